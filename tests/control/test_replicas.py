@@ -238,16 +238,17 @@ async def test_what_one_did_is_not_told_again_by_the_other(replicas: Pair) -> No
     await register(left, "ps", 0)
     await register(right, "worker", 0)
     found: list[tuple[str, str]] = []
-    while len(found) < 3 or found[-1][0] != "declared":
+    # that a task is ready may be told after what was done a moment later at the other one
+    while len(found) < 4:
         await left.put("/v1/clusters/last", json={"jobs": {"ps": 1}})
         answer = (await right.get("/v1/events", params={"after": 0, "wait": "100ms"})).json()
         found = [(event["action"], event["object"]) for event in answer["events"]]
 
-    assert found == [
+    assert sorted(found) == [
         ("declared", "default"),
+        ("declared", "last"),
         ("ready", "/job:ps/replica:0/task:0"),
         ("ready", "/job:worker/replica:0/task:0"),
-        ("declared", "last"),
     ]
 
 
