@@ -78,18 +78,14 @@ def _feed(
     with process:
         try:
             piece: tuple[bool, Any] | None = first
-            while piece is not None and _sent(process, piece) and _answered(process, stopping):
-                piece = next(work, None)
+            assert process.stdin is not None
+            while piece is not None:
+                process.stdin.write(json.dumps(piece).encode() + b"\n")
+                process.stdin.flush()
+                piece = next(work, None) if _answered(process, stopping) else None
         finally:
             # what it answered for is on disk, and the end of this process must not wait for LLVM
             process.kill()
-
-
-def _sent(process: subprocess.Popen[bytes], piece: tuple[bool, Any]) -> bool:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(piece).encode() + b"\n")
-    process.stdin.flush()
-    return True
 
 
 def _answered(process: subprocess.Popen[bytes], stopping: Callable[[], bool]) -> bool:

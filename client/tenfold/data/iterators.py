@@ -40,7 +40,28 @@ GET_NEXT_CALL_WARNING_MESSAGE = (
 )
 
 
-class Iterator:
+class OfElements:
+    """What gives elements of one specification."""
+
+    _element_spec: Any
+
+    @property
+    def element_spec(self) -> Any:
+        """The specification of the elements."""
+        return self._element_spec
+
+    @property
+    def output_types(self) -> Any:
+        """The types of the elements."""
+        return structure.legacy_types(self._element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the elements."""
+        return structure.legacy_shapes(self._element_spec)
+
+
+class Iterator(OfElements):
     """A place in a dataset, kept on a task; `get_next()` gives what comes next there."""
 
     def __init__(
@@ -134,21 +155,6 @@ class Iterator:
         return tensor_op("IteratorToStringHandle", name, resource_handle=self._iterator_resource)
 
     @property
-    def element_spec(self) -> Any:
-        """The specification of the elements."""
-        return self._element_spec
-
-    @property
-    def output_types(self) -> Any:
-        """The types of the elements."""
-        return structure.legacy_types(self._element_spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the elements."""
-        return structure.legacy_shapes(self._element_spec)
-
-    @property
     def output_classes(self) -> Any:
         """The classes of the elements."""
         return structure.legacy_classes(self._element_spec)
@@ -173,9 +179,7 @@ def _on_the_host() -> Any:
 
 
 def _iterator_resource(element_spec: Any, shared_name: str | None) -> Tensor:
-    return tensor_op(
-        "IteratorV2", container="", shared_name=shared_name or "", **structure.flat_attrs(element_spec)
-    )
+    return tensor_op("IteratorV2", container="", shared_name=shared_name or "", **structure.flat_attrs(element_spec))
 
 
 def _described_by(dataset: DatasetNode) -> tuple[Any, Any, Any]:

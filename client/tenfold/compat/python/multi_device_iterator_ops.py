@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.data import structure
 from tenfold.data.applied import with_applied_options
+from tenfold.data.iterators import OfElements
 from tenfold.graph.default_scopes import device as on_device
 from tenfold.graph.op_builder import apply_op, create, tensor_op
 from tenfold.ops import array
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MultiDeviceIterator"]
 
 
-class MultiDeviceIterator:
+class MultiDeviceIterator(OfElements):
     """An iterator whose element n goes to device n modulo their number. `initializer` starts it anew.
 
     At most `max_buffer_size` elements wait for each device, or `prefetch_buffer_size` if that is more.
@@ -89,18 +90,3 @@ class MultiDeviceIterator:
     def initializer(self) -> Operation:
         """The operation that starts the dataset."""
         return self._initializer
-
-    @property
-    def element_spec(self) -> Any:
-        """The specification of the elements."""
-        return self._element_spec
-
-    @property
-    def output_types(self) -> Any:
-        """The types of the elements."""
-        return structure.legacy_types(self._element_spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the elements."""
-        return structure.legacy_shapes(self._element_spec)
