@@ -7,6 +7,7 @@ checkpoint. Follows TF 1.15's training/saver.py.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,9 @@ class Saver:
         self._last_checkpoints: list[tuple[str, float]] = []
         self._to_be_deleted: list[tuple[str, float]] = []
         self._next_kept_time = 0.0
+        #: One checkpoint after another, so that the state file names the one that was begun last: a timer's thread may
+        #: still write an early one when the program saves what it has trained.
+        self._saving = threading.Lock()
         if not defer_build:
             self.build()
         if self.saver_def is not None:
@@ -146,7 +150,8 @@ class Saver:
         """Saves the variables as `save_path`, with `-global_step` if given; the prefix, None if there are none.
 
         Blocks until the checkpoint is complete; then the state file names it, and the oldest checkpoints beyond
-        `max_to_keep` are deleted. Raises ValueError if the folder is not there, TypeError if `sess` is no session.
+        `max_to_keep` are deleted. Calls from several threads are served one after another. Raises ValueError if the
+        folder is not there, TypeError if `sess` is no session.
         """
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
@@ -156,6 +161,24 @@ class Saver:
         if not isinstance(sess, BaseSession):
             raise TypeError(f"'sess' must be a Session; {sess}")
         save_path = os.fspath(save_path)
+        with self._saving:
+            return self._save(
+                sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph, write_state,
+                strip_default_attrs, save_debug_info,
+            )  # fmt: skip
+
+    def _save(
+        self,
+        sess: BaseSession,
+        save_path: str,
+        global_step: Any,
+        latest_filename: str,
+        meta_graph_suffix: str,
+        write_meta_graph: bool,
+        write_state: bool,
+        strip_default_attrs: bool,
+        save_debug_info: bool,
+    ) -> str | None:
         folder = os.path.dirname(save_path)
         file = save_path
         if global_step is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -143,6 +144,40 @@ def test_what_it_refuses(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="not a valid checkpoint"):
             saver.restore(session, str(tmp_path / "none"))
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
+
+
+class _Held(tf.Session):
+    """A session whose first step, once it is done, is kept from its caller until `go`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran, self.go, self.held = threading.Event(), threading.Event(), False
+
+    def run(self, *args: Any, **keywords: Any) -> Any:
+        result = super().run(*args, **keywords)
+        if self.held and not self.ran.is_set():
+            self.ran.set()
+            assert self.go.wait(30)
+        return result
+
+
+def test_the_newest_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
+    tf.Variable(1.0)
+    saver, path = tf.train.Saver(), str(tmp_path / "model")
+    with _Held() as session:
+        session.run(tf.global_variables_initializer())
+        session.held = True
+        threads = [threading.Thread(target=saver.save, args=(session, path, step)) for step in (1, 2)]
+        threads[0].start()
+        assert session.ran.wait(30)
+        threads[1].start()
+        # long enough for the second to be there first, if it did not wait
+        threads[1].join(0.2)
+        session.go.set()
+        for thread in threads:
+            thread.join(30)
+    assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-2"
+    assert saver.last_checkpoints == [f"{path}-1", f"{path}-2"]
 
 
 def test_empty_is_allowed_when_said(tmp_path: Path) -> None:
