@@ -1,9 +1,9 @@
 """Which function computes an op on a device type. Looked up once per node, when a partition is compiled.
 
 A row is either a kernel (`@kernel`, on a builder), an op that the executor runs itself (`executor_op`), or a written
-absence with its reason (`no_kernel`). Family modules under cpu/ (later cuda/) hold the rows; families.py finds those of
-a family, which are imported on the first look-up of one of its ops. Follows TensorFlow's
-op_kernel.cc and kernel_def.proto in meaning.
+absence with its reason (`no_kernel`). Family modules under cpu/ and cuda/ hold the rows; families.py finds those of
+a family, which are imported on the first look-up of one of its ops. A row of a GPU says which arguments stay in the
+host's memory. Follows TensorFlow's op_kernel.cc and kernel_def.proto in meaning.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tenfold_core.dtypes import DType
 from tenfold_kernels import families, narrow
 
 if TYPE_CHECKING:
+    from tenfold_core.op_def import ArgDef
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_kernels.resources.waiting import Waiting
     from tenfold_protos.attr_value_pb2 import AttrValue
@@ -117,8 +118,8 @@ class FunctionCaller(Protocol):
 
 Builder: TypeAlias = Callable[[KernelNode], Compute]
 
-#: Why a device type has no kernels at all.
-_NO_KERNELS_YET = {"GPU": "no CUDA kernels are written yet"}
+#: Says of a GPU's row that all its arguments stay in the host's memory.
+EVERYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,8 @@ class _KernelRow:
     place: str
     #: Its computes may return a waiting.Waiting.
     blocking: bool = False
+    #: The arguments, by their names in the op's definition, that a kernel of a GPU takes and gives as the host's arrays.
+    host: frozenset[str] = frozenset()
 
     def accepts(self, attrs: Mapping[str, Any]) -> bool:
         for attr, allowed in self.types.items():
@@ -173,12 +176,14 @@ def kernel(
     blocking: bool = False,
     views: bool = False,
     files: bool = False,
+    host: Collection[str] = (),
     **types: DType | Collection[DType],
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for `ops` on `device`; a keyword such as T=NUMERIC limits the types of that attr.
 
     A `blocking` kernel may return a waiting.Waiting in place of its outputs. An output of one that `views` may share
     memory with an input; the tests of kernels hold the others to it. One that uses `files` may be held up by a disk.
+    `host` names the arguments of a GPU's kernel that are arrays of the host; the others are DeviceArrays.
     Raises AlreadyExistsError, naming both places, when another row of the op accepts some of the same types.
     """
     allowed = {
@@ -198,7 +203,7 @@ def kernel(
                             None,
                             f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}.",
                         )
-                rows.append(_KernelRow(op, device, allowed, builder, place, blocking))
+                rows.append(_KernelRow(op, device, allowed, builder, place, blocking, frozenset(host)))
                 if blocking:
                     _blocking.add((op, device))
                 if views:
@@ -208,6 +213,18 @@ def kernel(
         return builder
 
     return register
+
+
+def shared_kernel(*ops: str, host: Collection[str], **types: DType | Collection[DType]) -> None:
+    """Registers the CPU's kernels of `ops` for a GPU too: they look at shapes only, and so take DeviceArrays as well,
+    but for the arguments `host`. With EVERYTHING they get none: what is small and decides shapes is computed where
+    shapes are needed.
+    """
+
+    def build(node: KernelNode) -> Compute:
+        return lookup(node, "CPU")(node)
+
+    kernel(*ops, device="GPU", host=host, **types)(build)
 
 
 def no_kernel(*ops: str, device: str, why: str) -> None:
@@ -243,6 +260,35 @@ def lookup(node: KernelNode, device_type: str) -> Builder:
     raise _lookup_error(node, device_type, rows)
 
 
+def memory_of(
+    op: str, attrs: Mapping[str, Any], device_type: str
+) -> tuple[tuple[bool, ...], tuple[bool, ...]] | None:
+    """(which inputs, which outputs) are in the memory of the device; None where none is, as of every op on a CPU.
+
+    One flag for each argument, lists and all. An op that the executor runs itself has none: what it hands on stays
+    where it is.
+    """
+    if device_type == "CPU":
+        return None
+    row = next((row for row in _rows_of(op, device_type) if row.accepts(attrs)), None)
+    if row is None or EVERYTHING in row.host:
+        return None
+    definition = opdefs.get(op)
+    return _on_device(definition.inputs, attrs, row.host), _on_device(definition.outputs, attrs, row.host)
+
+
+def _on_device(arguments: Sequence[ArgDef], attrs: Mapping[str, Any], host: frozenset[str]) -> tuple[bool, ...]:
+    flags: list[bool] = []
+    for argument in arguments:
+        count = 1
+        if argument.number_attr:
+            count = int(attrs[argument.number_attr])
+        elif argument.type_list_attr:
+            count = len(attrs[argument.type_list_attr])
+        flags += [argument.name not in host] * count
+    return tuple(flags)
+
+
 def is_blocking(op: str, device_type: str = "CPU") -> bool:
     """Whether kernels of `op` may return a waiting.Waiting: no program with it runs where nothing can wait."""
     _rows_of(op, device_type)
@@ -261,13 +307,16 @@ def may_view_input(op: str, device_type: str = "CPU") -> bool:
     return (op, device_type) in _views
 
 
-def devices_with_kernel(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The device types that can run `op` with these attrs, best first; ops of the executor run wherever it does.
+def devices_with_kernel(
+    op: str, attrs: Mapping[str, Any], device_types: Collection[str] = tuple(families.FOLDERS)
+) -> tuple[str, ...]:
+    """The device types, of those asked for, that can run `op` with these attrs; ops of the executor run wherever it
+    does.
 
     For the placer. Imports the op's family module, never a compiler. An unknown op gives ().
     """
     found = []
-    for device_type in families.FOLDERS:
+    for device_type in device_types:
         rows = _rows_of(op, device_type)
         absence = _absences.get((op, device_type))
         runs = any(row.accepts(attrs) for row in rows) or (absence is not None and absence.executor)
@@ -279,10 +328,7 @@ def devices_with_kernel(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
 def absence(op: str, device_type: str) -> Absence | None:
     """The written reason why `op` has no kernel on `device_type`, or None."""
     _rows_of(op, device_type)
-    found = _absences.get((op, device_type))
-    if found is None and device_type in _NO_KERNELS_YET and not _rows.get((op, device_type)):
-        return Absence(op, device_type, _NO_KERNELS_YET[device_type])
-    return found
+    return _absences.get((op, device_type))
 
 
 def has_kernel(op: str, device_type: str) -> bool:

@@ -8,7 +8,7 @@ variable_ops.cc, assign_op.h, dense_update_ops.cc, resource_variable_ops.cc.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,16 +21,24 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.state import ResourceHandle, ResourceManager, Variable
 from tenfold_kernels.typesets import NARROW, NUMERIC
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 @kernel("Variable", "VariableV2")
 def build_variable(node: KernelNode) -> Compute:
     """The variable itself, by shared_name or the node's name; made uninitialized on first use."""
+    return variable_kernel(node, Variable)
+
+
+def variable_kernel(node: KernelNode, new: Callable[..., Variable]) -> Compute:
+    """The kernel of a node whose variable `new(name, dtype, shape, account)` makes."""
     container, name = text_attr(node, "container"), text_attr(node, "shared_name") or node.name
     dtype, shape = node.attrs["dtype"], TensorShape(node.attrs.get("shape"))
     resources = node.resources
 
     def make() -> Variable:
-        return Variable(name, dtype, shape, resources.quota.account(name))
+        return new(name, dtype, shape, resources.quota.account(name))
 
     #: What the last look-up found, and in which generation of the resources: a reset of the container gives the name
     #: a new variable. Weak, so that a forgotten variable gives its memory back.
@@ -169,6 +177,11 @@ def build_read_variable(node: KernelNode) -> Compute:
 @kernel("AssignVariableOp")
 def build_assign_variable(node: KernelNode) -> Compute:
     """Makes the variable if need be. With validate_shape an initialized variable keeps its shape."""
+    return assign_variable_kernel(node, Variable)
+
+
+def assign_variable_kernel(node: KernelNode, new: Callable[..., Variable]) -> Compute:
+    """The kernel of a node whose variable `new(name, dtype, shape, account)` makes."""
     dtype, validate = node.attrs["dtype"], bool(node.attrs.get("validate_shape", False))
 
     def compute(resource: Array, value: Array) -> None:
@@ -176,7 +189,7 @@ def build_assign_variable(node: KernelNode) -> Compute:
 
         def make() -> Variable:
             account = node.resources.quota.account(handle.name)
-            return Variable(handle.name, dtype, TensorShape(None), account)
+            return new(handle.name, dtype, TensorShape(None), account)
 
         variable = node.resources.lookup_or_create(handle.container, handle.name, Variable, make)
         if variable.dtype is not dtype:

@@ -149,8 +149,12 @@ def arity(op: str) -> int:
     return 1 + max(number for number in range(3) if f"{{{number}}}" in _ROWS[op].text or not number)
 
 
-def row_of(op: str, input_types: Sequence[np.dtype[Any]], output_type: np.dtype[Any]) -> Row | None:
-    """The row of an op for these types, or None when it cannot be fused."""
+def row_of(
+    op: str, input_types: Sequence[np.dtype[Any]], output_type: np.dtype[Any], single: bool = True
+) -> Row | None:
+    """The row of an op for these types, or None when it cannot be fused. Without `single`, float32 has no row of its
+    own.
+    """
     row = _ROWS.get(op)
     if row is None or not input_types or output_type not in ELEMENT_TYPES:
         return None
@@ -158,7 +162,7 @@ def row_of(op: str, input_types: Sequence[np.dtype[Any]], output_type: np.dtype[
         return None
     if op == "Cast" and input_types[0].kind == "f" and output_type.kind in "iu":
         return None
-    return _SINGLES.get(op, row) if output_type == np.float32 else row
+    return _SINGLES.get(op, row) if single and output_type == np.float32 else row
 
 
 _DIFFERENT_SIGNS = "({0} < 0) != ({1} < 0) and {0} % {1} != 0"
@@ -227,9 +231,12 @@ def write(
     operands: Sequence[str],
     input_types: Sequence[np.dtype[Any]],
     output_type: np.dtype[Any],
+    single: bool = True,
 ) -> str:
-    """The expression of one node as source text, cast to its output's type. `operands` are names or literals."""
-    row = row_of(op, input_types, output_type)
+    """The expression of one node as source text, cast to its output's type. `operands` are names or literals; without
+    `single`, float32 is written as float64 is.
+    """
+    row = row_of(op, input_types, output_type, single)
     assert row is not None, f"{op} has no row for {input_types}"
     # Constants in a comparison have the type of what they are compared with, the operand's.
     constants = {"zero": literal(0, input_types[0]), "one": literal(1, input_types[0])}

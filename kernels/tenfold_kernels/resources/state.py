@@ -73,6 +73,10 @@ class Variable:
     def __repr__(self) -> str:
         return f"<Variable {self.name} dtype={self.dtype.name} shape={self.shape} initialized={self.is_initialized}>"
 
+    def _present(self) -> Any:
+        """What holds the value now; None while uninitialized."""
+        return self._buffer
+
     @property
     def is_initialized(self) -> bool:
         return self._buffer is not None
@@ -184,7 +188,11 @@ class Variable:
         self._anchor, self._buffer, self._view, self._memory = buffer.base, buffer, view, memory
 
     def _note_shape(self, shape: tuple[int, ...]) -> None:
-        if self._buffer is not None and self._buffer.shape != shape:
+        self._note_new_shape(self._buffer, shape)
+
+    @staticmethod
+    def _note_new_shape(held: Any, shape: tuple[int, ...]) -> None:
+        if held is not None and held.shape != shape:
             _reshapes[0] += 1
 
     def _leave(self) -> None:
@@ -231,8 +239,8 @@ class Variable:
             or reference_count(self._anchor) > anchor
         )
 
-    def _check_shape(self, value: Array) -> None:
-        held = self._buffer
+    def _check_shape(self, value: Any) -> None:
+        held = self._present()
         if self.shape.is_fully_defined() and held is None:
             mine: object = list(self.shape.as_list())
             agree = tuple(self.shape.as_list()) == value.shape

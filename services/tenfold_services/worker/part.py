@@ -53,6 +53,9 @@ class PartNode:
     controls: list[int] = field(default_factory=list)
     #: Its kernel may return a Waiting. Set by program.py, which has the kernels.
     blocking: bool = False
+    #: (which inputs, which outputs) are in the memory of its device, a GPU; None where all are in the host's. Set by
+    #: cross_memory.py; the passes that write code for the host leave a node that has it alone.
+    memory: tuple[tuple[bool, ...], tuple[bool, ...]] | None = None
 
     @property
     def client_terminated(self) -> bool:
@@ -226,6 +229,7 @@ def _topological(nodes: list[PartNode]) -> list[int]:
 
 
 def _renumber(nodes: list[PartNode], order: list[int]) -> list[PartNode]:
+    """The nodes in another order, which every index in them follows."""
     new = [0] * len(nodes)
     for position, index in enumerate(order):
         new[index] = position

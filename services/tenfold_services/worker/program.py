@@ -132,6 +132,8 @@ class Program:
         #: Where its runs compute.
         loops = part.is_dynamic if self.flow is None else bool(self.flow.tree.loops)
         sized = sized_by_values(part, constants) or (self.flow is not None and loops)
+        # its thread waits for a GPU, whose time is not the processor's
+        sized = sized or any(node.memory is not None for node in part.nodes)
         self.policy = RunPolicy(short_nanoseconds, sized, loops)
 
     def _split(self, halves: tuple[Half, Half] | None, compiler: FusionCompiler | None, short_nanoseconds: int) -> None:

@@ -7,19 +7,30 @@ In TensorFlow: graph_mgr.cc's InitItem.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tenfold_core import errors, opdefs
 from tenfold_core.op_gradients import no_gradients
-from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, CONSTANT_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import (
+    ALIAS_OPS,
+    CONSTANT_OPS,
+    COPY_OPS,
+    DYNAMIC_OPS,
+    ORDER_OPS,
+    RECV_OPS,
+    SEND_OPS,
+)
 from tenfold_kernels import contexts, registry
+from tenfold_kernels.cuda import copies
 from tenfold_kernels.host_threads import on_a_thread
 from tenfold_kernels.resources.waiting import Waiting
 
 from ..limits import DEFAULT_LIMITS, Limits
 from . import host_functions
+from .cross_memory import device_type_of, insert_copies, note_memory
 from .execution import read_only
 from .functions import FunctionRuntime
 from .optimize import optimize
@@ -80,15 +91,21 @@ def compile_program(
             limits.loop_turns,
         )
 
-    def build(node: PartNode) -> Callable[..., Any]:
-        return build_kernel(node, task, resources, stateful, functions, is_own_session)
+    def build(node: PartNode, device_type: str = "") -> Callable[..., Any]:
+        return build_kernel(node, task, resources, stateful, functions, is_own_session, device_type)
 
+    uses_gpu = note_memory(part)
     constants = build_constants(part, task, resources)
-    optimize(part, constants, build)
+    optimize(part, constants, partial(build, device_type="CPU"))
+    if uses_gpu:
+        insert_copies(part, constants)
     kernels: dict[int, Any] = {}
     for node in part.nodes:
         if _is_executors_own(node):
             _check_transfer(node)
+        elif node.op in COPY_OPS:
+            if node.index not in constants:
+                kernels[node.index] = copies.kernel(node.node_def.device if node.op == "_CopyToDevice" else "")
         elif node.index not in constants:
             kernels[node.index] = build(node)
             node.blocking = registry.is_blocking(node.op)
@@ -129,10 +146,13 @@ def build_kernel(
     stateful: StatefulKernels | None,
     functions: FunctionRuntime | None = None,
     is_own_session: bool = False,
+    device_type: str = "",
 ) -> Callable[..., Any]:
-    """The node's kernel. Raises the OpError of the look-up or the builder, naming the node."""
+    """The node's kernel, for the type of its own device unless another one is given. Raises the OpError of the look-up
+    or the builder, naming the node.
+    """
     try:
-        return _build_kernel(node, task, resources, stateful, functions, is_own_session)
+        return _build_kernel(node, task, resources, stateful, functions, is_own_session, device_type)
     except Exception as error:
         raise node_error(node, error) from error
 
@@ -144,6 +164,7 @@ def _build_kernel(
     stateful: StatefulKernels | None,
     functions: FunctionRuntime | None,
     is_own_session: bool,
+    device_type: str,
 ) -> Callable[..., Any]:
     device = node.node_def.device or f"{task}/device:CPU:0"
     kernel_node = registry.KernelNode(
@@ -157,8 +178,7 @@ def _build_kernel(
         functions=functions,
         is_own_session=is_own_session,
     )
-    device_type = device.rpartition("/device:")[2].partition(":")[0] or "CPU"
-    builder = registry.lookup(kernel_node, device_type)
+    builder = registry.lookup(kernel_node, device_type or device_type_of(device))
     if stateful is None or not opdefs.get(node.op).is_stateful:
         return builder(kernel_node)
     key = (node.name, node.op, device)

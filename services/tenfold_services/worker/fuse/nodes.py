@@ -42,6 +42,7 @@ def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
         if node.index not in constants
         and node.inputs
         and len(node.output_types) == 1
+        and node.memory is None
         and not any(node.deref)
         and is_pure(node)
         and _has_expression(node, constants)

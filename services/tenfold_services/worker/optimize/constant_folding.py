@@ -39,7 +39,7 @@ def fold_constants(part: PartGraph, constants: Constants, build: Callable[[PartN
         constants[node.index] = outputs
         # What it waited for it still waits for: a constant of a dead branch is dead.
         node.controls = sorted({*node.controls, *(source for source, _ in node.inputs)})
-        node.inputs, node.deref, node.input_types = [], [], ()
+        node.inputs, node.deref, node.input_types, node.memory = [], [], (), None
         folded += 1
     return folded
 

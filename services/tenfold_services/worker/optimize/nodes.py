@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes, opdefs
+from tenfold_core.opdefs import runtime_ops
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, BRANCH_OPS, DYNAMIC_OPS, ENTER_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import registry
 
@@ -37,6 +38,8 @@ def _computes(op: str) -> bool:
     """Whether an op of this name does nothing but compute."""
     if op in ORDER_OPS or op in RECV_OPS or op in SEND_OPS or op in DYNAMIC_OPS or op in _GUARDS:
         return False
+    if op in runtime_ops.COPY_OPS:
+        return False
     return opdefs.family_of(op) in _COMPUTING and not opdefs.get(op).is_stateful
 
 
@@ -63,13 +66,14 @@ def retire(node: PartNode, *after: int) -> None:
     node.op = "NoOp"
     node.inputs, node.deref = [], []
     node.attrs, node.input_types, node.output_types = {}, (), ()
+    node.memory = None
 
 
 def joinable(
     part: PartGraph, constants: Collection[int], volatile: Collection[int]
 ) -> Callable[[PartNode, PartNode], bool]:
-    """Says of a node and the sum that reads it whether the sum may do the node's work: it alone reads the node, on the
-    same device, and reads nothing `volatile` (views_of_references).
+    """Says of a node and the sum that reads it whether the sum may do the node's work: it alone reads the node, in the
+    host's memory and on the same device, and reads nothing `volatile` (views_of_references).
     """
     readers = data_readers(part)
 
@@ -78,6 +82,8 @@ def joinable(
             readers[node.index] == 1
             and node.index not in constants
             and node.node_def.device == total.node_def.device
+            and node.memory is None
+            and total.memory is None
             and not any(source in volatile for source, _ in node.inputs)
             and not hangs_on_branch(part, node)
         )

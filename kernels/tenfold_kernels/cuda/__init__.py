@@ -1,0 +1,13 @@
+"""CUDA kernels, a file an op family, as in cpu/. Nothing here imports Numba before a GPU's kernel is built.
+
+    _runtime.py     what a GPU does for the kernels: memory, copies, launches, products (Runtime)
+    _simulated.py   that by Numba's simulator, in the host's memory
+    _driver.py      that by CuPy and the CUDA driver
+    _arrays.py      DeviceArray, the value on an edge between two nodes of a GPU
+    _launch.py      a kernel's Python function and its argument types, compiled once a process
+    _loops.py       the text of elementwise loops with broadcasting
+    _code/          the bodies of kernels, which import Numba
+
+Every launch and every copy of a GPU is put on its one stream, in the order of the calls, from any thread. So memory is
+free again as soon as no Python object holds it, though kernels that read it still run.
+"""

@@ -1,0 +1,62 @@
+"""Functions of generated elementwise loops, from their text.
+
+Functions of numbers go by bare names: on a GPU they are CUDA's, in the simulator NumPy's, which know infinities and NaN
+where Python's raise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import config, cuda
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _of_numpy() -> dict[str, Any]:
+    same = "exp expm1 log log1p sqrt tanh sin cos tan sinh cosh floor ceil rint isfinite isinf".split()
+    names = {name: getattr(np, name) for name in same}
+    names |= {short: getattr(np, f"arc{short[1:]}") for short in "asin acos atan asinh acosh atanh".split()}
+    names["atan2"] = np.arctan2
+    names |= {name: _plain(getattr(math, name)) for name in ("erf", "erfc", "lgamma")}
+    return names
+
+
+def _plain(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """A function of Python's that has no NumPy twin, for one NumPy number."""
+
+    def call(x: Any) -> Any:
+        if np.isnan(x):
+            return x
+        try:
+            return type(x)(function(float(x)))
+        except (ValueError, OverflowError):
+            return type(x)(np.inf)
+
+    return call
+
+
+def _of_cuda() -> dict[str, Any]:
+    same = "exp expm1 log log1p sqrt tanh sin cos tan sinh cosh floor ceil isfinite isinf".split()
+    more = "asin acos atan asinh acosh atanh atan2 erf erfc lgamma".split()
+    names = {name: getattr(math, name) for name in (*same, *more)}
+    from numba.cuda import libdevice
+
+    names["rint"] = libdevice.rint
+    return names
+
+
+_NAMES = _of_numpy() if config.ENABLE_CUDASIM else _of_cuda()
+
+
+def function(text: str) -> Callable[..., None]:
+    """The function `run` of that text."""
+    namespace: dict[str, Any] = {"cuda": cuda, "np": np, "math": math, **_NAMES}
+    exec(compile(text, "<tenfold CUDA loop>", "exec", dont_inherit=True), namespace)
+    run: Any = namespace["run"]
+    # what its compiled form is kept under
+    run.generated_text = text
+    return run  # type: ignore[no-any-return]

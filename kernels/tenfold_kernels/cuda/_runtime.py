@@ -1,0 +1,177 @@
+"""What a GPU does for kernels: memory, copies, launches, and what libraries compute. One Runtime a GPU and process.
+
+`runtime_of(device)` gives it by the name of a device. There are two: by the CUDA driver (_driver.py), and by Numba's
+simulator where NUMBA_ENABLE_CUDASIM is 1 (_simulated.py), which this machine need not have a GPU for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from tenfold_kernels.cuda._arrays import DeviceArray
+    from tenfold_kernels.cuda._launch import Kernel
+
+#: Numba's own variable.
+SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+#: How many GPUs the simulator stands for.
+SIMULATED_GPUS = "TENFOLD_SIMULATED_GPUS"
+
+
+class Buffer(Protocol):
+    """Some bytes of a GPU's memory. Given back when the last reference is gone."""
+
+    nbytes: int
+
+
+class Libraries(Protocol):
+    """What is computed by libraries: products by cuBLAS, convolutions by cuDNN. All arrays are on one GPU."""
+
+    def matmul(
+        self,
+        a: DeviceArray,
+        b: DeviceArray,
+        out: DeviceArray,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        accumulate: bool = False,
+    ) -> None:
+        """out[…, M, N] = a·b, or + a·b to `accumulate`; leading dimensions are batches, the same for all.
+
+        Floating and complex types, of which the transposed is not conjugated. float32 is not rounded to TF32.
+        """
+        ...
+
+    def conv2d(
+        self,
+        x: DeviceArray,
+        filters: DeviceArray,
+        out: DeviceArray,
+        strides: tuple[int, int],
+        dilations: tuple[int, int],
+        pads: tuple[tuple[int, int], tuple[int, int]],
+        groups: int = 1,
+    ) -> None:
+        """out[N, H, W, O] of x[N, H, W, C] by filters[R, S, C / groups, O]."""
+        ...
+
+    def conv2d_input_gradient(
+        self,
+        gradient: DeviceArray,
+        filters: DeviceArray,
+        out: DeviceArray,
+        strides: tuple[int, int],
+        dilations: tuple[int, int],
+        pads: tuple[tuple[int, int], tuple[int, int]],
+        groups: int = 1,
+    ) -> None:
+        """out has the shape of conv2d's x."""
+        ...
+
+    def conv2d_filter_gradient(
+        self,
+        x: DeviceArray,
+        gradient: DeviceArray,
+        out: DeviceArray,
+        strides: tuple[int, int],
+        dilations: tuple[int, int],
+        pads: tuple[tuple[int, int], tuple[int, int]],
+        groups: int = 1,
+    ) -> None:
+        """out has the shape of conv2d's filters."""
+        ...
+
+
+class Runtime(Protocol):
+    """One GPU. Any thread; calls of several threads are put on the stream one after another."""
+
+    index: int
+    #: What an operator would call it, such as "NVIDIA H200".
+    name: str
+    #: In bytes.
+    memory: int
+    compute_capability: tuple[int, int]
+    #: Threads that a kernel without shared memory is launched with: in a block, and at most in all blocks.
+    block_threads: int
+    most_threads: int
+    #: Threads of a block that reduces; a power of two.
+    reduce_threads: int
+    libraries: Libraries
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        """Memory whose contents are anything. Raises ResourceExhaustedError saying what there is and who has it."""
+        ...
+
+    def to_device(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
+        """A copy of the host's elements. The caller may change `array` once this returns."""
+        ...
+
+    def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
+        """A copy in the host's memory, writable and the caller's own. Blocks until it is there."""
+        ...
+
+    def copy(self, source: DeviceArray, target: DeviceArray) -> None:
+        """Copies all elements into `target`, of the same size; `source` may be another GPU's. Does not wait."""
+        ...
+
+    def zero(self, target: DeviceArray) -> None:
+        """Sets all bytes to 0. Does not wait."""
+        ...
+
+    def launch(self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0) -> None:
+        """Puts a kernel on the stream. DeviceArrays are passed as pointers, the rest as numbers of the kernel's types."""
+        ...
+
+    def synchronize(self) -> None:
+        """Blocks until all that was launched has run. Raises InternalError with what the device failed with."""
+        ...
+
+    def memory_info(self) -> tuple[int, int]:
+        """(bytes in use by arrays, bytes that the pool keeps in all)."""
+        ...
+
+
+_lock = threading.Lock()
+_runtimes: dict[int, Runtime] = {}
+
+
+def is_simulated() -> bool:
+    """Whether this process has simulated GPUs in place of real ones."""
+    return os.environ.get(SIMULATOR) == "1"
+
+
+def simulated_gpus() -> int:
+    """How many GPUs the simulator stands for."""
+    return max(0, int(os.environ.get(SIMULATED_GPUS, "1")))
+
+
+def runtime(index: int) -> Runtime:
+    """The GPU of that number, of those that this process sees. Takes up to a second the first time."""
+    found = _runtimes.get(index)
+    if found is None:
+        with _lock:
+            found = _runtimes.get(index)
+            if found is None:
+                found = _runtimes[index] = _make(index)
+    return found
+
+
+def runtime_of(device: str) -> Runtime:
+    """Of a device's full name, such as /job:worker/replica:0/task:0/device:GPU:1."""
+    return runtime(int(device.rpartition(":")[2]))
+
+
+def _make(index: int) -> Runtime:
+    if is_simulated():
+        from tenfold_kernels.cuda._simulated import SimulatedRuntime
+
+        return SimulatedRuntime(index)
+    from tenfold_kernels.cuda._driver import DriverRuntime
+
+    return DriverRuntime(index)

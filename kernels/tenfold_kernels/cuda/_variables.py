@@ -1,0 +1,120 @@
+"""DeviceVariable: a variable whose value is in a GPU's memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tenfold_core import errors
+from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
+from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._runtime import runtime_of
+from tenfold_kernels.resources.state import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
+    from tenfold_kernels.cuda._runtime import Runtime
+    from tenfold_kernels.resources.quota import Account
+
+
+def maker(device: str) -> Callable[..., DeviceVariable]:
+    """Makes variables of that GPU: (name, dtype, shape, account) → an uninitialized one."""
+    return partial(DeviceVariable, runtime_of(device))
+
+
+class DeviceVariable(Variable):
+    """See Variable. `value` and `buffer` give DeviceArrays; the one stream of the GPU orders who reads and writes them.
+
+    A reader of a resource variable keeps its snapshot, because `buffer(exclusive=True)` copies while one is alive.
+    """
+
+    __slots__ = ("_held", "runtime")
+
+    def __init__(
+        self, runtime: Runtime, name: str, dtype: DType, shape: TensorShape, account: Account | None = None
+    ) -> None:
+        super().__init__(name, dtype, shape, account)
+        self.runtime = runtime
+        self._held: DeviceArray | None = None
+
+    def _present(self) -> Any:
+        return self._held
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._held is not None
+
+    @property
+    def nbytes(self) -> int:
+        held = self._held
+        return 0 if held is None else held.nbytes
+
+    def check_initialized(self) -> None:
+        self._initialized()
+
+    def _initialized(self) -> DeviceArray:
+        held = self._held
+        if held is None:
+            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+        return held
+
+    @property
+    def value(self) -> Any:
+        """The current value; of a reference variable, later updates show in it."""
+        held = self._initialized()
+        return DeviceArray(self.runtime, held.buffer, held.shape, held.dtype, held.offset)
+
+    def snapshot(self) -> Any:
+        with self.lock:
+            return self.value
+
+    def buffer(self, *, exclusive: bool = False) -> Any:
+        held = self._initialized()
+        if exclusive and reference_count(held.buffer) > _OWN_REFERENCES:
+            own = self.runtime.empty(held.shape, held.dtype)
+            self.runtime.copy(held, own)
+            self._held = held = own
+        return held
+
+    def assign(self, value: Any, *, validate_shape: bool = True, in_place: bool = True) -> None:
+        with self.lock:
+            held = self._held
+            if validate_shape:
+                self._check_shape(value)
+            if in_place and held is not None and held.shape == value.shape:
+                self.runtime.copy(value, held)
+                return
+            own = self.runtime.empty(value.shape, value.dtype)
+            self.runtime.copy(value, own)
+            self.adopt(own)
+
+    def adopt(self, value: Any) -> None:
+        with self.lock:
+            if self.account is not None:
+                self.account.resize(value.nbytes)
+            self._note_new_shape(self._held, value.shape)
+            self._held = value
+
+
+class _Probe:
+    """Holds a buffer as a variable does."""
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held: Any = DeviceArray(None, _Bytes(), (), None)  # type: ignore[arg-type] # nothing is computed with it
+
+    def count(self) -> int:
+        held = self.held
+        return reference_count(held.buffer)
+
+
+class _Bytes:
+    nbytes = 0
+
+
+#: References that a variable without readers holds of its buffer.
+_OWN_REFERENCES = _Probe().count() if reference_counts_are_exact() else ALWAYS_HELD

@@ -1,0 +1,18 @@
+"""Constants, what hands on, and what looks at shapes only: the CPU's kernels serve, on arrays of a GPU too."""
+
+from __future__ import annotations
+
+from tenfold_kernels.cuda._types import MOVED, ON_HOST
+from tenfold_kernels.registry import EVERYTHING, shared_kernel
+
+# A constant is made on the host, and copied once to where it is wanted.
+shared_kernel("Const", host=(EVERYTHING,))
+shared_kernel("Shape", "ShapeN", "Size", "Rank", host=("output",))
+shared_kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", host=(), T=MOVED)
+shared_kernel("IdentityN", host=(), T=MOVED)
+shared_kernel("Reshape", host=("shape",), T=MOVED)
+shared_kernel("ExpandDims", host=("dim",), T=MOVED)
+shared_kernel("Squeeze", "EnsureShape", host=(), T=MOVED)
+shared_kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", "IdentityN", host=(EVERYTHING,), T=ON_HOST)
+shared_kernel("Reshape", "ExpandDims", "Squeeze", "EnsureShape", host=(EVERYTHING,), T=ON_HOST)
+shared_kernel("InvertPermutation", "BroadcastArgs", "BroadcastGradientArgs", host=(EVERYTHING,))
