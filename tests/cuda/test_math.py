@@ -1,0 +1,58 @@
+"""Elementwise ops on a GPU give what they give on the CPU, of every type, of odd shapes, broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tenfold_core import opdefs
+from tenfold_kernels import registry
+from tenfold_kernels.cuda import _loops
+from tenfold_kernels.fusion import expressions
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+TYPES = ("float32", "float64", "int8", "int64", "uint8", "bool")
+SHAPES = ((), (0,), (1,), (7,), (3, 5))
+BROADCAST = (((3, 1), (1, 4)), ((2, 3, 4), (3, 1)), ((5,), ()), ((1, 3, 1, 2), (4, 1, 2, 1)), ((0, 3), (3,)))
+
+
+def values(shape: tuple[int, ...], dtype: str, seed: int, op: str) -> Any:
+    random = np.random.default_rng(seed)
+    if dtype == "bool":
+        return random.integers(0, 2, shape).astype(bool)
+    if dtype.startswith("float"):
+        low, high = {"Acosh": (1.0, 3.0)}.get(op, (-0.9, 0.9) if op in ("Asin", "Acos", "Atanh") else (-3.0, 3.0))
+        if op in ("Log", "Sqrt", "Rsqrt", "Pow", "Lgamma", "Log1p", "SqrtGrad", "RsqrtGrad", "Xlogy"):
+            low, high = 0.1, 3.0
+        return random.uniform(low, high, shape).astype(dtype)
+    return random.integers(1, 7, shape).astype(dtype)
+
+
+def rows() -> list[tuple[str, str]]:
+    found = []
+    for op in sorted({*expressions.OPS, *_loops.EXTRA} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
+        if opdefs.has(op) and opdefs.family_of(op) == "math":
+            for name in TYPES:
+                dtype = np.dtype(name)
+                from tenfold_core import dtypes
+
+                if registry.memory_of(op, {"T": dtypes.as_dtype(dtype)}, "GPU") is not None:
+                    found.append((op, name))
+    return found
+
+
+@pytest.mark.parametrize(("op", "dtype"), rows())
+def test_an_op_gives_what_the_cpu_gives(gpu: SimpleNamespace, op: str, dtype: str) -> None:
+    count = len(opdefs.get(op).inputs)
+    for shape in SHAPES:
+        gpu.same(op, [values(shape, dtype, seed, op) for seed in range(count)], rtol=3e-5)
+
+
+@pytest.mark.parametrize("shapes", BROADCAST, ids=str)
+@pytest.mark.parametrize("op", ["Add", "Mul", "Less"])
+def test_operands_are_broadcast(gpu: SimpleNamespace, op: str, shapes: Any) -> None:
+    gpu.same(op, [values(shape, "float32", seed, op) for seed, shape in enumerate(shapes)])
