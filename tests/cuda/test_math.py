@@ -9,7 +9,7 @@ import pytest
 
 from tenfold_core import opdefs
 from tenfold_kernels import registry
-from tenfold_kernels.cuda import _loops
+from tenfold_kernels.cuda.loop_text import EXTRA
 from tenfold_kernels.fusion import expressions
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def values(shape: tuple[int, ...], dtype: str, seed: int, op: str) -> Any:
 
 def rows() -> list[tuple[str, str]]:
     found = []
-    for op in sorted({*expressions.OPS, *_loops.EXTRA} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
+    for op in sorted({*expressions.OPS, *EXTRA} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
         if opdefs.has(op) and opdefs.family_of(op) == "math":
             for name in TYPES:
                 dtype = np.dtype(name)

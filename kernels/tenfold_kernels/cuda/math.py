@@ -11,6 +11,7 @@ from tenfold_core import dtypes, opdefs
 from tenfold_kernels.arrays import incompatible
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._types import NUMBERS, ON_HOST
+from tenfold_kernels.cuda.loop_text import EXTRA, Loop, Step, has_expression
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
 
@@ -26,8 +27,8 @@ def elementwise(node: KernelNode) -> Compute:
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
     attrs = tuple((name, float(node.attrs[name])) for name in _ATTRS if name in node.attrs)
     sources = tuple(("input", i) for i in range(len(node.input_types)))
-    steps = (_loops.Step(node.op, attrs, sources, dtype),)
-    loop_of = partial(_loops.Loop, steps=steps, outputs=(0,))
+    steps = (Step(node.op, attrs, sources, dtype),)
+    loop_of = partial(Loop, steps=steps, outputs=(0,))
     strict = node.op in expressions.NO_BROADCAST
 
     def compute(*inputs: DeviceArray) -> DeviceArray:
@@ -40,7 +41,7 @@ def elementwise(node: KernelNode) -> Compute:
 
 def _register() -> None:
     """A row for every op that has an expression, of those of this family and of nn."""
-    for op in (*expressions.OPS, *_loops.EXTRA):
+    for op in (*expressions.OPS, *EXTRA):
         if not opdefs.has(op) or opdefs.family_of(op) != "math" or op in _OWN_ROWS:
             continue
         attrs = {attr.name for attr in opdefs.get(op).attrs}
@@ -58,14 +59,14 @@ def _fits(op: str, dtype: dtypes.DType) -> bool:
     given = np.dtype(dtype.as_numpy_dtype)
     count = len(opdefs.get(op).inputs)
     out = np.dtype(bool) if op in _TESTS else given
-    return _loops.has_expression(op, [given] * count, out)
+    return has_expression(op, [given] * count, out)
 
 
 #: Ops that give bools.
 _TESTS = frozenset(
     ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan", "IsFinite", "IsInf")
 )
-_FLOATS_ONLY = frozenset(op for op in (*expressions.OPS, *_loops.EXTRA) if not _loops.has_expression(
+_FLOATS_ONLY = frozenset(op for op in (*expressions.OPS, *EXTRA) if not has_expression(
     op, [np.dtype("int32")] * 3, np.dtype("int32")) and op not in _TESTS)  # fmt: skip
 #: Registered below, or in another file.
 _OWN_ROWS = frozenset(("AddN", "AccumulateNV2", "Cast", "Select", "SelectV2"))
@@ -77,10 +78,10 @@ def build_add_n(node: KernelNode) -> Compute:
     """The sum of all inputs, of one shape, in one pass, from the first to the last."""
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
     count = len(node.input_types)
-    steps = [_loops.Step("Add", (), (("input", 0), ("input", 1)), dtype)] if count > 1 else []
+    steps = [Step("Add", (), (("input", 0), ("input", 1)), dtype)] if count > 1 else []
     for number in range(2, count):
-        steps.append(_loops.Step("Add", (), (("step", number - 2), ("input", number)), dtype))
-    loop_of = partial(_loops.Loop, steps=tuple(steps), outputs=(len(steps) - 1,))
+        steps.append(Step("Add", (), (("step", number - 2), ("input", number)), dtype))
+    loop_of = partial(Loop, steps=tuple(steps), outputs=(len(steps) - 1,))
 
     def compute(*inputs: DeviceArray) -> DeviceArray:
         if any(each.shape != inputs[0].shape for each in inputs):
@@ -99,8 +100,8 @@ _CASTS = NUMBERS | {dtypes.bool_, dtypes.int32}
 def build_cast(node: KernelNode) -> Compute:
     """Numbers as another type: floats lose their fraction towards zero, as in C."""
     source, target = (np.dtype(t.as_numpy_dtype) for t in (node.input_types[0], node.output_types[0]))
-    steps = (_loops.Step("Cast", (), (("input", 0),), target),)
-    loop_of = partial(_loops.Loop, steps=steps, outputs=(0,))
+    steps = (Step("Cast", (), (("input", 0),), target),)
+    loop_of = partial(Loop, steps=steps, outputs=(0,))
     if source == target:
         return lambda x: x
     return lambda x: _loops.run_loop(loop_of, [x])[0]
@@ -110,8 +111,8 @@ def build_cast(node: KernelNode) -> Compute:
 def build_select(node: KernelNode) -> Compute:
     """Elements of one or the other. Select takes a vector of conditions for rows, too."""
     dtype = np.dtype(node.output_types[0].as_numpy_dtype)
-    steps = (_loops.Step("SelectV2", (), tuple(("input", i) for i in range(3)), dtype),)
-    loop_of = partial(_loops.Loop, steps=steps, outputs=(0,))
+    steps = (Step("SelectV2", (), tuple(("input", i) for i in range(3)), dtype),)
+    loop_of = partial(Loop, steps=steps, outputs=(0,))
     by_rows = node.op == "Select"
 
     def compute(condition: DeviceArray, x: DeviceArray, y: DeviceArray) -> DeviceArray:

@@ -13,6 +13,7 @@ from tenfold_kernels.cpu.state import assign_variable_kernel, variable_kernel
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._types import MOVED, NUMBERS
 from tenfold_kernels.cuda._variables import maker
+from tenfold_kernels.cuda.loop_text import Loop, Step
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def build_assign_add_variable(node: KernelNode) -> Compute:
 def _update(node: KernelNode, op: str, mismatch: str) -> Any:
     """(a variable's array, a value) → the array holds the sum or the difference."""
     dtype = np.dtype(node.attrs.get("T", node.attrs.get("dtype")).as_numpy_dtype)
-    steps = (_loops.Step(op, (), (("input", 0), ("input", 1)), dtype),)
-    loop_of = partial(_loops.Loop, steps=steps, outputs=(0,))
+    steps = (Step(op, (), (("input", 0), ("input", 1)), dtype),)
+    loop_of = partial(Loop, steps=steps, outputs=(0,))
 
     def update(array: Any, value: DeviceArray) -> None:
         if array.shape != value.shape:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import collector
+from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.fusion.compiler import attempt
 
 from . import fuse
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 #: A program of more fusible nodes than this is hot after fewer steps, but not before some: many run only once.
 _USUAL_NODES, _FEWEST_STEPS = 250, 4
+#: What has a shape to note.
+_ARRAYS = (np.ndarray, DeviceArray)
 
 
 class Tier:
@@ -125,7 +128,7 @@ def _probe(
     def probe(*inputs: Any) -> Any:
         output = kernel(*inputs)
         namespace[name] = kernel
-        if type(output) is np.ndarray and all(type(value) is np.ndarray for value in inputs):
+        if type(output) in _ARRAYS and all(type(value) in _ARRAYS for value in inputs):
             shapes[index] = tuple(value.shape for value in inputs), output.shape
         return output
 

@@ -10,6 +10,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tenfold_kernels.cuda.fused_runs import DeviceRun
 from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
@@ -43,7 +44,7 @@ class Group:
     number: int
     #: In topological order.
     members: list[PartNode]
-    run: FusedRun | Remembered | ScalarLoop
+    run: FusedRun | Remembered | ScalarLoop | DeviceRun
     #: Edges from outside, aliases looked through, by position in the call.
     inputs: list[Edge]
     #: Edges that nodes outside read, in the order of the call's results.
@@ -124,7 +125,8 @@ def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
 
 def _make_group(number: int, members: list[PartNode], space: Shape, levels: Levels, cache: FusionCache) -> Group | None:
     """None for members that are not worth a call."""
-    if len(members) < (MIN_ARRAY_OPS if space else MIN_SCALAR_OPS):
+    # a GPU's launch costs the same whatever it computes
+    if len(members) < (MIN_ARRAY_OPS if space or members[0].memory is not None else MIN_SCALAR_OPS):
         return None
     inside = {node.index for node in members}
     outputs = [node for node in members if any(reader not in inside for reader in levels.readers(node.index))]
@@ -134,7 +136,8 @@ def _make_group(number: int, members: list[PartNode], space: Shape, levels: Leve
         return None
     if space and not any(given.role == "full" for given in run.inputs):
         return None
-    return Group(number, members, run, list(writer.inputs), [(node.index, 0) for node in outputs], cache)
+    what = run if members[0].memory is None else DeviceRun(run)
+    return Group(number, members, what, list(writer.inputs), [(node.index, 0) for node in outputs], cache)
 
 
 def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache: FusionCache) -> Group | None:

@@ -54,17 +54,19 @@ class Levels:
         self._order: Sequence[PartNode] = part.nodes if flow is None else list(flow.nodes())
         if flow is not None:
             region_of = flow.places(region_of)
-        #: Node → the shape of its loop, and its region, for nodes that can be fused; what else differs is no group.
-        self.space: dict[int, tuple[int, Shape]] = {}
+        #: Node → its region, the GPU that it runs on or "", and the shape of its loop, for nodes that can be fused; what
+        #: differs in one of them is no group.
+        self.space: dict[int, tuple[int, str, Shape]] = {}
         for node in part.nodes if flow is None else ():
             if is_alias(node, constants):
                 self.origin[node.index, 0] = self.resolve(node.inputs[0])
         for index in of_shapes:
-            self.space[index] = region_of[index], OF_SHAPES
+            self.space[index] = region_of[index], "", OF_SHAPES
         for node in nodes:
             shape = loop_shape(node, shapes.get(node.index), constants)
             if shape is not None and node.index not in of_shapes:
-                self.space[node.index] = region_of[node.index], shape
+                device = "" if node.memory is None else node.node_def.device
+                self.space[node.index] = region_of[node.index], device, shape
         #: Node → the nodes that must have run before it, other than through data of pure nodes.
         self.data: list[list[int]] = [
             list(dict.fromkeys(s for s, _ in map(self.resolve, self._inputs(node)) if s not in constants))
@@ -115,7 +117,7 @@ class Levels:
         return (
             self.space.get(source) == self.space.get(target)
             and source in self.space
-            and (self.part.nodes[source].op not in REDUCTIONS or self.space[source][1] is OF_SHAPES)
+            and (self.part.nodes[source].op not in REDUCTIONS or self.space[source][2] is OF_SHAPES)
         )
 
     def _levels(self) -> list[int]:
@@ -140,18 +142,18 @@ class Levels:
                 index = parent[index]
             return index
 
-        scalars: dict[tuple[int, int], int] = {}
+        scalars: dict[tuple[int, str, int], int] = {}
         for index in self.space:
-            region, shape = self.space[index]
+            region, device, shape = self.space[index]
             if not shape:
-                parent[find(index)] = find(scalars.setdefault((region, self.level[index]), index))
+                parent[find(index)] = find(scalars.setdefault((region, device, self.level[index]), index))
             for source in self.data[index]:
                 if self.joins(source, index) and self.level[source] == self.level[index]:
                     parent[find(source)] = find(index)
         found: dict[int, list[PartNode]] = {}
         for index in sorted(self.space):
             found.setdefault(find(index), []).append(self.part.nodes[index])
-        return [(members, self.space[members[0].index][1]) for members in found.values()]
+        return [(members, self.space[members[0].index][2]) for members in found.values()]
 
 
 def _real_waits(

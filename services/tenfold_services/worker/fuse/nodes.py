@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS
+from tenfold_kernels.cuda.loop_text import has_expression
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.runs import REDUCTIONS, Role
 
@@ -42,10 +43,9 @@ def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
         if node.index not in constants
         and node.inputs
         and len(node.output_types) == 1
-        and node.memory is None
         and not any(node.deref)
         and is_pure(node)
-        and _has_expression(node, constants)
+        and (_has_expression(node, constants) if node.memory is None else _has_gpu_expression(node))
     ]
 
 
@@ -86,6 +86,19 @@ def _has_expression(node: PartNode, constants: Constants) -> bool:
     return expressions.row_of(node.op, inputs, output) is not None
 
 
+def _has_gpu_expression(node: PartNode) -> bool:
+    """Whether a GPU's loop can do the node: all of it is on the GPU, and it reduces nothing."""
+    assert node.memory is not None
+    inputs, output = np_types(node)
+    if node.op in REDUCTIONS or not all((*node.memory[0], *node.memory[1])):
+        return False
+    if node.op in expressions.SUMS_OF_MANY and len(node.inputs) < 2:
+        return False
+    if node.op in ("BiasAdd", "BiasAddV1") and node.attrs.get("data_format", b"NHWC") not in (b"NHWC", "NHWC"):
+        return False
+    return has_expression(node.op, inputs, output)
+
+
 def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None, constants: Constants) -> Shape | None:
     """The shape of the loop that the node fits in, or None when it fits in none."""
     if observed is None:
@@ -94,9 +107,10 @@ def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None,
     if node.op in REDUCTIONS:
         return given[0] if reduction_of(node, given[0], constants) else None
     inputs, output = np_types(node)
-    row = expressions.row_of(node.op, inputs, output)
-    if row is None or (out and row.libm and int(np.prod(out)) > MAX_LIBM_ELEMENTS):
-        return None
+    if node.memory is None:
+        row = expressions.row_of(node.op, inputs, output)
+        if row is None or (out and row.libm and int(np.prod(out)) > MAX_LIBM_ELEMENTS):
+            return None
     if node.op in expressions.NO_BROADCAST and any(shape != out for shape in given):
         return None
     if node.op in ("BiasAdd", "BiasAddV1") and (len(out) < 2 or given[0] != out or given[1] != out[-1:]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.fusion.expressions import SUMS_OF_MANY
 from tenfold_kernels.fusion.runs import REDUCTIONS, FusedInput, FusedOp, FusedRun, Source
 
@@ -98,6 +99,8 @@ class RunWriter:
         dtype = np_types(node)[0][position]
         value = self.levels.constants[edge[0]][edge[1]] if edge[0] in self.levels.constants else None
         if value is not None and not shape:
+            if isinstance(value, DeviceArray):
+                value = value.to_host()
             key = dtype.str, value.tobytes()
             self.constants.setdefault(key, (value[()], dtype))
             return "constant", list(self.constants).index(key)

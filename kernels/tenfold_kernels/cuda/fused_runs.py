@@ -1,0 +1,75 @@
+"""A run of elementwise ops on a GPU as one launch: what fusion/runs.py is for the CPU.
+
+The worker groups nodes by the shapes of one step (tenfold_services/worker/fuse/); here a FusedRun becomes a Loop, and a
+call that behaves as the nodes do: for arrays of other shapes it runs them one by one, `fallback`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.cuda import _loops
+from tenfold_kernels.cuda.loop_text import Loop, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_kernels.cuda._arrays import DeviceArray
+    from tenfold_kernels.fusion.cache import FusionCache
+    from tenfold_kernels.fusion.runs import FusedRun
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRun:
+    """A FusedRun without reductions, of nodes of one GPU."""
+
+    run: FusedRun
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        return self.run.inputs
+
+    @property
+    def source(self) -> None:
+        """Nothing is compiled by the CPU's compiler."""
+        return
+
+    def build(self, fallback: Callable[..., Any], cache: FusionCache) -> Callable[..., Any]:
+        """Inputs by position → one array, or a tuple of them. Compiles at the first call."""
+        run = self.run
+        loop_of = partial(Loop, steps=_steps(run), outputs=run.outputs, constants=run.constants)
+        full = next((i for i, given in enumerate(run.inputs) if given.role == "full"), 0)
+        roles = [given.role for given in run.inputs]
+        alone = len(run.outputs) == 1
+
+        def call(*inputs: DeviceArray) -> Any:
+            shape = inputs[full].shape
+            if len(shape) != run.rank or any(
+                each.shape != _wanted(role, shape) for each, role in zip(inputs, roles, strict=True)
+            ):
+                return fallback(*inputs)
+            results = _loops.run_loop(loop_of, inputs)
+            return results[0] if alone else tuple(results)
+
+        return call
+
+
+def _wanted(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an operand of that role in a loop of `shape`."""
+    if role == "full":
+        return shape
+    if role == "row":
+        return shape[-1:]
+    return (*shape[:-1], 1) if role == "column" else ()
+
+
+def _steps(run: FusedRun) -> tuple[Step, ...]:
+    names = {"input": "input", "op": "step", "constant": "constant"}
+    steps = []
+    for op in run.ops:
+        assert not op.reduce, op
+        sources: Sequence[tuple[str, int]] = [(names[kind], number) for kind, number in op.sources]
+        steps.append(Step(op.op, op.attrs, tuple(sources), op.dtype))
+    return tuple(steps)
