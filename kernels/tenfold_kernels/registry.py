@@ -135,6 +135,8 @@ class _KernelRow:
     blocking: bool = False
     #: The arguments, by their names in the op's definition, that a kernel of a GPU takes and gives as the host's arrays.
     host: frozenset[str] = frozenset()
+    #: What a kernel of a GPU launches hangs on shapes, attributes and the host's inputs alone.
+    replays: bool = True
 
     def accepts(self, attrs: Mapping[str, Any]) -> bool:
         for attr, allowed in self.types.items():
@@ -177,13 +179,16 @@ def kernel(
     views: bool = False,
     files: bool = False,
     host: Collection[str] = (),
+    replays: bool = True,
     **types: DType | Collection[DType],
 ) -> Callable[[Builder], Builder]:
     """Registers a builder for `ops` on `device`; a keyword such as T=NUMERIC limits the types of that attr.
 
     A `blocking` kernel may return a waiting.Waiting in place of its outputs. An output of one that `views` may share
     memory with an input; the tests of kernels hold the others to it. One that uses `files` may be held up by a disk.
-    `host` names the arguments of a GPU's kernel that are arrays of the host; the others are DeviceArrays.
+    `host` names the arguments of a GPU's kernel that are arrays of the host; the others are DeviceArrays. One that does
+    not `replays` launches other things at the next call though its inputs look the same (a generator of random numbers
+    that counts on the host), or waits for the GPU: no step that has it is recorded (cuda/_recording.py).
     Raises AlreadyExistsError, naming both places, when another row of the op accepts some of the same types.
     """
     allowed = {
@@ -203,7 +208,7 @@ def kernel(
                             None,
                             f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}.",
                         )
-                rows.append(_KernelRow(op, device, allowed, builder, place, blocking, frozenset(host)))
+                rows.append(_KernelRow(op, device, allowed, builder, place, blocking, frozenset(host), replays))
                 if blocking:
                     _blocking.add((op, device))
                 if views:
@@ -275,6 +280,12 @@ def memory_of(
         return None
     definition = opdefs.get(op)
     return _on_device(definition.inputs, attrs, row.host), _on_device(definition.outputs, attrs, row.host)
+
+
+def may_replay(op: str, attrs: Mapping[str, Any], device_type: str) -> bool:
+    """Whether what the op's kernel launches may be recorded once and launched again."""
+    row = next((row for row in _rows_of(op, device_type) if row.accepts(attrs)), None)
+    return row is not None and row.replays
 
 
 def _on_device(arguments: Sequence[ArgDef], attrs: Mapping[str, Any], host: frozenset[str]) -> tuple[bool, ...]:

@@ -77,7 +77,11 @@ class Convolutions:
         graph, tensors, size = self._plan(*key)
         workspace = self._of.empty((max(size, 1),), _BYTES)
         pack = {tensor: pointer_of(array) for tensor, array in zip(tensors, (*inputs, out), strict=True)}
-        with self._of._device, self._of.stream:
+        import cudnn  # type: ignore[import-not-found, unused-ignore]
+
+        stream = self._of.current_stream()
+        with self._of._device, stream:
+            cudnn.set_stream(handle=self._handle, stream=stream.ptr)
             graph.execute(pack, pointer_of(workspace), handle=self._handle)
 
     def _new_plan(
@@ -95,7 +99,6 @@ class Convolutions:
 
         if self._handle is None:
             self._handle = cudnn.create_handle()
-            cudnn.set_stream(handle=self._handle, stream=self._of.stream.ptr)
         types = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
         io = getattr(cudnn.data_type, types[dtype])
         compute = cudnn.data_type.DOUBLE if dtype == "float64" else cudnn.data_type.FLOAT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cupy  # type: ignore[import-not-found, unused-ignore]
 import numpy as np
@@ -18,11 +18,15 @@ from cupy.cuda import runtime as cuda  # type: ignore[import-not-found, unused-i
 from tenfold_core import errors
 from tenfold_kernels.cuda import _convolutions, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._recording import NotReplayableError, undo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
+    from tenfold_kernels.cuda._variables import DeviceVariable
+
+T = TypeVar("T")
 
 #: Copies to the host of at least so many bytes go into pinned memory, which the GPU writes itself, at twice the speed.
 _PINNED_FROM = 64 << 10
@@ -47,6 +51,24 @@ class _Buffer:
         self.pointer = int(memory.ptr) if nbytes else 0
 
 
+class _Recording:
+    """A CUDA graph, with a stream on which it was captured and a pool for its memory."""
+
+    def __init__(self, runtime: DriverRuntime) -> None:
+        self._runtime = runtime
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        # what it frees and takes again is in its own order: nothing else may have it
+        self.pool = cupy.cuda.MemoryPool()
+        self.variables: dict[DeviceVariable, DeviceArray | None] = {}
+        self.graph: Any = None
+
+    def note(self, variable: DeviceVariable) -> None:
+        self.variables.setdefault(variable, variable.held())
+
+    def launch(self) -> None:
+        self.graph.launch(stream=self._runtime.stream)
+
+
 class DriverRuntime:
     """See _runtime.py."""
 
@@ -66,7 +88,40 @@ class DriverRuntime:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._pool = cupy.cuda.MemoryPool()
             self._pool.set_limit(size=self.memory)
+        #: `.now` is what a thread records.
+        self._recordings = threading.local()
         self.libraries = _Libraries(self)
+
+    # -- recording -----------------------------------------------------------------------------------------------------
+
+    def recording(self) -> _Recording | None:
+        found: _Recording | None = getattr(self._recordings, "now", None)
+        return found
+
+    def record(self, work: Callable[[], T]) -> tuple[T, _Recording]:
+        with self._device:
+            recording = self._recordings.now = _Recording(self)
+            # others allocate and launch meanwhile
+            recording.stream.begin_capture(mode=cuda.streamCaptureModeRelaxed)
+            try:
+                result = work()
+            except BaseException:
+                recording.stream.end_capture()
+                undo(recording)
+                raise
+            finally:
+                self._recordings.now = None
+            recording.graph = recording.stream.end_capture()
+        return result, recording
+
+    def current_stream(self) -> Any:
+        """Where this thread's launches go."""
+        recording = self.recording()
+        return self.stream if recording is None else recording.stream
+
+    def _refuse_to_record(self, what: str) -> None:
+        if self.recording() is not None:
+            raise NotReplayableError(what)
 
     # -- memory --------------------------------------------------------------------------------------------------------
 
@@ -74,9 +129,10 @@ class DriverRuntime:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         if not nbytes:
             return DeviceArray(self, _Buffer(None, 0), tuple(shape), dtype)
-        with self._device, self.stream:
+        recording = self.recording()
+        with self._device, self.current_stream():
             try:
-                memory = self._pool.malloc(nbytes)
+                memory = (self._pool if recording is None else recording.pool).malloc(nbytes)
             except cupy.cuda.memory.OutOfMemoryError as error:
                 raise self._exhausted(shape, dtype, nbytes) from error
         return DeviceArray(self, _Buffer(memory, nbytes), tuple(shape), dtype)
@@ -96,6 +152,7 @@ class DriverRuntime:
     # -- copies --------------------------------------------------------------------------------------------------------
 
     def to_device(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
+        self._refuse_to_record("a copy from the host")
         source = np.ascontiguousarray(array)
         out = self.empty(array.shape, array.dtype)
         if source.nbytes:
@@ -107,6 +164,7 @@ class DriverRuntime:
         return out
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
+        self._refuse_to_record("a copy to the host")
         if array.nbytes >= _PINNED_FROM:
             pinned = cupy.cuda.alloc_pinned_memory(array.nbytes)
             out = np.frombuffer(pinned, array.dtype, array.size).reshape(array.shape)
@@ -127,11 +185,12 @@ class DriverRuntime:
         assert isinstance(other, DriverRuntime)
         with self._device:
             if other is not self:
+                self._refuse_to_record("a copy from another GPU")
                 event = cupy.cuda.Event(disable_timing=True)
                 event.record(other.stream)
                 self.stream.wait_event(event)
                 cuda.memcpyPeerAsync(
-                    pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, self.stream.ptr
+                    pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, self.current_stream().ptr
                 )
                 # the source's memory must not be used again before it has been read
                 done = cupy.cuda.Event(disable_timing=True)
@@ -139,13 +198,13 @@ class DriverRuntime:
                 other.stream.wait_event(done)
                 return
             cuda.memcpyAsync(
-                pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, self.stream.ptr
+                pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, self.current_stream().ptr
             )
 
     def zero(self, target: DeviceArray) -> None:
         if target.nbytes:
             with self._device:
-                cuda.memsetAsync(pointer_of(target), 0, target.nbytes, self.stream.ptr)
+                cuda.memsetAsync(pointer_of(target), 0, target.nbytes, self.current_stream().ptr)
 
     # -- launches ------------------------------------------------------------------------------------------------------
 
@@ -164,9 +223,10 @@ class DriverRuntime:
             ]
         )
         with self._device:
-            function((blocks,), (threads,), given, shared_mem=shared_bytes, stream=self.stream)
+            function((blocks,), (threads,), given, shared_mem=shared_bytes, stream=self.current_stream())
 
     def synchronize(self) -> None:
+        self._refuse_to_record("a wait for the GPU")
         try:
             self.stream.synchronize()
         except cuda.CUDARuntimeError as error:
@@ -211,7 +271,7 @@ class _Libraries(_convolutions.Convolutions):
         accumulate: bool = False,
     ) -> None:
         x, y, target = as_cupy(a), as_cupy(b), as_cupy(out)
-        with self._runtime._device, self._runtime.stream:
+        with self._runtime._device, self._runtime.current_stream():
             if target.size and not x.shape[-1 if not transpose_a else -2]:
                 self._runtime.zero(out)
             elif target.ndim == 2:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
     from tenfold_kernels.cuda._arrays import DeviceArray
     from tenfold_kernels.cuda._launch import Kernel
+    from tenfold_kernels.cuda._recording import Recording
+
+T = TypeVar("T")
 
 #: Numba's own variable.
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"
@@ -126,6 +129,17 @@ class Runtime(Protocol):
 
     def launch(self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0) -> None:
         """Puts a kernel on the stream. DeviceArrays are passed as pointers, the rest as numbers of the kernel's types."""
+        ...
+
+    def recording(self) -> Recording | None:
+        """What this thread records at present, or None. While it records, nothing runs."""
+        ...
+
+    def record(self, work: Callable[[], T]) -> tuple[T, Recording]:
+        """Calls `work`, whose launches and copies on the GPU are recorded instead of made; what it gives, and the
+        recording. Memory that it asks for is the recording's own. Raises NotReplayableError where something waits for
+        the GPU or takes from the host's memory.
+        """
         ...
 
     def synchronize(self) -> None:

@@ -9,17 +9,23 @@ from __future__ import annotations
 import os
 import threading
 import types
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._recording import NotReplayableError, undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
+    from tenfold_kernels.cuda._runtime import Libraries
+    from tenfold_kernels.cuda._variables import DeviceVariable
+
+T = TypeVar("T")
 
 #: Bytes that a simulated GPU has, unless this variable says another number.
 _MEMORY = 1 << 30
@@ -42,6 +48,21 @@ class _Buffer:
         self._runtime.give_back(self.nbytes)
 
 
+class _Recording:
+    """What is to be done, in order; nothing has been."""
+
+    def __init__(self) -> None:
+        self.work: list[Callable[[], None]] = []
+        self.variables: dict[DeviceVariable, DeviceArray | None] = {}
+
+    def note(self, variable: DeviceVariable) -> None:
+        self.variables.setdefault(variable, variable.held())
+
+    def launch(self) -> None:
+        for work in self.work:
+            work()
+
+
 class SimulatedRuntime:
     """See _runtime.py."""
 
@@ -51,9 +72,11 @@ class SimulatedRuntime:
     def __init__(self, index: int) -> None:
         self.index, self.name = index, f"simulated GPU {index}"
         self.memory = int(os.environ.get(MEMORY_BYTES, _MEMORY))
-        self.libraries = _Libraries()
+        self.libraries: Libraries = _Recorded(self._do, _Libraries())
         self._lock = threading.Lock()
         self._used = 0
+        #: `.now` is what a thread records.
+        self._recordings = threading.local()
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -73,23 +96,55 @@ class SimulatedRuntime:
         with self._lock:
             self._used -= nbytes
 
+    def recording(self) -> _Recording | None:
+        found: _Recording | None = getattr(self._recordings, "now", None)
+        return found
+
+    def record(self, work: Callable[[], T]) -> tuple[T, _Recording]:
+        recording = self._recordings.now = _Recording()
+        try:
+            return work(), recording
+        except BaseException:
+            undo(recording)
+            raise
+        finally:
+            self._recordings.now = None
+
+    def _do(self, work: Callable[[], None]) -> None:
+        """Now, or when the recording is launched."""
+        recording = self.recording()
+        if recording is None:
+            work()
+        else:
+            recording.work.append(work)
+
+    def _refuse_to_record(self, what: str) -> None:
+        if self.recording() is not None:
+            raise NotReplayableError(what)
+
     def to_device(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
+        self._refuse_to_record("a copy from the host")
         out = self.empty(array.shape, array.dtype)
         host_view(out)[...] = array
         return out
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
+        self._refuse_to_record("a copy to the host")
         return host_view(array).copy()
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
-        host_view(target).reshape(-1)[...] = host_view(source).reshape(-1)
+        self._do(lambda: np.copyto(host_view(target).reshape(-1), host_view(source).reshape(-1)))
 
     def zero(self, target: DeviceArray) -> None:
-        host_view(target).reshape(-1).view(np.uint8)[...] = 0
+        self._do(lambda: host_view(target).reshape(-1).view(np.uint8).fill(0))
 
     def launch(self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0) -> None:
         assert len(arguments) == len(kernel.types), (kernel.name, kernel.types)
         given = [_argument(each, kind) for each, kind in zip(arguments, kernel.types, strict=True)]
+        # views of the buffers: what is recorded keeps its memory, as a CUDA graph keeps its pool
+        self._do(lambda: self._run(kernel, blocks, threads, given, shared_bytes))
+
+    def _run(self, kernel: Kernel, blocks: int, threads: int, given: Sequence[Any], shared_bytes: int) -> None:
         with _one_kernel:
             run = kernel.compiled.get("simulated")
             if run is None:
@@ -99,7 +154,7 @@ class SimulatedRuntime:
             run[blocks, threads, 0, shared_bytes](*given)
 
     def synchronize(self) -> None:
-        return
+        self._refuse_to_record("a wait for the GPU")
 
     def memory_info(self) -> tuple[int, int]:
         return self._used, self._used
@@ -135,6 +190,17 @@ def _quiet(function: Callable[..., None]) -> Callable[..., None]:
     return types.FunctionType(
         template.__code__, function.__globals__, function.__name__, None, template.__closure__
     )
+
+
+class _Recorded:
+    """Hands calls on, now or when the recording is launched."""
+
+    def __init__(self, do: Callable[[Callable[[], None]], None], libraries: _Libraries) -> None:
+        self._do, self._libraries = do, libraries
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        function = getattr(self._libraries, name)
+        return lambda *arguments, **named: self._do(partial(function, *arguments, **named))
 
 
 class _Libraries:

@@ -55,8 +55,19 @@ class DeviceVariable(Variable):
     def check_initialized(self) -> None:
         self._initialized()
 
+    def held(self) -> DeviceArray | None:
+        """What holds the value now: another object once the variable has moved."""
+        return self._held
+
+    def put_back(self, held: DeviceArray | None) -> None:
+        """The value is where it was before a recording that was given up."""
+        self._held = held
+
     def _initialized(self) -> DeviceArray:
         held = self._held
+        recording = self.runtime.recording()
+        if recording is not None:
+            recording.note(self)
         if held is None:
             raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
         return held
@@ -93,6 +104,9 @@ class DeviceVariable(Variable):
 
     def adopt(self, value: Any) -> None:
         with self.lock:
+            recording = self.runtime.recording()
+            if recording is not None:
+                recording.note(self)
             if self.account is not None:
                 self.account.resize(value.nbytes)
             self._note_new_shape(self._held, value.shape)

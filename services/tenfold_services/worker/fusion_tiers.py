@@ -97,7 +97,16 @@ class Tier:
             cache = self._compiler.cache
             loops = find_loops(part, region_of, constants, flow, cache) if flow is not None else ()
             fusion = fuse.find_groups(
-                part, program.regions, region_of, constants, self._nodes, dict(self._shapes), cache, flow, loops
+                part,
+                program.regions,
+                region_of,
+                constants,
+                self._nodes,
+                dict(self._shapes),
+                cache,
+                flow,
+                loops,
+                program.resources,
             )
         if not fusion.groups:
             return

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.dtypes import DType
     from tenfold_kernels.fusion.compiler import FusionCompiler
+    from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value
@@ -73,11 +74,14 @@ class Program:
         short_nanoseconds: int = DEFAULT_LIMITS.inline_nanoseconds,
         is_piece: bool = False,
         most_turns: int = DEFAULT_LIMITS.loop_turns,
+        resources: ResourceManager | None = None,
     ) -> None:
         """With a `compiler`, the program is fused once it is hot (fusion_tiers.py). `short_nanoseconds`: RunPolicy. One
         that `is_piece` runs its branches and loops node by node. Loops take `most_turns` in a step.
         """
         self.most_turns = most_turns
+        #: Those that its kernels use; None where nothing of it runs on a GPU.
+        self.resources = resources
         self.part = part
         self.kernels = kernels
         self.constants = constants
@@ -170,7 +174,7 @@ class Program:
         constants = dict(self.constants)
         nodes = fusible_nodes(self.part, constants)
         loops = self.flow is not None and self.flow.tree.loops
-        worth = loops or worth_fusing(self.part, nodes) or nodes_of_shapes(self.part, constants)
+        worth = loops or worth_fusing(self.part, nodes) or nodes_of_shapes(self.part, constants) or self.resources
         return Tier(self, compiler, nodes).tick if worth else None
 
     def swap(self, fusion: Fusion) -> None:

@@ -114,7 +114,15 @@ def compile_program(
     contexts.watch_next_calls()
     for index in host_functions.independent(part):
         kernels[index], part.nodes[index].blocking = on_a_thread(kernels[index]), True
-    return Program(part, kernels, constants, compiler, limits.inline_nanoseconds, most_turns=limits.loop_turns)
+    return Program(
+        part,
+        kernels,
+        constants,
+        compiler,
+        limits.inline_nanoseconds,
+        most_turns=limits.loop_turns,
+        resources=resources if uses_gpu else None,
+    )
 
 
 def build_constants(part: PartGraph, task: str, resources: ResourceManager) -> dict[int, tuple[Any, ...]]:

@@ -148,15 +148,19 @@ class RegionWriter:
 
     def unfused(self, group: Group) -> None:
         """Writes the nodes of a group as a function of the group's inputs."""
-        registers = Registers(self._last_uses(group.members))
+        items = group.items or group.members
+        registers = Registers(self._last_uses(items))
         last = len(self.part.nodes)
         registers.last_use.update(dict.fromkeys((*group.inputs, *group.outputs), last))
         arguments = ", ".join(registers.take(edge) for edge in group.inputs)
         self.defs.append(len(self.lines))
         self.lines.append(f"def f{group.number}({arguments}):")
         self._stores = False
-        for node in group.members:
-            self._node(node, registers)
+        for item in items:
+            if isinstance(item, Group):
+                self._group(item, registers)
+            else:
+                self._node(item, registers)
         self._stores = True
         self.lines.append(f" return {', '.join(registers.holder[edge] for edge in group.outputs)}")
 

@@ -15,6 +15,7 @@ from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
 
+from .captures import LEAST, Capture, Stretch, stretches
 from .levels import OF_SHAPES, Levels
 from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
 from .remembered import looks_at_shapes, nodes_of_shapes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_kernels.fusion.cache import FusionCache
+    from tenfold_kernels.resources.state import ResourceManager
 
     from ..control_flow import ControlFlow
     from ..loop_tree import Loop
@@ -44,7 +46,7 @@ class Group:
     number: int
     #: In topological order.
     members: list[PartNode]
-    run: FusedRun | Remembered | ScalarLoop | DeviceRun
+    run: FusedRun | Remembered | ScalarLoop | DeviceRun | Capture
     #: Edges from outside, aliases looked through, by position in the call.
     inputs: list[Edge]
     #: Edges that nodes outside read, in the order of the call's results.
@@ -52,6 +54,8 @@ class Group:
     cache: FusionCache
     #: What is compiled instead of members.
     loop: Loop | None = None
+    #: Members, some of them in groups, of a stretch that is recorded.
+    items: Sequence[PartNode | Group] = ()
 
     @property
     def key(self) -> int:
@@ -91,10 +95,11 @@ def find_groups(
     cache: FusionCache,
     flow: ControlFlow | None = None,
     loops: Sequence[Group] = (),
+    resources: ResourceManager | None = None,
 ) -> Fusion:
     """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. `flow` is
     that of a part with branches: what runs under other conditions, or in another loop, is no group.
-    `loops` are those that are compiled as a whole.
+    `loops` are those that are compiled as a whole. With `resources`, those of the part, what runs on a GPU is recorded.
     """
     compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
     nodes = [node for node in nodes if node.index not in compiled]
@@ -113,7 +118,42 @@ def find_groups(
     if flow is not None:
         return Fusion(groups, [], [levels.before(node) for node in part.nodes])
     schedule = [_order(region, group_of, levels) for region in regions]
+    if resources is not None and any(node.memory is not None for node in part.nodes):
+        schedule = [_recorded(order, groups, levels, cache, resources) for order in schedule]
     return Fusion(groups, schedule)
+
+
+def _recorded(
+    order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
+) -> list[PartNode | Group]:
+    """The schedule with each long stretch on a GPU as a group, which is added to `groups`."""
+    found: list[PartNode | Group] = []
+    for item in stretches(order, levels):
+        if not isinstance(item, Stretch):
+            found.append(item)
+        elif len(item.items) < LEAST or (group := _of_stretch(len(groups), item, levels, cache, resources)) is None:
+            found.extend(item.items)
+        else:
+            groups.append(group)
+            found.append(group)
+    return found
+
+
+def _of_stretch(
+    number: int, stretch: Stretch, levels: Levels, cache: FusionCache, resources: ResourceManager
+) -> Group | None:
+    members = [node for item in stretch.items for node in (item.members if isinstance(item, Group) else (item,))]
+    inside = {node.index for node in members}
+    inputs: dict[Edge, None] = {}
+    for item in stretch.items:
+        for edge in map(levels.resolve, item.inputs):
+            if edge[0] not in inside and edge[0] not in levels.constants:
+                inputs[edge] = None
+    outputs = levels.edges_read_outside(inside)
+    if len(inputs) + len(outputs) > MAX_ARGUMENTS:
+        return None
+    capture = Capture(stretch.device, resources, len(outputs))
+    return Group(number, members, capture, list(inputs), outputs, cache, items=stretch.items)
 
 
 def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
