@@ -21,7 +21,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz tests-of lint format openapi screenshots tf-env peers-env bench protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz tests-of lint format openapi screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,12 @@ screenshots: $(VENV)/.installed-dev ## Take the pictures of docs/dashboard.md an
 	PYTHONPATH=tests $(BIN)/python tests/screenshots.py
 
 tf-env: $(TF_ENV)/.installed $(TF_ENV)1.15/.tried $(TF_ENV)1.4/.tried ## Environments with TensorFlow itself, for tests/interop
+
+bench-cuda: $(VENV)/.installed-run ## Measure a GPU of this machine, beside torch where it is installed (needs the extra `cuda`)
+	$(BIN)/python benchmarks/cuda.py --report benchmarks/reports
+
+test-cuda: $(VENV)/.installed-dev ## Run all tests of GPUs' kernels: on a GPU where there is one, else in the simulator
+	TENFOLD_TEST_LONG=1 $(BIN)/python -m pytest tests/cuda
 
 peers-env: $(PEERS)/.installed ## A third environment with torch and Ray, for benchmarks/peers.py
 

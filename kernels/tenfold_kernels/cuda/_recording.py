@@ -100,11 +100,12 @@ class Replayed:
                 del self._recorded[key]
                 self._lost += 1
                 found = None
+            if found is not None:
+                # before the next call launches it again
+                return self._given(found)
         finally:
             self._lock.release()
-        if found is None:
-            return self._nodes(*inputs)
-        return self._given(found)
+        return self._nodes(*inputs)
 
     def _record(self, key: Hashable, inputs: Sequence[Any]) -> _Recorded | None:
         """Records and launches once the time has come; None before, and where that cannot be."""
