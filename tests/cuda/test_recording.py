@@ -1,0 +1,154 @@
+"""A stretch of a step is recorded once its shapes stand still, and launched again with other values; what cannot be
+recorded, or has moved since, runs node by node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support.kernel_runs import DEVICE
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.cuda import _recording
+from tenfold_kernels.cuda._recording import Replayed
+from tenfold_kernels.cuda._runtime import runtime
+from tenfold_kernels.cuda._variables import DeviceVariable
+from tenfold_kernels.resources.state import ResourceManager
+
+if TYPE_CHECKING:
+    from tenfold_kernels.cuda._arrays import DeviceArray
+
+GPU = DEVICE.replace("CPU", "GPU")
+#: Calls after which a stretch is launched as a whole.
+SOME = _recording._CALLS_BEFORE + 3
+
+
+def on_gpu(*values: float) -> DeviceArray:
+    return runtime(0).to_device(np.array(values, np.float32))
+
+
+def variable_of(*values: float) -> DeviceVariable:
+    made = DeviceVariable(runtime(0), "v", dtypes.float32, TensorShape([len(values)]))
+    made.assign(on_gpu(*values))
+    return made
+
+
+def doubled(x: DeviceArray) -> DeviceArray:
+    """Copies x twice over, which is something to record."""
+    out = runtime(0).empty((2, *x.shape), x.dtype)
+    runtime(0).copy(x, out.rows(0, 1))
+    runtime(0).copy(x, out.rows(1, 2))
+    return out
+
+
+def test_other_values_of_the_same_shape_are_computed_with() -> None:
+    calls: list[int] = []
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        calls.append(1)
+        return doubled(x)
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    kept = [replayed(on_gpu(float(number), 1.0)) for number in range(10)]
+
+    assert [each.to_host()[1, 0] for each in kept] == list(range(10))
+    assert len(calls) == SOME - 2
+
+
+def test_each_shape_has_its_recording() -> None:
+    replayed = Replayed(doubled, 1, runtime(0), ResourceManager())
+
+    for number in range(3 * SOME):
+        values = [float(number)] * (1 + number % 2)
+        assert replayed(on_gpu(*values)).to_host().tolist() == [values, values]
+
+
+def test_a_variable_is_read_and_written_where_it_is() -> None:
+    variable = variable_of(1.0)
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        old = doubled(variable.value)
+        runtime(0).copy(x, variable.buffer())
+        return old
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    found = [replayed(on_gpu(float(number))).to_host()[0, 0] for number in range(2, 12)]
+
+    assert found == [1.0, *range(2, 11)]
+    assert variable.value.to_host().tolist() == [11.0]
+
+
+def test_a_variable_that_has_moved_is_found_where_it_is_now() -> None:
+    variable = variable_of(1.0)
+    replayed = Replayed(lambda: doubled(variable.value), 1, runtime(0), ResourceManager())
+    for _ in range(SOME):
+        replayed()
+
+    variable.adopt(on_gpu(5.0))
+    moved = [replayed().to_host()[0, 0] for _ in range(2 * SOME)]
+
+    assert set(moved) == {5.0}
+
+
+def test_nodes_that_move_their_variable_are_not_recorded() -> None:
+    variable = variable_of(1.0)
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        variable.adopt(doubled(x).rows(0, 1).reshape(x.shape))
+        return doubled(variable.value)
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    found = [replayed(on_gpu(float(number))).to_host()[0, 0] for number in range(10)]
+
+    assert found == list(range(10))
+    assert variable.value.to_host().tolist() == [9.0]
+
+
+def test_nodes_that_wait_for_the_gpu_are_not_recorded() -> None:
+    def nodes(x: DeviceArray) -> Any:
+        return doubled(on_gpu(*x.to_host().tolist()))
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+
+    for number in range(10):
+        assert replayed(on_gpu(float(number))).to_host()[0, 0] == number
+
+
+def test_an_error_while_it_is_recorded_is_the_steps() -> None:
+    count = 0
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        nonlocal count
+        count += 1
+        if count == SOME - 2:
+            raise ValueError("this once")
+        return doubled(x)
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    for number in range(SOME - 3):
+        replayed(on_gpu(float(number)))
+
+    with pytest.raises(ValueError, match="this once"):
+        replayed(on_gpu(1.0))
+    assert replayed(on_gpu(7.0)).to_host()[0, 0] == 7.0
+
+
+def test_a_reset_of_the_resources_voids_a_recording() -> None:
+    resources, calls = ResourceManager(), []
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        calls.append(1)
+        return doubled(x)
+
+    replayed = Replayed(nodes, 1, runtime(0), resources)
+    for _ in range(SOME):
+        replayed(on_gpu(1.0))
+    before = len(calls)
+
+    resources.clear()
+    replayed(on_gpu(2.0))
+
+    assert len(calls) == before + 1
