@@ -194,7 +194,7 @@ def table(rows: list[Row], note: str) -> str:
         for side, seconds in row.seconds.items():
             share = f"{row.nbytes / seconds / bandwidth:.2f}" if row.nbytes else ""
             rate = f"{row.flops / seconds / 1e12:.1f}" if row.flops else ""
-            ratio = "" if side == "tenfold" else f"{seconds / row.seconds['tenfold']:.2f}×"
+            ratio = "" if side == "tenfold" else f"{seconds / row.seconds['tenfold']:.2f}x"
             lines.append(f"| {row.name} | {side} | {seconds * 1e6:,.1f} µs | {share} | {rate} | {ratio} |")
     lines.append("")
     lines.append(f"Copy: {bandwidth / 1e9:,.0f} GB/s, read and written.")
@@ -220,7 +220,8 @@ def main() -> None:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     if options.report is not None:
         today = datetime.date.today().isoformat()
-        head = f"# CUDA, {today}\n\n`python benchmarks/cuda.py` on {found[0][1]}, Python {platform.python_version()}.\n\n"
+        machine = f"{found[0][1]}, Python {platform.python_version()}"
+        head = f"# CUDA, {today}\n\n`python benchmarks/cuda.py` on {machine}.\n\n"
         (options.report / f"{today}-cuda.md").write_text(head + text)
 
 

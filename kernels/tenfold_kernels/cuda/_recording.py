@@ -78,7 +78,7 @@ class _Recorded:
 
 
 class Replayed:
-    """A stretch of nodes of one GPU as a call of its inputs. Thread-safe: two calls at once do not share a recording."""
+    """A stretch of nodes of one GPU as a call of its inputs. Thread-safe: of two calls at once one runs its nodes."""
 
     def __init__(self, nodes: Callable[..., Any], outputs: int, runtime: Runtime, resources: ResourceManager) -> None:
         """`nodes` runs them one by one, and gives so many `outputs`."""
