@@ -3,9 +3,9 @@
     host nodes ─► [ device node, group, device node, … ] ─► copy to the host ─► fetch
 
 What can be recorded: nodes and groups of one GPU whose inputs are all there, or constants of the host, and whose
-kernels say that they replay (registry: `replays`). In each region what runs on the host comes first where nothing holds
-it back, so that stretches get long. Called by groups.py for programs without branches; tenfold_kernels/cuda/_recording.py
-records and replays.
+kernels say that they replay (registry: `replays`). In each region what runs on the host comes first where nothing
+holds it back, so that stretches get long. Called by groups.py for programs without branches; what records and replays
+is tenfold_kernels/cuda/_recording.py.
 """
 
 from __future__ import annotations

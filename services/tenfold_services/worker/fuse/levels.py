@@ -54,8 +54,8 @@ class Levels:
         self._order: Sequence[PartNode] = part.nodes if flow is None else list(flow.nodes())
         if flow is not None:
             region_of = flow.places(region_of)
-        #: Node → its region, the GPU that it runs on or "", and the shape of its loop, for nodes that can be fused; those
-        #: that differ in one of them are no group.
+        #: Node → its region, the GPU that it runs on or "", and the shape of its loop, for nodes that can be fused;
+        #: those that differ in one of them are no group.
         self.space: dict[int, tuple[int, str, Shape]] = {}
         for node in part.nodes if flow is None else ():
             if is_alias(node, constants):
