@@ -1,5 +1,5 @@
-"""Kernels of a GPU: on a GPU where there is one, else in Numba's simulator, which must be chosen before its CUDA part is
-imported.
+"""Kernels of a GPU: on a GPU where there is one, else in Numba's simulator, which must be chosen before its CUDA part
+is imported.
 
 The fixture `gpu` runs ops on both devices: `gpu.same("Add", [x, y])` asserts that the GPU gives what the CPU gives.
 """
@@ -9,15 +9,11 @@ from __future__ import annotations
 import ctypes
 import sys
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from support import gpu_runs
 from tenfold_kernels.cuda import _runtime
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _has_driver() -> bool:
@@ -35,7 +31,7 @@ def simulated() -> bool:
 
 
 @pytest.fixture(autouse=True)
-def simulator(simulated: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def simulator(simulated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives this process a simulated GPU, and takes it away again: other tests share the process."""
     if simulated:
         monkeypatch.setenv(_runtime.SIMULATOR, "1")
@@ -44,7 +40,6 @@ def simulator(simulated: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
             monkeypatch.setattr(config, "ENABLE_CUDASIM", 1)
             import numba.cuda  # noqa: F401
-    yield
 
 
 @pytest.fixture(scope="session")

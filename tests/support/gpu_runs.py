@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from support.kernel_runs import DEVICE, as_value, check_outputs, make_node, run_op as run_on_cpu
+from support.kernel_runs import DEVICE, as_value, check_outputs, make_node
+from support.kernel_runs import run_op as run_on_cpu
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_kernels.cuda._arrays import DeviceArray
@@ -48,7 +49,7 @@ def run_op(op: str, inputs: list[Any] | None = None, *, resources: ResourceManag
 
 
 def same(op: str, inputs: list[Any], *, rtol: float = 1e-5, atol: float = 1e-6, **attrs: Any) -> Any:
-    """Asserts that the GPU gives what the CPU gives: floats within the tolerance, all else exactly. Gives the result."""
+    """Asserts that the GPU gives what the CPU gives: floats within the tolerance, else exactly. Gives the result."""
     found, wanted = run_op(op, inputs, **attrs), run_on_cpu(op, inputs, **attrs)
     pairs = zip(_outputs(found), _outputs(wanted), strict=True)
     for number, (ours, theirs) in enumerate(pairs):

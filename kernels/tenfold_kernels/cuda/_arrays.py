@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
     from tenfold_kernels.cuda._runtime import Buffer, Runtime
 

@@ -44,7 +44,8 @@ def compile_ptx(kernel: Kernel, capability: tuple[int, int]) -> bytes:
     """Compiles it, whatever is kept."""
     from numba import cuda
 
-    text, _ = cuda.compile(kernel.function, signature(kernel.types), cc=capability, output="ptx", abi="numba")
+    compiler: Any = cuda
+    text, _ = compiler.compile(kernel.function, signature(kernel.types), cc=capability, output="ptx", abi="numba")
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
@@ -54,7 +55,7 @@ def signature(types: tuple[str, ...]) -> Any:
 
     def argument(name: str) -> Any:
         if name.endswith("*"):
-            return numba_types.CPointer(_element(name[:-1]))
+            return numba_types.CPointer(_element(name[:-1]))  # type: ignore[no-untyped-call]
         return _element(name)
 
     def _element(name: str) -> Any:

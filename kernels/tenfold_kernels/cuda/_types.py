@@ -1,7 +1,7 @@
 """Sets of element types, as GPUs' kernels are registered for them.
 
-int32 is TensorFlow's type of sizes and counters: as there, an op on int32 placed on a GPU computes in the host's memory,
-where shapes are needed. An int32 that a kernel reads beside its data (labels, indices) is on the GPU.
+int32 is TensorFlow's type of sizes and counters: as there, an op on int32 placed on a GPU computes in the host's
+memory, where shapes are needed. An int32 that a kernel reads beside its data (labels, indices) is on the GPU.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._runtime import runtime_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
 
 
 def kernel(device: str) -> Callable[[Any], Any]:

@@ -16,12 +16,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tenfold_kernels.fusion import expressions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ def expression(
     """One op as text; functions go by their bare names, which _code/elementwise.py gives a meaning."""
     if op == "Cast":
         is_test = dtype.kind == "b"
-        return f"{operands[0]} != {expressions.literal(0, given[0])}" if is_test else expressions.cast(operands[0], dtype)
+        if is_test:
+            return f"{operands[0]} != {expressions.literal(0, given[0])}"
+        return expressions.cast(operands[0], dtype)
     extra = EXTRA.get(op)
     if extra is None or given[0].kind != "f":
         return _CALL.sub(r"\1(", expressions.write(op, attrs, operands, given, dtype, single=False))

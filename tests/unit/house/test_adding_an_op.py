@@ -96,6 +96,8 @@ def test_the_recipe_is_enough(tmp_path: Path) -> None:
     conftest = tmp_path / Path(tests).with_name("conftest.py")
     conftest.parent.mkdir(parents=True)
     shutil.copy(ROOT / Path(tests).with_name("conftest.py"), conftest)
+    # what the conftest needs
+    shutil.copytree(ROOT / "tests/support", tmp_path / "tests/support")
 
     with (tmp_path / definitions).open("a", encoding="utf-8") as table:
         table.write(ROW)
@@ -106,7 +108,7 @@ def test_the_recipe_is_enough(tmp_path: Path) -> None:
     (tmp_path / public).write_text(exports.replace(PUBLIC, f"{PUBLIC}cube "), encoding="utf-8")
     (tmp_path / tests).write_text(f"COPY = {str(tmp_path)!r}\n{TEST}", encoding="utf-8")
 
-    path = os.pathsep.join(str((tmp_path / package).parent) for package in PACKAGES)
+    path = os.pathsep.join(str((tmp_path / each).parent) for each in (*PACKAGES, "tests/support"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
         cwd=tmp_path,

@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+#: Those that have one name everywhere.
+_SAME = (
+    *("exp", "expm1", "log", "log1p", "sqrt", "tanh", "sin", "cos", "tan", "sinh", "cosh"),
+    *("floor", "ceil", "isfinite", "isinf"),
+)
+_INVERSE = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+
+
 def _of_numpy() -> dict[str, Any]:
-    same = "exp expm1 log log1p sqrt tanh sin cos tan sinh cosh floor ceil rint isfinite isinf".split()
-    names = {name: getattr(np, name) for name in same}
-    names |= {short: getattr(np, f"arc{short[1:]}") for short in "asin acos atan asinh acosh atanh".split()}
+    names = {name: getattr(np, name) for name in (*_SAME, "rint")}
+    names |= {short: getattr(np, f"arc{short[1:]}") for short in _INVERSE}
     names["atan2"] = np.arctan2
     names |= {name: _plain(getattr(math, name)) for name in ("erf", "erfc", "lgamma")}
     return names
@@ -40,16 +47,14 @@ def _plain(function: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def _of_cuda() -> dict[str, Any]:
-    same = "exp expm1 log log1p sqrt tanh sin cos tan sinh cosh floor ceil isfinite isinf".split()
-    more = "asin acos atan asinh acosh atanh atan2 erf erfc lgamma".split()
-    names = {name: getattr(math, name) for name in (*same, *more)}
+    names = {name: getattr(math, name) for name in (*_SAME, *_INVERSE, "atan2", "erf", "erfc", "lgamma")}
     from numba.cuda import libdevice
 
     names["rint"] = libdevice.rint
     return names
 
 
-_NAMES = _of_numpy() if config.ENABLE_CUDASIM else _of_cuda()
+_NAMES = _of_numpy() if config.ENABLE_CUDASIM else _of_cuda()  # type: ignore[attr-defined] # it is put there later
 
 
 def function(text: str) -> Callable[..., None]:
