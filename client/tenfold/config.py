@@ -1,4 +1,4 @@
-"""`tf.config`: devices and threads of this process, as TensorFlow 2 asks for them. There is one CPU; no GPU to set up.
+"""`tf.config`: devices and threads of this process, as TensorFlow 2 asks for them: one CPU, and the GPUs that it sees.
 
 As in TensorFlow 1.15, what is set here concerns eager execution: sessions take a ConfigProto. It can be read back.
 """
@@ -47,6 +47,9 @@ _values: dict[str, Any] = {
     "synchronous_execution": True,
 }
 _CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+#: What was set of GPUs, by their names.
+_growth: dict[str, bool] = {}
+_visible: list[PhysicalDevice] | None = None
 
 
 def get_soft_device_placement() -> bool:
@@ -60,13 +63,19 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The CPU, unless another type is asked for."""
-    return [_CPU] if device_type in (None, "CPU") else []
+    """The CPU and the GPUs that this process sees, or those of one type."""
+    found = [_CPU] if device_type in (None, "CPU") else []
+    if device_type in (None, "GPU"):
+        from tenfold.session.inprocess import physical_gpus
+
+        found += [PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(len(physical_gpus()))]
+    return found
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The CPU, unless another type is asked for."""
-    return [LogicalDevice("/device:CPU:0", "CPU")] if device_type in (None, "CPU") else []
+    """The same as a session without a ConfigProto has them."""
+    return [LogicalDevice(f"/device:{each.name.partition('device:')[2]}", each.device_type)
+            for each in list_physical_devices(device_type)]  # fmt: skip
 
 
 def experimental_list_devices() -> list[str]:
@@ -77,37 +86,58 @@ def experimental_list_devices() -> list[str]:
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Does nothing for the CPU. Raises ValueError for a device that is not there."""
-    for each in devices or ():
+    """Kept; sessions take `gpu_options.visible_device_list`. Raises ValueError for a device that is not there."""
+    global _visible
+    is_list = isinstance(devices, list | tuple) and not isinstance(devices, PhysicalDevice)
+    chosen = list(devices) if is_list else [devices]
+    for each in chosen:
         _check(each)
+    if device_type is None:
+        _visible = chosen
+    else:
+        others = [each for each in get_visible_devices() if each.device_type != device_type]
+        _visible = others + chosen
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """What was set, else all."""
+    found = list_physical_devices() if _visible is None else _visible
+    return [each for each in found if device_type in (None, each.device_type)]
 
 
 def _check(device: Any) -> None:
-    if device != _CPU:
-        raise ValueError(f"there is no device {device!r}: this process has {_CPU}")
+    there = list_physical_devices()
+    if device not in there:
+        raise ValueError(f"there is no device {device!r}: this process has {', '.join(map(str, there))}")
+
+
+def _check_gpu(device: Any, verb: str) -> None:
+    _check(device)
+    if device.device_type != "GPU":
+        raise ValueError(f"Cannot {verb} memory growth on non-GPU devices")
 
 
 def set_memory_growth(device: Any, enable: bool) -> None:
-    """Raises ValueError: only GPUs can be set to this."""
-    _check(device)
-    raise ValueError("Cannot set memory growth on non-GPU devices")
+    """Kept: memory of a GPU is always taken as it is needed. Raises ValueError for what is no GPU."""
+    _check_gpu(device, "set")
+    _growth[device.name] = bool(enable)
 
 
 def get_memory_growth(device: Any) -> bool:
-    """Raises ValueError: only GPUs have it."""
-    _check(device)
-    raise ValueError("Cannot get memory growth on non-GPU devices")
+    """What was set, else True. Raises ValueError for what is no GPU."""
+    _check_gpu(device, "get")
+    return _growth.get(device.name, True)
 
 
 def set_virtual_device_configuration(device: Any, logical_devices: Any) -> None:
-    """Does nothing for one part. Raises ValueError for several: the CPU is one device."""
+    """Does nothing for one part. Raises ValueError for several: a device is one here."""
     _check(device)
     if len(logical_devices or ()) > 1:
-        raise ValueError("the CPU is one device here; start several tasks for several devices")
+        raise ValueError("a device is one device here; start several tasks for several devices")
 
 
 def get_virtual_device_configuration(device: Any) -> None:
-    """Always None: the CPU is not divided."""
+    """Always None: no device is divided."""
     _check(device)
 
 
@@ -140,7 +170,7 @@ experimental = SimpleNamespace(
     VirtualDeviceConfiguration=VirtualDeviceConfiguration,
     list_physical_devices=list_physical_devices,
     list_logical_devices=list_logical_devices,
-    get_visible_devices=list_physical_devices,
+    get_visible_devices=get_visible_devices,
     set_visible_devices=set_visible_devices,
     set_memory_growth=set_memory_growth,
     get_memory_growth=get_memory_growth,

@@ -20,6 +20,7 @@ import numpy as np
 from tenfold_core import errors, opdefs
 from tenfold_core.dtypes import DType
 from tenfold_kernels import families, narrow
+from tenfold_kernels.cuda import absences
 
 if TYPE_CHECKING:
     from tenfold_core.op_def import ArgDef
@@ -133,7 +134,7 @@ class _KernelRow:
     place: str
     #: Its computes may return a waiting.Waiting.
     blocking: bool = False
-    #: The arguments, by their names in the op's definition, that a kernel of a GPU takes and gives as the host's arrays.
+    #: The arguments, by their names in the op's definition, that a GPU's kernel takes and gives as the host's arrays.
     host: frozenset[str] = frozenset()
     #: What a kernel of a GPU launches hangs on shapes, attributes and the host's inputs alone.
     replays: bool = True
@@ -229,7 +230,7 @@ def shared_kernel(*ops: str, host: Collection[str], **types: DType | Collection[
     def build(node: KernelNode) -> Compute:
         return lookup(node, "CPU")(node)
 
-    kernel(*ops, device="GPU", host=host, **types)(build)
+    kernel(*ops, device="GPU", host=host, **types)(build)  # type: ignore[arg-type] # names of attributes only
 
 
 def no_kernel(*ops: str, device: str, why: str) -> None:
@@ -249,7 +250,7 @@ def executor_op(*ops: str, device: str, why: str) -> None:
 def lookup(node: KernelNode, device_type: str) -> Builder:
     """The builder for `node` on `device_type`; imports the op's family on first use, compiles nothing.
 
-    A narrow float without a kernel of its own gets the one of float32, see narrow.py.
+    A narrow float without a kernel of its own gets the CPU's of float32, see narrow.py.
 
     Raises NotFoundError for an op without a kernel on any device, InvalidArgumentError when the op has kernels but
     not for this device type or these types; both name what there is.
@@ -258,7 +259,7 @@ def lookup(node: KernelNode, device_type: str) -> Builder:
     for row in rows:
         if row.accepts(node.attrs):
             return row.builder
-    found = _wide_row(node.op, node.attrs, rows) if rows else None
+    found = _wide_row(node.op, node.attrs, rows) if device_type == "CPU" else None
     if found is not None:
         row, wide = found
         return narrow.around(row.builder, wide)
@@ -313,9 +314,10 @@ def uses_files(op: str, device_type: str = "CPU") -> bool:
 
 
 def may_view_input(op: str, device_type: str = "CPU") -> bool:
-    """Whether an output of `op` may share memory with an input."""
+    """Whether an output of `op` may share memory with an input. A GPU's may where the CPU's may: it may be the same."""
     _rows_of(op, device_type)
-    return (op, device_type) in _views
+    _rows_of(op, "CPU")
+    return (op, device_type) in _views or (op, "CPU") in _views
 
 
 def devices_with_kernel(
@@ -331,15 +333,18 @@ def devices_with_kernel(
         rows = _rows_of(op, device_type)
         absence = _absences.get((op, device_type))
         runs = any(row.accepts(attrs) for row in rows) or (absence is not None and absence.executor)
-        if runs or (rows and _wide_row(op, attrs, rows) is not None):
+        if runs or (device_type == "CPU" and _wide_row(op, attrs, rows) is not None):
             found.append(device_type)
     return tuple(found)
 
 
 def absence(op: str, device_type: str) -> Absence | None:
-    """The written reason why `op` has no kernel on `device_type`, or None."""
-    _rows_of(op, device_type)
-    return _absences.get((op, device_type))
+    """The written reason why `op` has no kernel on `device_type`, its own or its family's, or None."""
+    rows = _rows_of(op, device_type)
+    written = _absences.get((op, device_type))
+    if written is None and device_type == "GPU" and not rows and (why := absences.why(op)):
+        written = Absence(op, device_type, why)
+    return written
 
 
 def has_kernel(op: str, device_type: str) -> bool:

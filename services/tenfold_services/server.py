@@ -36,7 +36,7 @@ from .limits import Limits
 from .master.limits import MasterLimits
 from .peers import Peers
 from .task_port import TaskPort, endpoints
-from .worker.devices import cpu_count
+from .worker.devices import cpu_count, gpu_options
 from .worker.pools import pools_of
 from .worker.worker import Worker
 
@@ -246,6 +246,7 @@ class TaskServer:
             limits=limits,
             fusion=self._fusion,
             cpus=cpu_count(self._config),
+            gpus=gpu_options(self._config),
             gradients=self._gradients,
             pools=self._pools,
         )

@@ -2,6 +2,7 @@
 
 A story opens with a drawing and says what to notice. Then come `---- given` (devices, master, what is run),
 `---- graph`, and one section for each pass, holding its result; small constants are copied before `partition`.
+`gpu kernels` lists the ops that have one on a GPU; `registry` means the real ones.
 With `reasons: yes` each node says why it is where it is. `pytest tests/golden --rewrite` writes the results anew.
 """
 
@@ -17,6 +18,7 @@ from support.graph_text import parse_text
 from support.verify_graph import verify, verify_parts
 from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_kernels import registry
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.graph.partition import partition
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tenfold_protos.node_def_pb2 import NodeDef
+    from tenfold_services.graph.place import DevicesWithKernel
 
 STORIES = sorted(Path(__file__).parent.glob("*.txt"))
 RESULTS = ("place", "prune", "partition")
@@ -82,9 +85,10 @@ def play(sections: dict[str, str]) -> Iterator[tuple[str, str]]:
     devices = DeviceSet(attributes, master)
     gpu_ops = given.get("gpu kernels", "").split()
 
-    def kernels(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    def listed(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
         return ("GPU", "CPU") if op in gpu_ops else ("CPU",)
 
+    kernels: DevicesWithKernel = registry.devices_with_kernel if gpu_ops == ["registry"] else listed
     try:
         graph = verify(RuntimeGraph.from_graph_def(parse_text(sections["graph"])), after="build")
         soft = given.get("soft placement") == "yes"

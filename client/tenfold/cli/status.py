@@ -67,6 +67,26 @@ def open_to_all(jobs: list[dict[str, Any]], service: dict[str, Any] | None) -> l
     return [f"insecure: whoever reaches {each} is let in, and may run code there" for each in told]
 
 
+def gpus_of(jobs: list[dict[str, Any]]) -> list[str]:
+    """A line for each task with GPUs that is ready."""
+    lines = []
+    for task in (task for job in jobs for task in job["tasks"] if task["state"] == "ready"):
+        gpus = [each for each in task.get("devices", ()) if each["device_type"] == "GPU"]
+        if gpus:
+            names = dict.fromkeys(_model(each["physical_device_desc"]) for each in gpus)
+            lines.append(f"/job:{task['job']}/task:{task['index']} has {_gpus(len(gpus))}: {', '.join(names)}")
+    return lines
+
+
+def _gpus(count: int) -> str:
+    return "1 GPU" if count == 1 else f"{count} GPUs"
+
+
+def _model(description: str) -> str:
+    """`NVIDIA H200` of a device's description, as DeviceAttributes has it."""
+    return description.rpartition("name: ")[2].partition(", ")[0] or "of an unknown model"
+
+
 def rendered(
     cluster: str,
     jobs: list[dict[str, Any]] | None,
@@ -111,8 +131,10 @@ def rendered(
         Text(f"/job:{task['job']}/task:{task['index']} is {task['state']}: {task['reason']}")
         for task in missing_of(jobs)
     ]
+    gpus = map(Text, gpus_of(jobs))
     names = ("task", "state", "since", "address", "why")
-    return Group(*parts, shown_table(f"cluster {cluster}", names, tasks, width), *(told or [Text("complete")]), *warned)
+    table = shown_table(f"cluster {cluster}", names, tasks, width)
+    return Group(*parts, table, *gpus, *(told or [Text("complete")]), *warned)
 
 
 def _ask(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tenfold.graph.graph import Graph
     from tenfold.session.master_interface import MasterInterface, PreparedStep
     from tenfold_protos import config_pb2
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
 
 
@@ -155,11 +156,14 @@ class BaseSession(SessionAtMaster):
 
     def list_devices(self) -> list[SessionDevice]:
         """The devices that this session can place nodes on: name, type, memory limit and incarnation."""
+        return [SessionDevice.from_proto(device) for device in self.device_attributes()]
+
+    def device_attributes(self) -> list[DeviceAttributes]:
+        """The same devices as the messages that their tasks describe them by."""
         self._check_open()
         with Explained(self._graph):
             master, handle = self._ensure_created()
-            devices = master.list_devices(handle, self._timeout(None))
-        return [SessionDevice.from_proto(device) for device in devices]
+            return master.list_devices(handle, self._timeout(None))
 
     def close(self) -> None:
         """Ends the session: its running steps end with CancelledError, its resources at the master are freed.

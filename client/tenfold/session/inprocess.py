@@ -2,7 +2,7 @@
 
 train/server_lib.py registers each server it starts; targets.py looks here before it opens a channel. The empty target
 means one server shared by the whole process, of job "localhost", without a network listener, started on first use; and
-another for sessions that ask for another number of CPU devices.
+another for sessions that ask for other devices.
 TensorFlow does the same with its LocalMaster and DirectSession.
 """
 
@@ -28,8 +28,8 @@ _EXIT_GRACE = 0.5
 _lock = threading.Lock()
 #: host:port → the server that listens there. Only servers that run.
 _servers: dict[str, BackgroundServer] = {}
-#: Number of CPU devices → the server behind the empty target. Each session there has its own variables.
-_shared: dict[int, BackgroundServer] = {}
+#: (number of CPU devices, which GPUs) → the server behind the empty target. Each session there has its own variables.
+_shared: dict[tuple[int, object], BackgroundServer] = {}
 
 
 def register(target: str, server: BackgroundServer) -> None:
@@ -51,21 +51,35 @@ def find(target: str) -> BackgroundServer | None:
 
 
 def shared_server(config: ConfigProto | None = None) -> BackgroundServer:
-    """The server behind `Session("", config=config)`. Blocks while the first caller starts it."""
-    from tenfold_services.worker.devices import cpu_count
+    """The server behind `Session("", config=config)`. Blocks while the first caller starts it.
 
-    cpus = cpu_count(config)
+    Raises InvalidArgumentError for GPUs that are not there.
+    """
+    from tenfold_services.worker.devices import cpu_count, gpu_options
+
+    cpus, gpus = cpu_count(config), gpu_options(config)
     with _lock:
-        if cpus not in _shared:
+        if (cpus, gpus) not in _shared:
             from tenfold_services.background import BackgroundServer
 
             devices = config_pb2.ConfigProto(device_count={"CPU": cpus})
+            if gpus.count is not None:
+                devices.device_count["GPU"] = gpus.count
+            devices.gpu_options.visible_device_list = gpus.visible
+            devices.gpu_options.per_process_gpu_memory_fraction = gpus.memory_fraction
             server = BackgroundServer(None, "localhost", 0, bind=None, config=devices, gradients=gradient_of_op)
             server.start()
             if not _shared:
                 atexit.register(stop_shared_server)
-            _shared[cpus] = server
-        return _shared[cpus]
+            _shared[cpus, gpus] = server
+        return _shared[cpus, gpus]
+
+
+def physical_gpus() -> tuple[tuple[int, str], ...]:
+    """(memory in bytes, description) of each GPU that this process sees. Opens no session."""
+    from tenfold_services.worker.devices import found_gpus
+
+    return found_gpus()
 
 
 def stop_shared_server() -> None:

@@ -5,6 +5,7 @@ For users' programs; Tenfold's own tests are in the repository's folder tests. N
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -46,21 +47,34 @@ def __getattr__(name: str) -> Any:
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """Always False: there are no GPU kernels."""
-    return bool(gpu_device_name())
+    """Whether this process sees a GPU, of that compute capability at least where one is given."""
+    from tenfold.session.inprocess import physical_gpus
+
+    found = [_capability(description) for _, description in physical_gpus()]
+    return any(min_cuda_compute_capability is None or each >= tuple(min_cuda_compute_capability) for each in found)
+
+
+def _capability(description: str) -> tuple[int, ...]:
+    """Of a description as DeviceAttributes have it."""
+    return tuple(map(int, description.rpartition("compute capability: ")[2].split(".")))
 
 
 def gpu_device_name() -> str:
-    """Always "": there are no GPU kernels."""
-    return ""
+    """The name of the first GPU that this process sees, "/device:GPU:0"; "" where there is none."""
+    return "/device:GPU:0" if is_gpu_available() else ""
 
 
 def is_built_with_cuda() -> bool:
-    """Always False: there are no CUDA kernels."""
+    """Whether what GPUs need is installed (`pip install 'tenfold[cuda]'`), or Numba's simulator stands for them."""
+    return importlib.util.find_spec("cupy") is not None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+
+def is_built_with_rocm() -> bool:
+    """Always False."""
     return False
 
 
-is_built_with_rocm = is_built_with_gpu_support = is_built_with_cuda
+is_built_with_gpu_support = is_built_with_cuda
 
 
 def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A GPU by the CUDA driver: CuPy has memory, streams and cuBLAS, Numba compiles the kernels, cuDNN's front end convolves.
+"""A GPU by the CUDA driver: CuPy has memory, streams and cuBLAS, Numba compiles kernels, cuDNN's front end convolves.
 
 Decision 0120 says why these. A kernel's function is compiled to PTX once for its types and the GPU's capability, and
 kept on disk (_ptx.py); a launch passes pointers and numbers, which costs a third of a launch with Numba's arrays.
@@ -19,11 +19,13 @@ from tenfold_core import errors
 from tenfold_kernels.cuda import _convolutions, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
+from tenfold_kernels.cuda._runtime import share_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
+    from tenfold_kernels.cuda._runtime import Libraries
     from tenfold_kernels.cuda._variables import DeviceVariable
 
 T = TypeVar("T")
@@ -79,7 +81,7 @@ class DriverRuntime:
         properties = cuda.getDeviceProperties(index)
         self.name = properties["name"].decode()
         self.compute_capability = int(properties["major"]), int(properties["minor"])
-        fraction = float(os.environ.get(MEMORY_FRACTION, _MOST_OF_MEMORY))
+        fraction = share_of_memory(index) or float(os.environ.get(MEMORY_FRACTION, _MOST_OF_MEMORY))
         self.memory = int(properties["totalGlobalMem"] * min(fraction, _MOST_OF_MEMORY))
         self.most_threads = int(properties["multiProcessorCount"]) * _BLOCKS_A_MULTIPROCESSOR * self.block_threads
         self._device = cupy.cuda.Device(index)
@@ -90,7 +92,7 @@ class DriverRuntime:
             self._pool.set_limit(size=self.memory)
         #: `.now` is what a thread records.
         self._recordings = threading.local()
-        self.libraries = _Libraries(self)
+        self.libraries: Libraries = _Libraries(self)
 
     # -- recording -----------------------------------------------------------------------------------------------------
 
@@ -189,16 +191,18 @@ class DriverRuntime:
                 event = cupy.cuda.Event(disable_timing=True)
                 event.record(other.stream)
                 self.stream.wait_event(event)
+                stream = self.current_stream().ptr
                 cuda.memcpyPeerAsync(
-                    pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, self.current_stream().ptr
+                    pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, stream
                 )
                 # the source's memory must not be used again before it has been read
                 done = cupy.cuda.Event(disable_timing=True)
                 done.record(self.stream)
                 other.stream.wait_event(done)
                 return
+            stream = self.current_stream().ptr
             cuda.memcpyAsync(
-                pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, self.current_stream().ptr
+                pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, stream
             )
 
     def zero(self, target: DeviceArray) -> None:
@@ -208,7 +212,9 @@ class DriverRuntime:
 
     # -- launches ------------------------------------------------------------------------------------------------------
 
-    def launch(self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0) -> None:
+    def launch(
+        self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0
+    ) -> None:
         function = kernel.compiled.get(self.index)
         if function is None:
             with self._lock, self._device:

@@ -10,6 +10,8 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from tenfold_core import errors
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -127,8 +129,10 @@ class Runtime(Protocol):
         """Sets all bytes to 0. Does not wait."""
         ...
 
-    def launch(self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0) -> None:
-        """Puts a kernel on the stream. DeviceArrays are passed as pointers, the rest as numbers of the kernel's types."""
+    def launch(
+        self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0
+    ) -> None:
+        """Puts a kernel on the stream. DeviceArrays are passed as pointers, others as numbers of the kernel's types."""
         ...
 
     def recording(self) -> Recording | None:
@@ -152,7 +156,12 @@ class Runtime(Protocol):
 
 
 _lock = threading.Lock()
+#: By CUDA's numbers, as is the next one.
 _runtimes: dict[int, Runtime] = {}
+#: The share of the memory that this process may take, where a program said one.
+_shares: dict[int, float] = {}
+#: The number in a device's name → CUDA's, where a program has said which GPUs are meant.
+_meant: dict[int, int] = {}
 
 
 def is_simulated() -> bool:
@@ -165,14 +174,46 @@ def simulated_gpus() -> int:
     return max(0, int(os.environ.get(SIMULATED_GPUS, "1")))
 
 
+def name_gpus(meant: Sequence[int], share: float = 0.0) -> None:
+    """GPU:0 is from now on that one of CUDA's, and so on; each may take `share` of its memory, all of it for 0.
+
+    For the whole process: who comes first decides. Raises AlreadyExistsError for a number that means another GPU.
+    """
+    with _lock:
+        for number, gpu in enumerate(meant):
+            before = _meant.get(number, gpu)
+            if before != gpu:
+                raise errors.AlreadyExistsError(
+                    None,
+                    None,
+                    f"TensorFlow device (GPU:{number}) is being mapped to multiple CUDA devices ({gpu} now, and "
+                    f"{before} previously), which is not supported: all sessions and servers of a process must have "
+                    "the same visible_device_list.",
+                )
+        for number, gpu in enumerate(meant):
+            _meant[number] = gpu
+            if share > 0:
+                _shares.setdefault(gpu, share)
+
+
+def share_of_memory(gpu: int) -> float | None:
+    """What a program said with `name_gpus`, of one of CUDA's."""
+    return _shares.get(gpu)
+
+
 def runtime(index: int) -> Runtime:
-    """The GPU of that number, of those that this process sees. Takes up to a second the first time."""
-    found = _runtimes.get(index)
+    """The GPU that devices' names call so."""
+    return runtime_of_gpu(_meant.get(index, index))
+
+
+def runtime_of_gpu(gpu: int) -> Runtime:
+    """The GPU that CUDA calls so, of those that this process sees. Takes up to a second the first time."""
+    found = _runtimes.get(gpu)
     if found is None:
         with _lock:
-            found = _runtimes.get(index)
+            found = _runtimes.get(gpu)
             if found is None:
-                found = _runtimes[index] = _make(index)
+                found = _runtimes[gpu] = _make(gpu)
     return found
 
 

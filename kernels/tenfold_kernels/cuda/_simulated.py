@@ -17,6 +17,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
+from tenfold_kernels.cuda._runtime import share_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +72,7 @@ class SimulatedRuntime:
 
     def __init__(self, index: int) -> None:
         self.index, self.name = index, f"simulated GPU {index}"
-        self.memory = int(os.environ.get(MEMORY_BYTES, _MEMORY))
+        self.memory = int(int(os.environ.get(MEMORY_BYTES, _MEMORY)) * (share_of_memory(index) or 1.0))
         self.libraries: Libraries = _Recorded(self._do, _Libraries())
         self._lock = threading.Lock()
         self._used = 0
@@ -138,7 +139,9 @@ class SimulatedRuntime:
     def zero(self, target: DeviceArray) -> None:
         self._do(lambda: host_view(target).reshape(-1).view(np.uint8).fill(0))
 
-    def launch(self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0) -> None:
+    def launch(
+        self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0
+    ) -> None:
         assert len(arguments) == len(kernel.types), (kernel.name, kernel.types)
         given = [_argument(each, kind) for each, kind in zip(arguments, kernel.types, strict=True)]
         # views of the buffers: what is recorded keeps its memory, as a CUDA graph keeps its pool
@@ -150,7 +153,7 @@ class SimulatedRuntime:
             if run is None:
                 from numba import cuda
 
-                run = kernel.compiled["simulated"] = cuda.jit(_quiet(kernel.function))
+                run = kernel.compiled["simulated"] = cuda.jit(_quiet(kernel.function))  # type: ignore[no-untyped-call]
             run[blocks, threads, 0, shared_bytes](*given)
 
     def synchronize(self) -> None:

@@ -6,8 +6,9 @@ from tenfold_kernels.cuda._types import MOVED, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, shared_kernel
 
 # A constant is made on the host, and copied once to where it is wanted.
-shared_kernel("Const", host=(EVERYTHING,))
-shared_kernel("Shape", "ShapeN", "Size", "Rank", host=("output",))
+shared_kernel("Const", host=(EVERYTHING,), dtype=MOVED | ON_HOST)
+shared_kernel("Shape", "ShapeN", "Size", "Rank", host=("output",), T=MOVED)
+shared_kernel("Shape", "ShapeN", "Size", "Rank", host=(EVERYTHING,), T=ON_HOST)
 shared_kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", host=(), T=MOVED)
 shared_kernel("IdentityN", host=(), T=MOVED)
 shared_kernel("Reshape", host=("shape",), T=MOVED)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.loop_turns import MOST_TURNS, too_many_turns
 from tenfold_kernels.resources.tensor_arrays import Stack
 
@@ -136,7 +137,7 @@ def _call(
         for value, is_test in zip(values, tested, strict=False):
             if is_test:
                 numbers.append(value)
-            elif value.ndim:
+            elif value.ndim or type(value) is DeviceArray:
                 return fallback(stop, *values)
             else:
                 numbers.append(value.item())

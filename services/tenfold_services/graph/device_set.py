@@ -81,6 +81,11 @@ class DeviceSet:
         return [entry.attributes for entry in self._entries]
 
     @property
+    def types(self) -> frozenset[str]:
+        """The device types that there are."""
+        return frozenset(entry.attributes.device_type for entry in self._entries)
+
+    @property
     def tasks(self) -> list[str]:
         return list(dict.fromkeys(entry.spec.task_name for entry in self._entries))
 

@@ -111,12 +111,20 @@ def why_not(group: ColocationGroup, spec: DeviceSpec, devices: DeviceSet, kernel
     return devices.explain_no_match(spec)
 
 
+def _types_in(value: Any) -> DType | tuple[DType, ...] | None:
+    """What an attribute says of types."""
+    if isinstance(value, DType):
+        return value
+    is_list = isinstance(value, list | tuple) and bool(value) and isinstance(value[0], DType)
+    return tuple(value) if is_list else None
+
+
 class KernelTypes:
     """The device types that have kernels for a node, asked once for each op and choice of types."""
 
     def __init__(self, devices_with_kernel: DevicesWithKernel) -> None:
         self._ask = devices_with_kernel
-        self._cache: dict[tuple[str, tuple[DType, ...]], frozenset[str]] = {}
+        self._cache: dict[tuple[str, tuple[DType | tuple[DType, ...], ...]], frozenset[str]] = {}
         #: By op and the identity of its attributes, which nodes that are alike share (core/resolver.py).
         self._known: dict[tuple[str, int], frozenset[str]] = {}
 
@@ -125,7 +133,7 @@ class KernelTypes:
         known = node.op, id(node.attrs)
         types = self._known.get(known)
         if types is None:
-            key = (node.op, tuple([value for value in node.attrs.values() if isinstance(value, DType)]))
+            key = (node.op, tuple([found for value in node.attrs.values() if (found := _types_in(value))]))
             types = self._cache.get(key)
             if types is None:
                 types = self._cache[key] = frozenset(self._ask(node.op, node.attrs))

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_core.memory_limits import check_room
-from tenfold_kernels import registry
+from tenfold_kernels import families, registry
 from tenfold_protos import config_pb2
 from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.master import untrusted
@@ -62,8 +63,9 @@ class Master:
         env: MasterEnv,
         *,
         limits: MasterLimits = DEFAULT_MASTER_LIMITS,
-        devices_with_kernel: DevicesWithKernel = registry.devices_with_kernel,
+        devices_with_kernel: DevicesWithKernel | None = None,
     ) -> None:
+        """`devices_with_kernel` is the registry's, unless another one is given."""
         self._env = env
         self._limits = limits
         self._devices_with_kernel = devices_with_kernel
@@ -218,7 +220,10 @@ class Master:
         devices = DeviceSet(
             found.devices, _client_device(env.task, found.devices), found.excluded_tasks, found.finished_tasks
         )
-        session = MasterSession(secrets.token_hex(8), env, config, devices, self._devices_with_kernel, self._limits)
+        # kernels of device types that no task has are not even looked for
+        types = [each for each in families.FOLDERS if each in devices.types]
+        kernels = self._devices_with_kernel or partial(registry.devices_with_kernel, device_types=types)
+        session = MasterSession(secrets.token_hex(8), env, config, devices, kernels, self._limits)
         began = loop.time()
         await _within(max(0.1, deadline - began) if hurried else for_graph, graph_def, session.load(graph_def))
         if not hurried:

@@ -4,25 +4,34 @@
 
 `note_memory` asks the registry which arguments of a node are on its GPU; `insert_copies` puts a copy between a value
 and the first node that wants it elsewhere, one for all who want it there. What hands a value on (Identity, Switch,
-Merge, a loop's Enter) leaves it where it is, so that nothing is copied because it passes through. Sends, feeds and
-fetches are in the host's memory. Called by program_compiler.py. In TensorFlow: memory_types.cc.
+Merge, a loop's Enter) leaves it where it is, so that nothing is copied because it passes through; a loop's variable is
+in one place in all turns, and is copied before it enters the loop or the next turn. Sends, feeds and fetches are in the
+host's memory. Called by program_compiler.py. Decision 0121. In TensorFlow: memory_types.cc.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes
-from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, DYNAMIC_OPS, MERGE_OPS, SWITCH_N_OPS, SWITCH_OPS
+from tenfold_core.opdefs.runtime_ops import (
+    ALIAS_OPS,
+    DYNAMIC_OPS,
+    ENTER_OPS,
+    MERGE_OPS,
+    NEXT_ITERATION_OPS,
+    SWITCH_N_OPS,
+    SWITCH_OPS,
+)
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_protos import node_def_pb2
 
-from .part import PartNode
+from .loop_tree import is_back_edge
+from .part import PartNode, node_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tenfold_core.dtypes import DType
 
     from .part import PartGraph
@@ -32,11 +41,15 @@ HOST = ""
 #: Types of values that no GPU can have.
 _HOST_TYPES = frozenset((dtypes.string, dtypes.resource, dtypes.variant))
 _HANDS_ON = (ALIAS_OPS | DYNAMIC_OPS) - frozenset(("ControlTrigger", "LoopCond"))
+#: What brings a value to a loop's variable.
+_BRINGS = ENTER_OPS | NEXT_ITERATION_OPS
 
 
+@functools.lru_cache(256)
 def device_type_of(device: str) -> str:
     """ "CPU" or "GPU", of a device's full name; "CPU" for none."""
-    return device.rpartition("/device:")[2].partition(":")[0] or "CPU"
+    _, found, name = device.rpartition("/device:")
+    return name.partition(":")[0] if found else "CPU"
 
 
 def note_memory(part: PartGraph) -> bool:
@@ -44,7 +57,7 @@ def note_memory(part: PartGraph) -> bool:
     found = False
     for node in part.nodes:
         device_type = device_type_of(node.node_def.device)
-        if device_type == "CPU":
+        if device_type == "CPU" or node.op in _HANDS_ON:
             continue
         memory = registry.memory_of(node.op, node.attrs, device_type)
         if memory is not None:
@@ -58,11 +71,12 @@ def _of_types(flags: tuple[bool, ...], types: tuple[DType, ...]) -> tuple[bool, 
     return tuple(flag and dtype.base_dtype not in _HOST_TYPES for flag, dtype in zip(flags, types, strict=True))
 
 
-def insert_copies(part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> dict[int, int]:
-    """Adds the copies, in place; `constants` follow the new numbers, those of constants are made now. Returns old
-    number → new number.
+def insert_copies(part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> None:
+    """Adds the copies, in place, and numbers the nodes anew; `constants` follow. Those of constants are made now.
+
+    Raises ResourceExhaustedError naming the node for a constant that the GPU has no room for.
     """
-    return _Inserter(part, constants).run()
+    _Inserter(part, constants).run()
 
 
 class _Inserter:
@@ -70,39 +84,33 @@ class _Inserter:
 
     def __init__(self, part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> None:
         self._part, self._constants = part, constants
-        self._places = _places(part, constants)
+        #: Where each output of each node is, by the old numbers.
+        self._places = _Places(part, constants).of
         #: In the new order, with the old numbers in their edges.
         self._nodes: list[PartNode] = []
         #: (source, port, place) → its copy there, made already.
         self._copies: dict[tuple[int, int, str], PartNode] = {}
-        #: Copies that must come right behind their source, because who reads them stands before it.
-        self._at_once: dict[int, list[tuple[int, str]]] = {}
         #: The next number of a copy, until all nodes are numbered anew.
         self._number = len(part.nodes)
 
-    def run(self) -> dict[int, int]:
-        for node in self._part.nodes:
-            for (source, port), place in self._crossings(node):
-                if source >= node.index:
-                    self._at_once.setdefault(source, []).append((port, place))
+    def run(self) -> None:
         for node in self._part.nodes:
             self._move_inputs(node)
             self._nodes.append(node)
-            for port, place in self._at_once.get(node.index, ()):
-                self._copy(node.index, port, place)
-        for node in self._part.nodes:
-            # of a turn before: its copy is there now
-            self._move_inputs(node)
-        return self._renumber()
+        self._renumber()
 
-    def _crossings(self, node: PartNode) -> Iterator[tuple[tuple[int, int], str]]:
-        for position, edge in enumerate(node.inputs):
+    def _move_inputs(self, node: PartNode) -> None:
+        """Leads the node's inputs that are elsewhere to copies, which stand before it."""
+        for position, (source, port) in enumerate(node.inputs):
             place = self._wanted(node, position)
-            if place is not None and self._place_of(edge) != place:
-                yield edge, place
-
-    def _place_of(self, edge: tuple[int, int]) -> str:
-        return self._places[edge[0]][edge[1]] if edge[0] < len(self._places) else ""
+            if place is None or self._places[source][port] == place:
+                continue
+            assert source < node.index, f"{node.name} reads the next turn from elsewhere"
+            if node.deref[position]:
+                copy = self._read(node, position, place)
+            else:
+                copy = self._copies.get((source, port, place)) or self._copy(source, port, place)
+            node.inputs[position], node.deref[position] = (copy.index, 0), False
 
     def _wanted(self, node: PartNode, position: int) -> str | None:
         """Where the node wants that input; None where anywhere will do."""
@@ -110,36 +118,20 @@ class _Inserter:
             return None
         if node.memory is not None:
             return node.node_def.device if node.memory[0][position] else HOST
+        if node.op in MERGE_OPS or node.op in _BRINGS:
+            return self._places[node.index][0]
         if node.op in _HANDS_ON:
-            if node.op in MERGE_OPS:
-                return self._places[node.index][0]
             return HOST if (node.op in SWITCH_OPS or node.op in SWITCH_N_OPS) and position == 1 else None
         return HOST
-
-    def _move_inputs(self, node: PartNode) -> None:
-        """Leads the node's inputs that are elsewhere to copies."""
-        for position, edge in enumerate(node.inputs):
-            if edge[0] >= len(self._places):
-                continue  # a copy
-            place = self._wanted(node, position)
-            if place is None or self._place_of(edge) == place:
-                continue
-            if node.deref[position]:
-                copy = self._read(node, position, place)
-            else:
-                found = self._copies.get((*edge, place))
-                if found is None:
-                    if edge[0] >= node.index:
-                        continue
-                    found = self._copy(*edge, place)
-                copy = found
-            node.inputs[position], node.deref[position] = (copy.index, 0), False
 
     def _copy(self, source: int, port: int, place: str) -> PartNode:
         copy = self._new(source, port, place)
         self._copies[source, port, place] = copy
         if source in self._constants:
-            value = copies.kernel(place)(self._constants[source][port])
+            try:
+                value = copies.kernel(place)(self._constants[source][port])
+            except Exception as error:
+                raise node_error(copy, error) from error
             self._constants[copy.index] = (value,)
             copy.controls, copy.inputs, copy.deref, copy.input_types = [source], [], [], ()
         return copy
@@ -149,24 +141,25 @@ class _Inserter:
         source, port = node.inputs[position]
         copy = self._new(source, port, place)
         copy.deref = [True]
-        others = {each for each, _ in node.inputs if each != source and each < len(self._places)}
-        copy.controls = sorted(each for each in {*others, *node.controls} if each < node.index)
+        if node.op not in MERGE_OPS:
+            # a Merge does not wait: its other inputs may be dead
+            others = (each for each, _ in node.inputs if each != source and each < len(self._places))
+            copy.controls = sorted(each for each in {*others, *node.controls} if each < node.index)
         return copy
 
     def _new(self, source: int, port: int, place: str) -> PartNode:
         origin = self._part.nodes[source]
         op = "_CopyToDevice" if place else "_CopyToHost"
-        device = place or self._places[source][port]
         name = f"{origin.name}{op}" if not port else f"{origin.name}{op}_{port}"
-        node_def = node_def_pb2.NodeDef(name=name, op=op, device=device)
-        dtype = origin.output_types[port]
-        copy = PartNode(self._number, name, op, node_def, {}, (dtype.base_dtype,), (dtype.base_dtype,))
-        copy.inputs, copy.deref = [(source, port)], [False]
+        node_def = node_def_pb2.NodeDef(name=name, op=op, device=place or self._places[source][port])
+        dtype = origin.output_types[port].base_dtype
+        copy = PartNode(self._number, name, op, node_def, {}, (dtype,), (dtype,))
+        copy.inputs, copy.deref, copy.copy_of = [(source, port)], [False], origin.node_def
         self._number += 1
         self._nodes.append(copy)
         return copy
 
-    def _renumber(self) -> dict[int, int]:
+    def _renumber(self) -> None:
         new = {node.index: position for position, node in enumerate(self._nodes)}
         for node in self._nodes:
             node.index = new[node.index]
@@ -176,34 +169,77 @@ class _Inserter:
         moved = {new[old]: values for old, values in self._constants.items()}
         self._constants.clear()
         self._constants.update(moved)
-        return new
 
 
-def _places(part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> list[list[str]]:
-    """Where each output of each node is."""
-    places = [[HOST] * len(node.output_types) for node in part.nodes]
-    for node in part.nodes:
-        if node.memory is not None:
-            device = node.node_def.device
-            places[node.index] = [device if flag else HOST for flag in node.memory[1]]
-    changed = True
-    while changed:
-        # again only for what a loop hands to its next turn
-        changed = False
+class _Places:
+    """Where each output of each node is. A place that is a GPU never changes any more, so that the search ends."""
+
+    def __init__(self, part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> None:
+        self._part, self._constants = part, constants
+        self.of = [[HOST] * len(node.output_types) for node in part.nodes]
+        #: Enter or NextIteration → the Merge that is the loop's variable.
+        self._variable: dict[int, int] = {}
+        #: Enters of what all turns read, and where all who read it want it.
+        self._entered: dict[int, str] = {}
         for node in part.nodes:
-            if node.op not in _HANDS_ON or not node.inputs or node.memory is not None or node.index in constants:
+            if node.memory is not None:
+                self.of[node.index] = [node.node_def.device if flag else HOST for flag in node.memory[1]]
+        if part.is_dynamic:
+            self._note_loops()
+        while self._hand_on() and part.is_dynamic:
+            """Again, for what a loop hands to its next turn."""
+
+    def _note_loops(self) -> None:
+        wanted: dict[int, set[str | None]] = {}
+        for node in self._part.nodes:
+            is_variable = any(is_back_edge(self._part, node, source) for source, _ in node.inputs)
+            for position, (source, _) in enumerate(node.inputs):
+                giver = self._part.nodes[source]
+                if is_variable and giver.op in _BRINGS:
+                    self._variable[source] = node.index
+                elif giver.op in ENTER_OPS:
+                    wanted.setdefault(source, set()).add(_static_want(node, position))
+        for source, places in wanted.items():
+            if source not in self._variable and len(places) == 1 and (place := places.pop()) is not None:
+                self._entered[source] = place
+
+    def _hand_on(self) -> bool:
+        """One pass over all nodes that hand on; whether something was found."""
+        found = False
+        for node in self._part.nodes:
+            if node.op not in _HANDS_ON or not node.inputs or node.index in self._constants:
                 continue
-            read = node.inputs if node.op in MERGE_OPS else node.inputs[:1]
-            place = next((found for source, port in read if (found := places[source][port])), HOST)
-            handed = [HOST] * len(node.output_types)
-            handed[: 1 if node.op in MERGE_OPS else len(handed)] = [place] * (
-                1 if node.op in MERGE_OPS else len(handed)
-            )
-            if places[node.index] != handed:
-                places[node.index] = handed
-                changed = True
-        changed = changed and part.is_dynamic
-    return places
+            handed = self.of[node.index]
+            if not handed or handed[0] or not (place := self._handed(node)):
+                continue
+            count = 1 if node.op in MERGE_OPS else len(handed)
+            handed[:count] = [place] * count
+            found = True
+        return found
+
+    def _handed(self, node: PartNode) -> str:
+        """Where the value is that the node hands on, as far as is known."""
+        if node.index in self._entered:
+            return self._entered[node.index]
+        merge = self._variable.get(node.index)
+        if merge is not None:
+            return self.of[merge][0]
+        if node.op not in MERGE_OPS:
+            return self._first(node.inputs[:1])
+        nodes = self._part.nodes
+        return self._first(
+            [
+                nodes[source].inputs[0] if self._variable.get(source) == node.index else (source, port)
+                for source, port in node.inputs
+            ]
+        )
+
+    def _first(self, edges: list[tuple[int, int]]) -> str:
+        return next((place for source, port in edges if (place := self.of[source][port])), HOST)
 
 
-
+def _static_want(node: PartNode, position: int) -> str | None:
+    """Where the node wants that input, whatever it hands on; None where that depends on others."""
+    if node.input_types[position].is_ref_dtype or (node.memory is None and node.op in _HANDS_ON):
+        return None
+    return node.node_def.device if node.memory is not None and node.memory[0][position] else HOST

@@ -1,4 +1,4 @@
-"""The devices of a task: CPU:0 always, further CPUs when asked for, a GPU for each one that CUDA finds.
+"""The devices of a task: CPU:0 always, further CPUs when asked for, a GPU for each one that CUDA finds and is wanted.
 
 Each device gets a random incarnation, which tells a task that restarted from the one that was there before. In
 TensorFlow: device_factory.cc and device_attributes.proto.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from tenfold_kernels.gpus import gpus
+from tenfold_kernels.gpus import ALL_GPUS, GpuOptions, are_there, gpus, has_driver, has_extra, physical_gpus
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
 if TYPE_CHECKING:
@@ -28,13 +28,35 @@ def cpu_count(config: ConfigProto | None) -> int:
     return min(max(asked, 1), MOST_CPUS)
 
 
-def local_devices(task: str, cpus: int = 1) -> list[DeviceAttributes]:
+def gpu_options(config: ConfigProto | None) -> GpuOptions:
+    """What `config` says of GPUs; all of them where it says nothing, and where there are none anyway."""
+    if config is None or not are_there():
+        return ALL_GPUS
+    count = max(config.device_count["GPU"], 0) if "GPU" in config.device_count else None
+    options = config.gpu_options
+    return GpuOptions(count, options.visible_device_list, options.per_process_gpu_memory_fraction)
+
+
+def found_gpus() -> tuple[tuple[int, str], ...]:
+    """(memory in bytes, description) of each GPU that this process sees, whatever sessions are told of them."""
+    return physical_gpus()
+
+
+def why_no_gpu() -> str:
+    """Why a machine with a CUDA driver has no GPU for us; empty: there is none, or there is no driver."""
+    if are_there() or not has_driver():
+        return ""
+    return "CUDA sees none" if has_extra() else "the extra cuda is not installed"
+
+
+def local_devices(task: str, cpus: int = 1, options: GpuOptions = ALL_GPUS) -> list[DeviceAttributes]:
     """Fresh devices for `task`, each with a new incarnation. May take a second where CUDA has to start.
 
-    Several CPUs are names for one processor: a program for several devices can be tried out with them.
+    Several CPUs are names for one processor: a program for several devices can be tried out with them. Raises what
+    tenfold_kernels.gpus.gpus raises.
     """
     devices = [_device(f"{task}/device:CPU:{index}", "CPU", _CPU_MEMORY_LIMIT, "") for index in range(cpus)]
-    for index, (memory, description) in enumerate(gpus()):
+    for index, (memory, description) in enumerate(gpus(options)):
         devices.append(_device(f"{task}/device:GPU:{index}", "GPU", memory, description))
     return devices
 

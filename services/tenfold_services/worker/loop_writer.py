@@ -70,6 +70,9 @@ class _LoopWriter(FlowWriter):
         nodes = list(loop.nodes())
         if len(nodes) > 4 * MAX_OPS or any(any(node.deref) for node in nodes):
             raise _Unfit
+        if any(node.memory is not None or node.copy_of is not None for node in nodes):
+            # some of it is a GPU's
+            raise _Unfit
         self._loop, self.lines, self.pad = loop, [], " "
         #: Handles of stacks in the order of their numbers, and what is done with each.
         self._stacks: dict[Edge, StackInput] = {}

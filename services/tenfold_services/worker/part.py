@@ -56,6 +56,8 @@ class PartNode:
     #: (which inputs, which outputs) are in the memory of its device, a GPU; None where all are in the host's. Set by
     #: cross_memory.py; the passes that write code for the host leave a node that has it alone.
     memory: tuple[tuple[bool, ...], tuple[bool, ...]] | None = None
+    #: Of a copy that cross_memory.py put in: the node of the graph whose output it copies.
+    copy_of: NodeDef | None = None
 
     @property
     def client_terminated(self) -> bool:
@@ -115,8 +117,17 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
 
 
 def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError:
-    """`error` as the OpError of `node`: class kept, "[[{{node NAME}}]]" added once; others become InternalError."""
-    node_def = node.node_def if isinstance(node, PartNode) else node
+    """`error` as the OpError of `node`: class kept, "[[{{node NAME}}]]" added once; others become InternalError.
+
+    One that comes from a GPU, and not from what it was given, names the device too. A copy's is that of what it copies.
+    """
+    device = ""
+    if not isinstance(node, PartNode):
+        node_def = node
+    else:
+        node_def = node.copy_of or node.node_def
+        if node.memory is not None or node.copy_of is not None:
+            device = node.node_def.device
     if isinstance(error, errors.OpError):
         if "{{node " in error.message:
             return error
@@ -129,6 +140,8 @@ def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError
         text, code = f"What a branch or a loop asks of {node_def.op} must be a scalar: {error}", errors.INVALID_ARGUMENT
     else:
         text, code = f"{node_def.op} failed with {type(error).__name__}: {error}", errors.INTERNAL
+    if device and code in (errors.RESOURCE_EXHAUSTED, errors.INTERNAL):
+        text = f"{text} (on {device})"
     return errors.from_code(code, text + node_reference(node_def.name), node_def, None)
 
 

@@ -220,7 +220,7 @@ class Program:
 
     def as_graph_def(self) -> GraphDef:
         """The partition as it was registered."""
-        return graph_pb2.GraphDef(node=[node.node_def for node in self.part.nodes])
+        return graph_pb2.GraphDef(node=[node.node_def for node in self.part.nodes if node.copy_of is None])
 
     def check_counts(self, feeds: int, fetches: int) -> None:
         """Whether a run may bring so many tensors and ask for so many, before any is decoded.

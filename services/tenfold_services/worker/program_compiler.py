@@ -108,8 +108,9 @@ def compile_program(
                 kernels[node.index] = copies.kernel(node.node_def.device if node.op == "_CopyToDevice" else "")
         elif node.index not in constants:
             kernels[node.index] = build(node)
-            node.blocking = registry.is_blocking(node.op)
-            if with_files is not None and registry.uses_files(node.op):
+            device_type = device_type_of(node.node_def.device)
+            node.blocking = registry.is_blocking(node.op, device_type)
+            if with_files is not None and registry.uses_files(node.op, device_type):
                 kernels[node.index], node.blocking = with_files(kernels[node.index]), True
     contexts.watch_next_calls()
     for index in host_functions.independent(part):

@@ -81,6 +81,8 @@ class RowPlan:
             self._nodes.append(node)
 
     def _check(self, node: PartNode) -> None:
+        if node.memory is not None or node.copy_of is not None:
+            raise ValueError(f"{node.name} is a GPU's")
         if opdefs.get(node.op).is_stateful and node.op not in _RANDOM | _CHECKS:
             raise ValueError(f"{node.op} has a state")
         if any(dtype.name in ("variant", "resource") for dtype in (*node.input_types, *node.output_types)):

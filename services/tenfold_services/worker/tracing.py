@@ -1,6 +1,7 @@
 """What a traced step did, node by node: FULL_TRACE's StepStats, and the log of tensors that were fetched.
 
-A traced step runs on `TracedExecution`, whatever its program, so that an untraced one pays nothing. `TransferLog`
+A traced step runs on `TracedExecution`, whatever its program, so that an untraced one pays nothing. It waits for a GPU
+after each of its nodes, or the time of one would be that of its launch; a copy is a node like others. `TransferLog`
 serves the Logging RPC. Field by field as TensorFlow fills them, since its timeline reads them; see
 step_stats_collector.cc and worker_cache_logger.cc.
 """
@@ -16,10 +17,11 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_protos import step_stats_pb2
 
 from .dynamic_executor import DynamicExecution
-from .execution import DEAD
 from .rendezvous import parse_key, task_of_device
 
 if TYPE_CHECKING:
@@ -54,10 +56,13 @@ class TracedExecution(DynamicExecution):
     def _run(self, token: Token) -> Sequence[Any] | None:
         begin = time.time_ns()
         outputs = super()._run(token)
+        node = token.node
+        if (node.memory is not None or node.copy_of is not None) and outputs is not None and not token.is_dead:
+            runtime_of(node.node_def.device).synchronize()
         if outputs is None:
             self._begun[id(token)] = begin
         elif not token.is_dead and self._recorded < _RECORDED:
-            self._record(token.node, self._begun.pop(id(token), begin), time.time_ns(), outputs)
+            self._record(node, self._begun.pop(id(token), begin), time.time_ns(), outputs)
         return outputs
 
     def _record(self, node: PartNode, begin: int, end: int, outputs: Sequence[Any]) -> None:
@@ -82,14 +87,13 @@ class TracedExecution(DynamicExecution):
         return f"{node.name} = {node.op}({', '.join(nodes[source].name for source, _ in node.inputs)})"
 
 
-def _describe(value: Any) -> tuple[int, tuple[int, ...], int] | None:
-    """(DataType, shape, bytes) of an output; None for what is no tensor. The tensor itself is not kept."""
-    if value is DEAD:
-        return None
-    if not isinstance(value, np.ndarray):
+def _describe(value: Any) -> tuple[int, tuple[int, ...], int, str] | None:
+    """(DataType, shape, bytes, allocator) of an output; None for what is no tensor. The tensor itself is not kept."""
+    if not isinstance(value, np.ndarray | DeviceArray):
         return None
     dtype = dtypes.string if value.dtype == object else dtypes.as_dtype(value.dtype)
-    return dtype.as_datatype_enum, value.shape, value.nbytes
+    allocator = "gpu" if isinstance(value, DeviceArray) else "cpu"
+    return dtype.as_datatype_enum, value.shape, value.nbytes, allocator
 
 
 def _fill(
@@ -97,21 +101,22 @@ def _fill(
 ) -> None:
     stats.node_name, stats.timeline_label, stats.thread_id = node.name, label, thread & 0xFFFFFFFF
     _time(stats, begin, end)
-    total = 0
+    totals: dict[str, int] = {}
     for slot, described in enumerate(outputs):
         if described is None:
             continue
-        dtype, shape, size = described
+        dtype, shape, size, allocator = described
         tensor = stats.output.add(slot=slot).tensor_description
         tensor.dtype = dtype
         for extent in shape:
             tensor.shape.dim.add(size=extent)
         allocation = tensor.allocation_description
         allocation.requested_bytes = allocation.allocated_bytes = size
-        allocation.allocator_name = "cpu"
-        total += size
-    if total:
-        stats.memory.add(allocator_name="cpu", total_bytes=total, peak_bytes=total)
+        allocation.allocator_name = allocator
+        totals[allocator] = totals.get(allocator, 0) + size
+    for allocator, total in totals.items():
+        if total:
+            stats.memory.add(allocator_name=allocator, total_bytes=total, peak_bytes=total)
 
 
 def _time(stats: NodeExecStats, begin: int, end: int) -> None:

@@ -79,7 +79,7 @@ def _loosens(node: PartNode, is_loose: Callable[[tuple[int, int]], bool]) -> boo
         return True
     if op in ops.MERGE_OPS and _closes_a_loop(node):
         return True  # a loop's variable is as large as the loop is long
-    if op in ops.ALIAS_OPS or op in ops.BRANCH_OPS or op in ops.PICKING_OPS:
+    if op in ops.ALIAS_OPS or op in ops.COPY_OPS or op in ops.BRANCH_OPS or op in ops.PICKING_OPS:
         return is_loose(node.inputs[0]) if node.inputs else True
     if not opdefs.has(op) or opdefs.get(op).is_stateful:
         return True

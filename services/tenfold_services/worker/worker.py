@@ -16,6 +16,7 @@ from tenfold_core.device import task_name
 from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
+from tenfold_kernels.gpus import ALL_GPUS
 from tenfold_kernels.threads import limit_blas_threads
 from tenfold_services.worker.await_tensor import receive, settle
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.op_gradients import OpGradients
     from tenfold_kernels.fusion.compiler import FusionOptions
+    from tenfold_kernels.gpus import GpuOptions
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -58,13 +60,14 @@ class Worker(GraphManager):
         resources: ResourceManager | None = None,
         fusion: FusionOptions = NO_FUSION,
         cpus: int = 1,
+        gpus: GpuOptions = ALL_GPUS,
         home: Worker | None = None,
         devices: Sequence[DeviceAttributes] = (),
         gradients: OpGradients = no_gradients,
         pools: MakePools = pools_of,
     ) -> None:
         """With a `home`, a guest there: the same worker under another name, `devices` being its devices' names."""
-        named = local_devices(task, cpus) if home is None else list(devices)
+        named = local_devices(task, cpus, gpus) if home is None else list(devices)
         super().__init__(task, workers, limits, resources, named, home, pools)
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
         self._guest_of: dict[str, tuple[Worker, SessionCluster]] = {}

@@ -58,12 +58,15 @@ class Machine:
     #: The port for links of a task here, where one was chosen, and why it cannot be had.
     link_port: int = 0
     link_port_taken: str = ""
+    #: Why there is no GPU for us beside a CUDA driver; empty: there is one, or no driver.
+    no_gpu: str = ""
 
 
 def look(port: int, database: str, link_port: int = 0) -> Machine:
     """Reads it. Blocks for as long as the name of the machine takes to resolve."""
     name = socket.gethostname()
     shared = shutil.disk_usage("/dev/shm") if os.path.isdir("/dev/shm") else None
+    gpus, no_gpu = _gpus()
     return Machine(
         versions=running_versions(),
         no_port=_bind(0),
@@ -77,11 +80,12 @@ def look(port: int, database: str, link_port: int = 0) -> Machine:
         cores=os.cpu_count() or 1,
         usable_cores=_usable_cores(),
         memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        gpus=tuple(sorted(path.name for path in Path("/dev").glob("nvidia[0-9]*"))),
+        gpus=gpus,
         database=database,
         database_trouble=database_trouble(database),
         link_port=link_port,
         link_port_taken=_bind(link_port) if link_port else "",
+        no_gpu=no_gpu,
     )
 
 
@@ -110,8 +114,7 @@ def examined(machine: Machine, files: int = 0) -> Iterator[Finding]:
     yield _enough("open files", machine.files, max(_FILES, files), REMEDY)
     yield _enough("processes", machine.processes, _PROCESSES, "ulimit -u 4096, before the start")
     yield _cores(machine)
-    count = len(machine.gpus)
-    yield ok("GPU", f"{count} found ({', '.join(machine.gpus)})" if count else "none found; none is needed")
+    yield _gpu(machine)
     if machine.database_trouble:
         remedy = "name another place: tenfold control --database FILE (TENFOLD_DATABASE)"
         yield fail("database", f"{machine.database}: {machine.database_trouble}", remedy)
@@ -148,6 +151,14 @@ def _enough(what: str, limit: int | None, least: int, remedy: str) -> Finding:
     return ok(what, text) if limit is None or limit >= least else warn(what, text, remedy)
 
 
+def _gpu(machine: Machine) -> Finding:
+    if machine.no_gpu:
+        text = f"there is a CUDA driver, but {machine.no_gpu}"
+        return warn("GPU", text, "pip install 'tenfold[cuda]', or look at CUDA_VISIBLE_DEVICES")
+    count = len(machine.gpus)
+    return ok("GPU", f"{count} found ({', '.join(machine.gpus)})" if count else "none found; none is needed")
+
+
 def _cores(machine: Machine) -> Finding:
     text = f"{machine.usable_cores} of {machine.cores} cores, {_size(machine.memory)} of memory"
     if machine.usable_cores < 2:
@@ -157,6 +168,14 @@ def _cores(machine: Machine) -> Finding:
 
 def _size(count: int) -> str:
     return f"{count / _GIB:.1f} GiB"
+
+
+def _gpus() -> tuple[tuple[str, ...], str]:
+    """The GPUs that a task here would have, with their memory; why there is none where there is a driver."""
+    from tenfold_services.worker.devices import found_gpus, why_no_gpu
+
+    described = ((text.rpartition("name: ")[2].partition(", ")[0], memory) for memory, text in found_gpus())
+    return tuple(f"{name} with {_size(memory)}" for name, memory in described), why_no_gpu()
 
 
 def _bind(port: int) -> str:

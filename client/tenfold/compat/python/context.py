@@ -35,8 +35,10 @@ in_eager_mode = executing_eagerly
 
 
 def num_gpus() -> int:
-    """Always 0."""
-    return 0
+    """How many GPUs this process sees."""
+    from tenfold.session.inprocess import physical_gpus
+
+    return len(physical_gpus())
 
 
 class _Context:
@@ -48,7 +50,7 @@ class _Context:
     in_eager_mode = executing_eagerly
 
     def num_gpus(self) -> int:
-        return 0
+        return num_gpus()
 
     def devices(self) -> list[str]:
         from tenfold.compat.python.device_lib import list_local_devices

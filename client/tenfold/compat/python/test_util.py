@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import device
 from tenfold.ops import array
-from tenfold.test import TestCase, assert_equal_graph_def, gpu_device_name, is_gpu_available
+from tenfold.test import TestCase, assert_equal_graph_def, gpu_device_name, is_built_with_cuda, is_gpu_available
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,8 +69,24 @@ def _skipping(why: str) -> Callable[..., Any]:
 
 
 run_v2_only = run_in_eager_mode = _skipping("runs eagerly, and there are graphs only")
-run_gpu_only = run_cuda_only = _skipping("there are no GPU kernels")
 with_control_flow_v2 = enable_control_flow_v2 = _as_it_is
+
+
+def run_gpu_only(func: Any = None) -> Any:
+    """A test that is skipped where there is no GPU."""
+    if func is None:
+        return run_gpu_only
+
+    @functools.wraps(func)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if not is_gpu_available():
+            raise unittest.SkipTest("there is no GPU")
+        return func(*args, **kwargs)
+
+    return decorated
+
+
+run_cuda_only = run_gpu_only
 
 
 def skip_if(condition: Any) -> Callable[[Any], Any]:
@@ -102,13 +118,21 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, A
     return found
 
 
-def IsGoogleCudaEnabled() -> bool:
-    """Always False: there are no CUDA kernels."""
+IsGoogleCudaEnabled = is_built_with_cuda
+
+
+def IsMklEnabled() -> bool:
+    """Always False."""
     return False
 
 
-IsMklEnabled = IsBuiltWithROCm = GpuSupportsHalfMatMulAndConv = CudaSupportsHalfMatMulAndConv = IsGoogleCudaEnabled
-is_xla_enabled = IsGoogleCudaEnabled
+def CudaSupportsHalfMatMulAndConv() -> bool:
+    """Whether there is a GPU that multiplies float16."""
+    return is_gpu_available(min_cuda_compute_capability=(5, 3))
+
+
+GpuSupportsHalfMatMulAndConv = CudaSupportsHalfMatMulAndConv
+IsBuiltWithROCm = is_xla_enabled = IsMklEnabled
 
 
 def InstallStackTraceHandler() -> None:
@@ -138,8 +162,15 @@ def _on(name: str) -> Iterator[None]:
 
 
 def use_gpu() -> Any:
-    """The CPU: there are no GPU kernels."""
+    """The first GPU, or the CPU where there is none."""
+    return _on(gpu_device_name() or "/device:CPU:0")
+
+
+def force_gpu() -> Any:
+    """The first GPU."""
+    return _on("/device:GPU:0")
+
+
+def force_cpu() -> Any:
+    """The CPU."""
     return _on("/device:CPU:0")
-
-
-force_gpu = force_cpu = use_gpu

@@ -26,7 +26,7 @@ def nodes_of_shapes(part: PartGraph, constants: Constants) -> frozenset[int]:
     for node in part.nodes:
         if node.index in constants or not node.inputs or any(node.deref):
             continue
-        if node.memory is not None and node.op not in METADATA_OPS:
+        if (node.memory is not None and node.op not in METADATA_OPS) or node.copy_of is not None:
             continue
         known = all(source in constants or source in found for source, _ in node.inputs)
         if is_alias(node, constants):

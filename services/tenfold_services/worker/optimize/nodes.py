@@ -14,6 +14,8 @@ from tenfold_core.opdefs import runtime_ops
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, BRANCH_OPS, DYNAMIC_OPS, ENTER_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import registry
 
+from ..cross_memory import device_type_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
@@ -39,7 +41,7 @@ def _computes(op: str) -> bool:
     if op in ORDER_OPS or op in RECV_OPS or op in SEND_OPS or op in DYNAMIC_OPS or op in _GUARDS:
         return False
     if op in runtime_ops.COPY_OPS:
-        return False
+        return True
     return opdefs.family_of(op) in _COMPUTING and not opdefs.get(op).is_stateful
 
 
@@ -124,6 +126,10 @@ def read_past(part: PartGraph, edges: dict[tuple[int, int], tuple[int, int]]) ->
                 node.controls.append(source[0])
 
 
+def _may_view_input(node: PartNode) -> bool:
+    return registry.may_view_input(node.op, device_type_of(node.node_def.device))
+
+
 def data_readers(part: PartGraph) -> list[int]:
     """Per node: how many inputs of others read one of its outputs."""
     counts = [0] * len(part.nodes)
@@ -147,7 +153,7 @@ def views_of_references(part: PartGraph, constants: Collection[int]) -> set[int]
                 continue
             if (
                 (any(node.deref) or any(source in found for source, _ in node.inputs))
-                and (node.op in ALIAS_OPS or node.op in DYNAMIC_OPS or registry.may_view_input(node.op))
+                and (node.op in ALIAS_OPS or node.op in DYNAMIC_OPS or _may_view_input(node))
             ) or any(dtype.is_ref_dtype for dtype in node.output_types):
                 found.add(node.index)
     return found

@@ -82,6 +82,14 @@ def test_a_complete_cluster_without_runs() -> None:
     )
 
 
+def test_gpus_of_tasks_that_are_ready() -> None:
+    gpu = {"device_type": "GPU", "physical_device_desc": "device: 0, name: NVIDIA H200, compute capability: 9.0"}
+    there, gone = (task("worker", at, state, "11:59:59", "x", "h:1") for at, state in ((0, "ready"), (1, "finished")))
+    jobs = [{"tasks": [{**there, "devices": [gpu, gpu]}, {**gone, "devices": [gpu]}], "missing_tasks": []}]
+
+    assert shown(jobs, []).splitlines()[-2:] == ["/job:worker/task:0 has 2 GPUs: NVIDIA H200", "complete"]
+
+
 def test_who_lets_in_whoever_comes_is_said() -> None:
     ready, gone = (task("worker", at, state, "11:59:59", "x", "h:1") for at, state in ((0, "ready"), (1, "finished")))
     ps = task("ps", 0, "ready", "11:59:59", "registered", "0.0.0.0:2222")

@@ -121,6 +121,14 @@ def test_rarer_troubles(changed: dict[str, Any], line: str) -> None:
     assert line in lines(**changed)
 
 
+def test_gpus_and_why_there_are_none() -> None:
+    assert "ok    GPU: 1 found (NVIDIA H200 with 139.8 GiB)" in lines(gpus=("NVIDIA H200 with 139.8 GiB",))
+    at = (found := lines(gpus=(), no_gpu="the extra cuda is not installed")).index(
+        "warn  GPU: there is a CUDA driver, but the extra cuda is not installed"
+    )
+    assert found[at + 1] == "      → pip install 'tenfold[cuda]', or look at CUDA_VISIBLE_DEVICES"
+
+
 def test_this_machine(tmp_path: Path) -> None:
     found = look(1, str(tmp_path / "new" / "control.db"))
 
