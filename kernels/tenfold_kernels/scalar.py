@@ -51,6 +51,11 @@ def adagrad(
     return var - grad * lr / (math.sqrt(new_accum) + epsilon), new_accum
 
 
+def adam_rate(lr: float, beta1_power: float, beta2_power: float, one: float) -> float:
+    """lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ), the same for all elements of a step."""
+    return lr * math.sqrt(one - beta2_power) / (one - beta1_power)
+
+
 def adam(
     var: float,
     m: float,
@@ -63,7 +68,7 @@ def adam(
     epsilon: float,
     nesterov: bool,
 ) -> tuple[float, float, float]:
-    """`alpha` is lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)."""
+    """`alpha` is the rate above."""
     new_m = m + (grad - m) * one_minus_beta1
     new_v = v + (grad * grad - v) * one_minus_beta2
     direction = grad * one_minus_beta1 + new_m * beta1 if nesterov else new_m

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from tenfold_kernels.cuda._arrays import DeviceArray
 
     import numpy as np
 
@@ -44,3 +46,14 @@ def type_name(dtype: np.dtype[Any]) -> str:
 def blocks_for(count: int, threads: int, most_threads: int) -> int:
     """How many blocks of so many threads a loop over `count` elements is launched with: at least one."""
     return max(1, min(-(-count // threads), max(1, most_threads // threads)))
+
+
+def launch_over(kernel: Kernel, count: int, numbers: Sequence[Any], arrays: Sequence[DeviceArray]) -> None:
+    """Launches a loop over `count` elements, which is the kernel's first argument; arrays are its last, one at least.
+    Nothing is launched for none.
+    """
+    if count:
+        runtime = arrays[0].runtime
+        threads = runtime.block_threads
+        blocks = blocks_for(count, threads, runtime.most_threads)
+        runtime.launch(kernel, blocks, threads, (count, *numbers, *arrays))

@@ -186,8 +186,10 @@ def _quiet(function: Callable[..., None]) -> Callable[..., None]:
     the function, where the simulator looks for the module `cuda`.
     """
 
+    errstate = np.errstate  # the globals are those of the function
+
     def template(*arguments: Any) -> None:
-        with np.errstate(all="ignore"):
+        with errstate(all="ignore"):
             function(*arguments)
 
     return types.FunctionType(

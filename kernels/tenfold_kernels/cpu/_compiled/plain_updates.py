@@ -34,6 +34,7 @@ _OUTPUTS = {
 }
 #: What the bodies call, on arrays.
 _NUMPY = {"math": SimpleNamespace(sqrt=np.sqrt), "max": np.maximum, "abs": np.abs, "__builtins__": builtins}
+_adam_rate = FunctionType(scalar.adam_rate.__code__, dict(_NUMPY), "adam_rate")
 
 
 def _on_arrays(name: str) -> Callable[..., tuple[Array, ...]]:
@@ -48,7 +49,7 @@ def _scalars(name: str, given: Sequence[Any]) -> Sequence[Any]:
     if name != "adam":
         return given
     beta1_power, beta2_power, lr, beta1, beta2, epsilon, one, nesterov = given
-    alpha = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
+    alpha = _adam_rate(lr, beta1_power, beta2_power, one)
     return alpha, beta1, one - beta1, one - beta2, epsilon, nesterov
 
 

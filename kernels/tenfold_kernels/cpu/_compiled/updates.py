@@ -6,7 +6,6 @@ element type, and the switches. `loop(name, element)` gives a loop; sparse_updat
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels import scalar
@@ -20,6 +19,7 @@ _gradient_descent = inline(scalar.gradient_descent)
 _momentum = inline(scalar.momentum)
 _keras_momentum = inline(scalar.keras_momentum)
 _adagrad = inline(scalar.adagrad)
+_adam_rate = inline(scalar.adam_rate)
 _adam = inline(scalar.adam)
 _ada_max = inline(scalar.ada_max)
 _rmsprop = inline(scalar.rmsprop)
@@ -55,7 +55,7 @@ def adam(  # type: ignore[no-untyped-def]
     var_N, m_N, v_N, grad_N, beta1_power, beta2_power, lr, beta1, beta2, epsilon, one, nesterov
 ):
     # The powers are others in every step, so what they make is computed here and not by NumPy's slow scalars.
-    alpha = lr * math.sqrt(one - beta2_power) / (one - beta1_power)
+    alpha = _adam_rate(lr, beta1_power, beta2_power, one)
     one_minus_beta1, one_minus_beta2 = one - beta1, one - beta2
     for i in range(var_N.size):
         var_N[i], m_N[i], v_N[i] = _adam(

@@ -10,10 +10,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import config, cuda
+from numba import cuda
+
+from tenfold_kernels.cuda._runtime import is_simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 #: Those that have one name everywhere.
@@ -54,14 +56,15 @@ def _of_cuda() -> dict[str, Any]:
     return names
 
 
-_NAMES = _of_numpy() if config.ENABLE_CUDASIM else _of_cuda()  # type: ignore[attr-defined] # it is put there later
+#: Functions of numbers, by the names that kernels use.
+NAMES = _of_numpy() if is_simulated() else _of_cuda()
 
 
-def function(text: str) -> Callable[..., None]:
-    """The function `run` of that text."""
-    namespace: dict[str, Any] = {"cuda": cuda, "np": np, "math": math, **_NAMES}
+def function(text: str, names: Mapping[str, Any] | None = None, made_of: str = "") -> Callable[..., None]:
+    """The function `run` of that text, which may use `names` too; `made_of` is the text of what those are."""
+    namespace: dict[str, Any] = {"cuda": cuda, "np": np, "math": math, **NAMES, **(names or {})}
     exec(compile(text, "<tenfold CUDA loop>", "exec", dont_inherit=True), namespace)
     run: Any = namespace["run"]
     # what its compiled form is kept under
-    run.generated_text = text
+    run.generated_text = text + made_of
     return run  # type: ignore[no-any-return]

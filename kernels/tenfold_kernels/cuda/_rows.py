@@ -1,0 +1,82 @@
+"""Updates of rows by number, on a GPU: several updates of one row are made in their order, by one thread a column.
+
+    rows       4  1  4  9  1        `first` are the positions that no other position of the row precedes; from there
+    first      x  x     x           `following` leads through all that have it. A thread takes a column of a first
+    following  2  4 -1 -1 -1        position, reads the row's element, walks, and writes it once.
+
+So the result is the CPU's, bit for bit where the arithmetic is, in whatever order the threads run. To link K positions
+takes K²/2 comparisons of numbers that whole warps read together (not measured); for long lists they should be sorted
+first. A row that is named by a large part of them is the work of few threads. Used by state_apply.py, state_scatter.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_kernels.cuda._arrays import DeviceArray
+
+_BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+
+
+def update_rows(
+    kernel: Kernel, rows: DeviceArray, limit: int, width: int, numbers: Sequence[int], arrays: Sequence[DeviceArray]
+) -> None:
+    """Launches a kernel of `text` over tables of `limit` rows of `width` elements; those of other rows are left out."""
+    count, runtime = rows.size, rows.runtime
+    if not count * width:
+        return
+    first, following = runtime.empty((count,), _BOOL), runtime.empty((count,), _INT64)
+    launch_over(_link(rows.dtype.name), count, (limit,), (rows, first, following))
+    launch_over(kernel, count * width, (width, *numbers), (first, following, rows, *arrays))
+
+
+@functools.cache
+def _link(index: str) -> Kernel:
+    from tenfold_kernels.cuda._code import rows
+
+    return Kernel(rows.link, ("int64", "int64", f"{index}*", "boolean*", "int64*"))
+
+
+def text(
+    numbers: Sequence[str], variables: Sequence[str], others: Sequence[str], prepared: Sequence[str], step: str
+) -> str:
+    """The text of `run`, whose arguments are (elements of the updates, width, `numbers`, first, following, rows,
+    `variables`, `others`).
+
+    `prepared` are lines before the loop; `step` is one update of x0, x1…, the elements of the variables, by what is at
+    `place`, the element's place in the updates.
+    """
+    names = ["n", "width", *numbers, "first", "following", "rows", *variables, *others]
+    reads = [f"            x{i} = {name}[at]" for i, name in enumerate(variables)]
+    writes = [f"            {name}[at] = x{i}" for i, name in enumerate(variables)]
+    return "\n".join(
+        (
+            f"def run({', '.join(names)}):",
+            *(f"    {line}" for line in prepared),
+            "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",
+            "        k = i // width",
+            "        if first[k]:",
+            "            j = i - k * width",
+            "            at = rows[k] * width + j",
+            *reads,
+            "            while k >= 0:",
+            "                place = k * width + j",
+            f"                {step}",
+            "                k = following[k]",
+            *writes,
+            "",
+        )
+    )
+
+
+def types(numbers: int, index: np.dtype[Any], arrays: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
+    """The types of the arguments of `text`'s function, with so many numbers."""
+    return ("int64", *("int64",) * (1 + numbers), "boolean*", "int64*", pointer(index), *map(pointer, arrays))
