@@ -32,13 +32,14 @@ _UFUNCS: dict[str, Any] = {
 Update = Callable[[Array, Array, Array], None]
 
 
-def _operation(op: str) -> str:
+def operation_of(op: str) -> str:
+    """`ResourceScatterNdAdd` → "Add"."""
     return op.removeprefix("Resource").removeprefix("ScatterNd").removeprefix("Scatter")
 
 
 def _update_rows(node: KernelNode) -> Update:
     """(buffer, indices, updates as rows) → None."""
-    operation, dtype, index = _operation(node.op), node.input_types[2].base_dtype, node.input_types[1]
+    operation, dtype, index = operation_of(node.op), node.input_types[2].base_dtype, node.input_types[1]
     if operation in ("Add", "Sub", "Update") and dtype in COMPILED and index in INDEX:
         return _compiled_update(operation, dtype.as_numpy_dtype, index.as_numpy_dtype)
     ufunc = _UFUNCS[operation]
@@ -77,6 +78,18 @@ def _compiled_update(operation: str, dtype: Any, index: Any) -> Update:
     return compute
 
 
+def check_updates(shape: tuple[int, ...], indices: Any, updates: Any) -> None:
+    """Raises InvalidArgumentError unless updates has the shape of indices and then of a row, or is a scalar."""
+    if not shape:
+        raise invalid(f"params must be at least 1-D, got shape {shape_text(shape)}")
+    if updates.ndim and updates.shape != (*indices.shape, *shape[1:]):
+        raise invalid(
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+            f"updates.shape {shape_text(updates.shape)}, indices.shape {shape_text(indices.shape)}, "
+            f"params.shape {shape_text(shape)}"
+        )
+
+
 _REF_OPS = tuple(f"Scatter{name}" for name in _UFUNCS)
 
 
@@ -89,17 +102,10 @@ def build_scatter(node: KernelNode) -> Compute:
         variable = variable_of(node, ref)
         with variable.lock:
             buffer = variable.buffer(exclusive=resource)
-            if buffer.ndim < 1:
-                raise invalid(f"params must be at least 1-D, got shape {shape_text(buffer.shape)}")
+            check_updates(buffer.shape, indices, updates)
             row = buffer.shape[1:]
             if updates.ndim == 0:
                 updates = np.broadcast_to(updates, (*indices.shape, *row))
-            elif updates.shape != (*indices.shape, *row):
-                raise invalid(
-                    "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-                    f"updates.shape {shape_text(updates.shape)}, indices.shape {shape_text(indices.shape)}, "
-                    f"params.shape {shape_text(buffer.shape)}"
-                )
             if updates.size:
                 update(buffer, indices, updates if indices.ndim == 1 else updates.reshape(indices.size, *row))
             elif indices.size:
@@ -114,7 +120,7 @@ _REF_ND_OPS = tuple(f"ScatterNd{name}" for name in ("Add", "Sub", "Min", "Max", 
 
 @kernel(*_REF_ND_OPS, *(f"Resource{op}" for op in _REF_ND_OPS), T=ANY)
 def build_scatter_nd(node: KernelNode) -> Compute:
-    ufunc, resource = _UFUNCS[_operation(node.op)], is_resource(node)
+    ufunc, resource = _UFUNCS[operation_of(node.op)], is_resource(node)
 
     def compute(ref: Any, indices: Array, updates: Array) -> Any:
         variable = variable_of(node, ref)
