@@ -222,7 +222,8 @@ def _between(bits: Array, dtype: Any, low: int, high: int) -> Array:
     return values.astype(dtype, copy=False)
 
 
-def _check_limits(low: Array, high: Array) -> None:
+def check_limits(low: Array, high: Array) -> None:
+    """Raises InvalidArgumentError unless minval and maxval are scalars."""
     for name, value in (("minval", low), ("maxval", high)):
         if value.ndim:
             raise invalid(f"{name} must be 0-D, got shape {shape_text(value.shape)}")
@@ -230,7 +231,7 @@ def _check_limits(low: Array, high: Array) -> None:
 
 def int_limits(low: Array, high: Array) -> tuple[int, int]:
     """minval and maxval. Raises InvalidArgumentError unless they are scalars with something between them."""
-    _check_limits(low, high)
+    check_limits(low, high)
     if not low < high:
         raise invalid(f"Need minval < maxval, got {low} >= {high}")
     return int(low), int(high)
@@ -250,7 +251,7 @@ class _IntDraws:
         return None if any(has_rows) else [self._drawn(count, *values)]
 
     def _drawn(self, count: int, shape: Array, low: Array, high: Array) -> Array:
-        _check_limits(low, high)
+        check_limits(low, high)
         dtype = self._dtype
         dims = as_shape(shape, dtype=dtype, times=WORK)
         allow((count, *dims), dtype, WORK)

@@ -52,7 +52,8 @@ def position_of_seed(seed: Array) -> Philox:
     return Philox(*_scrambled(seed))
 
 
-def _of_key(key: Array, counter: Array, algorithm: Array) -> Philox:
+def position_of_key(key: Array, counter: Array, algorithm: Array) -> Philox:
+    """Raises InvalidArgumentError for another generator than Philox, or other shapes."""
     if algorithm.ndim:
         raise invalid(f"input 3 (0-based) must have shape [], not {shape_text(algorithm.shape)}")
     if int(algorithm) not in (_PHILOX, _AUTO):
@@ -82,7 +83,7 @@ def build_stateless_v2(node: KernelNode) -> Compute:
 
     def compute(shape: Array, key: Array, counter: Array, algorithm: Array) -> Array:
         dims = as_shape(shape, dtype=dtype, times=random.WORK)
-        return distribution(_of_key(key, counter, algorithm), math.prod(dims), dtype).reshape(dims)
+        return distribution(position_of_key(key, counter, algorithm), math.prod(dims), dtype).reshape(dims)
 
     return compute
 
@@ -102,7 +103,7 @@ def build_stateless_int(node: KernelNode) -> Compute:
 
     if node.op.endswith("V2"):
         return lambda shape, key, counter, algorithm, low, high: fill(
-            shape, _of_key(key, counter, algorithm), low, high
+            shape, position_of_key(key, counter, algorithm), low, high
         )
     return lambda shape, seed, low, high: fill(shape, position_of_seed(seed), low, high)
 
@@ -118,7 +119,7 @@ def build_stateless_full_int(node: KernelNode) -> Compute:
         return random.full_ints(position, math.prod(dims), dtype).reshape(dims)
 
     if node.op.endswith("V2"):
-        return lambda shape, key, counter, algorithm: fill(shape, _of_key(key, counter, algorithm))
+        return lambda shape, key, counter, algorithm: fill(shape, position_of_key(key, counter, algorithm))
     return lambda shape, seed: fill(shape, position_of_seed(seed))
 
 
@@ -138,7 +139,7 @@ def build_stateless_shuffle(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import rows
 
     rows.shuffle()  # compiled here, and not in a step
-    return lambda x, key, counter, algorithm: random.shuffled(x, lambda blocks: _of_key(key, counter, algorithm))
+    return lambda x, *begin: random.shuffled(x, lambda blocks: position_of_key(*begin))
 
 
 def _samples_per(shape: tuple[int, ...], parameters: Array) -> int:
@@ -160,7 +161,7 @@ def build_stateless_gamma(node: KernelNode) -> Compute:
 def build_stateless_gamma_v3(node: KernelNode) -> Compute:
     def compute(shape: Array, key: Array, counter: Array, algorithm: Array, alpha: Array) -> Array:
         dims = as_shape(shape, dtype=np.float64, times=random.WORK)
-        return gamma(_of_key(key, counter, algorithm), _samples_per(dims, alpha), alpha).reshape(dims)
+        return gamma(position_of_key(key, counter, algorithm), _samples_per(dims, alpha), alpha).reshape(dims)
 
     return compute
 
