@@ -1,12 +1,13 @@
-"""The ops of TensorArrays and stacks. The machines are tensor_arrays.py; `flow` only orders the ops of an array.
+"""The ops of TensorArrays and stacks, on every device. The machines are tensor_arrays.py; `flow` only orders ops.
 
+Elements may be in the memory of a device (elements.py); handles, indices and flows are in the host's.
 TensorArray V3 carries a resource, V1 a reference to a string, V2 a plain string; see handles.py. Follows
 tensor_array_ops.cc and stack.cc.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +15,13 @@ from tenfold_core import errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, as_shape, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, bindable, kernel
+from tenfold_kernels.resources.elements import HOST
 from tenfold_kernels.resources.handles import handle_for, resource_of
 from tenfold_kernels.resources.queues import shape_text as partial_shape_text
 from tenfold_kernels.resources.tensor_arrays import Stack, TensorArray, unique_name
+
+if TYPE_CHECKING:
+    from tenfold_kernels.resources.elements import Elements
 
 #: The container that TensorFlow names in an array's handle.
 _ARRAYS, _STACKS = "_tensor_arrays", "_stacks"
@@ -41,7 +46,11 @@ def _array_of(node: KernelNode, handle: Any, dtype: Any = None, verb: str = "req
 
 @kernel("TensorArrayV3", "TensorArrayV2", "TensorArray")
 def build_tensor_array(node: KernelNode) -> Compute:
-    """A new array in every step, and in every iteration that the op runs in."""
+    return tensor_array_kernel(node, HOST)
+
+
+def tensor_array_kernel(node: KernelNode, elements: Elements) -> Compute:
+    """A new array, of elements of that memory, in every step, and in every iteration that the op runs in."""
     stem = text_attr(node, "tensor_array_name") or node.name
     has_flow = len(node.output_types) == 2
     element_shape = TensorShape(node.attrs.get("element_shape"))
@@ -57,6 +66,7 @@ def build_tensor_array(node: KernelNode) -> Compute:
             dynamic_size=bool(node.attrs.get("dynamic_size", False)),
             clear_after_read=bool(node.attrs.get("clear_after_read", True)),
             identical_element_shapes=bool(node.attrs.get("identical_element_shapes", False)),
+            elements=elements,
         )
         handle = handle_for(node, _ARRAYS, array.name, array)
         return (handle, _flow()) if has_flow else handle
@@ -107,7 +117,7 @@ def build_gather(node: KernelNode) -> Compute:
     """[N, ...] of N elements; Pack takes all of them."""
     dtype, shape = node.attrs["dtype"], TensorShape(node.attrs.get("element_shape"))
 
-    def gather(array: TensorArray, indices: list[int]) -> Array:
+    def gather(array: TensorArray, indices: list[int]) -> Any:
         array.merge_element_shape(shape)
         if not indices:
             if not shape.is_fully_defined():
@@ -117,7 +127,7 @@ def build_gather(node: KernelNode) -> Compute:
                     f"TensorArray has size zero, but element shape {partial_shape_text(shape)} is not fully defined. "
                     "Currently only static shapes are supported when packing zero-size TensorArrays.",
                 )
-            return np.empty((0, *(d or 0 for d in shape.as_list())), dtype=dtype.as_numpy_dtype)
+            return array.elements.zeros((0, *(d or 0 for d in shape.as_list())), dtype)
         values = [array.read(index) for index in indices]
         first = values[0].shape
         if not shape.is_compatible_with(TensorShape(first)):
@@ -131,16 +141,13 @@ def build_gather(node: KernelNode) -> Compute:
                     f"TensorArray has inconsistent shapes.  Index 0 has shape: {shape_text(first)} but index {i} has "
                     f"shape: {shape_text(value.shape)}"
                 )
-        if len(first) and values[0].dtype != object:
-            # one call of NumPy's, where np.stack takes several for each element
-            return np.concatenate(values).reshape(len(values), *first)
-        return np.stack(values)
+        return array.elements.stack(values)
 
-    def compute_gather(handle: Any, indices: Array, flow: Array) -> Array:
+    def compute_gather(handle: Any, indices: Array, flow: Array) -> Any:
         array = _array_of(node, handle, dtype)
         return gather(array, _vector(indices, "indices").tolist())
 
-    def compute_pack(handle: Any, flow: Array) -> Array:
+    def compute_pack(handle: Any, flow: Array) -> Any:
         array = _array_of(node, handle, dtype)
         return gather(array, list(range(array.pack_size)))
 
@@ -161,15 +168,15 @@ def build_scatter(node: KernelNode) -> Compute:
         array = _array_of(node, handle, dtype, "is trying to write")
         _check_unpacked(value)
         _vector(indices, "indices")
-        if len(indices) != len(value):
-            text = f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {len(value)}"
+        if len(indices) != value.shape[0]:
+            text = f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {value.shape[0]}"
             raise invalid(text)
         last = int(indices.max()) if len(indices) else -1
         size = max(array.size, last + 1) if array.dynamic_size else array.size
         if last >= size:
             raise invalid(f"Max scatter index must be < array size ({last} vs. {size})")
-        for index, row in zip(indices.tolist(), value, strict=True):
-            array.write(index, _element(row))
+        for index, row in zip(indices.tolist(), array.elements.each(value), strict=True):
+            array.write(index, row)
         return _flow()
 
     return compute
@@ -182,13 +189,13 @@ def build_unpack(node: KernelNode) -> Compute:
     def compute(handle: Any, value: Array, flow: Array) -> Array:
         array = _array_of(node, handle, dtype, "is trying to write")
         _check_unpacked(value)
-        size = max(array.size, len(value)) if array.dynamic_size else array.size
-        if len(value) != size:
-            text = f"Input value must have first dimension equal to the array size ({len(value)} vs. {size})"
+        size = max(array.size, value.shape[0]) if array.dynamic_size else array.size
+        if value.shape[0] != size:
+            text = f"Input value must have first dimension equal to the array size ({value.shape[0]} vs. {size})"
             raise invalid(text)
         array.mark_size(size)
-        for index, row in enumerate(value):
-            array.write(index, _element(row))
+        for index, row in enumerate(array.elements.each(value)):
+            array.write(index, row)
         return _flow()
 
     return compute
@@ -199,21 +206,12 @@ def _check_unpacked(value: Array) -> None:
         raise invalid(f"Input value for unpack must be at least a vector but received shape: {shape_text(value.shape)}")
 
 
-def _element(row: Any) -> Array:
-    """A row of an array as an array, which a row of a vector is not."""
-    if isinstance(row, np.ndarray):
-        return row
-    element = np.empty((), dtype=object if isinstance(row, bytes) else row.dtype)
-    element[()] = row
-    return element
-
-
 @kernel("TensorArrayConcatV3", "TensorArrayConcatV2", "TensorArrayConcat")
 def build_concat(node: KernelNode) -> Compute:
     """([sum of lengths, ...], lengths [N] int64)."""
     dtype, shape = node.attrs["dtype"], TensorShape(node.attrs.get("element_shape_except0"))
 
-    def compute(handle: Any, flow: Array) -> tuple[Array, Array]:
+    def compute(handle: Any, flow: Array) -> tuple[Any, Array]:
         array = _array_of(node, handle, dtype)
         size = array.pack_size
         if not size:
@@ -224,7 +222,7 @@ def build_concat(node: KernelNode) -> Compute:
                     f"TensorArray has size zero, but element_shape_except0 {partial_shape_text(shape)} is not fully "
                     "defined. Currently only static shapes are supported when concatenating zero-size TensorArrays.",
                 )
-            empty = np.empty((0, *(d or 0 for d in shape.as_list())), dtype=dtype.as_numpy_dtype)
+            empty = array.elements.zeros((0, *(d or 0 for d in shape.as_list())), dtype)
             return empty, np.empty(0, dtype=np.int64)
         values = [array.read(index) for index in range(size)]
         for i, value in enumerate(values):
@@ -243,7 +241,8 @@ def build_concat(node: KernelNode) -> Compute:
                     "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
                     f"{shape_text(first)} but index {i} has (excepting dimension 0) shape: {shape_text(rest)}"
                 )
-        return np.concatenate(values), np.array([len(value) for value in values], dtype=np.int64)
+        lengths = np.array([value.shape[0] for value in values], dtype=np.int64)
+        return array.elements.concatenate(values), lengths
 
     return compute
 
@@ -260,7 +259,7 @@ def build_split(node: KernelNode) -> Compute:
             text = f"Expected value to be at least a vector, but received shape: {shape_text(value.shape)}"
             raise invalid(text)
         total = int(lengths.sum())
-        if total != len(value) or (len(lengths) and int(lengths.min()) < 0):
+        if total != value.shape[0] or (len(lengths) and int(lengths.min()) < 0):
             raise invalid(
                 f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {total} and value's "
                 f"shape is: {shape_text(value.shape)} "
@@ -275,7 +274,7 @@ def build_split(node: KernelNode) -> Compute:
         array.mark_size(size)
         start = 0
         for index, length in enumerate(lengths.tolist()):
-            array.write(index, value[start : start + length])
+            array.write(index, array.elements.rows(value, start, start + length))
             start += length
         return _flow()
 

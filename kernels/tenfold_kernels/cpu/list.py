@@ -14,8 +14,9 @@ import numpy as np
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources.elements import zeros
 from tenfold_kernels.resources.queues import shape_text as partial_text
-from tenfold_kernels.resources.tensor_arrays import check_count, merged, zeros
+from tenfold_kernels.resources.tensor_arrays import check_count, merged
 from tenfold_kernels.resources.tensor_lists import TensorList, list_of
 
 if TYPE_CHECKING:

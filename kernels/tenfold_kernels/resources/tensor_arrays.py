@@ -18,12 +18,14 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.elements import HOST
 from tenfold_kernels.resources.queues import shape_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.elements import Elements
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -31,6 +33,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MAX_ELEMENTS = 1 << 24
 
 _numbers = itertools.count()
+_ON_HOST = (np.ndarray, np.generic)
 
 
 class _Slot:
@@ -60,12 +63,15 @@ class TensorArray:
         identical_element_shapes: bool = False,
         is_gradient: bool = False,
         marked_size: int = 0,
+        elements: Elements = HOST,
     ) -> None:
         """Raises InvalidArgumentError for a negative size, ResourceExhaustedError for one beyond the limit."""
         if size < 0:
             raise _invalid("Size should be >= 0.")
         check_count(size, f"TensorArray {name}")
         self.name, self.dtype, self.size = name, dtype, size
+        #: Of the memory that the elements are in.
+        self.elements = elements
         self.element_shape = element_shape
         self.dynamic_size = dynamic_size
         self._clear_after_read, self._identical = clear_after_read, identical_element_shapes
@@ -136,7 +142,7 @@ class TensorArray:
                     f"{shape_text(TensorShape(slot.shape))} but the new input shape is "
                     f"{shape_text(TensorShape(value.shape))}."
                 )
-            slot.tensor = value if slot.tensor is None else slot.tensor + value
+            slot.tensor = value if slot.tensor is None else self.elements.add(slot.tensor, value)
 
     def _check_shape(self, index: int, shape: TensorShape) -> None:
         if not self.element_shape.is_compatible_with(shape):
@@ -164,7 +170,7 @@ class TensorArray:
                 )
             value = slot.tensor
             if value is None:
-                value = zeros(slot.shape, self.dtype)
+                value = self.elements.zeros(slot.shape, self.dtype)
             if self._clear_after_read:
                 slot.tensor, slot.cleared = None, True
             slot.read = True
@@ -206,6 +212,7 @@ class TensorArray:
             identical_element_shapes=self._identical,
             is_gradient=True,
             marked_size=self._marked_size,
+            elements=self.elements,
         )
         gradient._slots = {index: _Slot((*prefix, *slot.shape), None) for index, slot in self._slots.items()}
         return gradient
@@ -279,9 +286,11 @@ class Stack:
                 self._scalars = values
 
     def scalars(self) -> Array | None:
-        """All elements as a vector, the last pushed at the end; None when it is closed, or some are not scalars."""
+        """All elements as a vector, the last pushed at the end; None when it is closed, or some are not scalars of the
+        host's memory.
+        """
         with self._lock:
-            if self._closed or any(element.ndim for element in self._elements):
+            if self._closed or any(each.ndim or not isinstance(each, _ON_HOST) for each in self._elements):
                 return None
             if self._elements:
                 added = np.array(self._elements, self._scalars.dtype)
@@ -318,16 +327,6 @@ def empty_stack() -> errors.OpError:
 def unique_name(stem: str) -> str:
     """`stem` and a number that is given once in this process."""
     return f"{stem}_{next(_numbers)}"
-
-
-def zeros(shape: Sequence[int], dtype: DType) -> Array:
-    """A tensor of zeros, or of empty strings. Raises ResourceExhaustedError for one that is too large."""
-    allow(shape, dtype.as_numpy_dtype)
-    if dtype.name == "string":
-        out = np.empty(tuple(shape), dtype=object)
-        out.fill(b"")
-        return out
-    return np.zeros(tuple(shape), dtype=dtype.as_numpy_dtype)
 
 
 def merged(a: TensorShape, b: TensorShape) -> TensorShape:
