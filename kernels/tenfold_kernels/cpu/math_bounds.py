@@ -5,24 +5,34 @@ Follows check_numerics_op.cc and clip_op.cc.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tenfold_kernels.arrays import Array, as_array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, NUMERIC
 
+if TYPE_CHECKING:
+    from tenfold_core import errors
 
-@kernel("CheckNumerics", T=FLOATING)
+
+@kernel("CheckNumerics", views=True, T=FLOATING)
 def build_check_numerics(node: KernelNode) -> Compute:
     message = text_attr(node, "message")
 
     def compute(x: Array) -> Array:
         if not np.isfinite(x).all():
-            found = [name for name, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(x).any()]
-            raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
+            raise bad_values(message, bool(np.isinf(x).any()), bool(np.isnan(x).any()))
         return x
 
     return compute
+
+
+def bad_values(message: str, inf: bool, nan: bool) -> errors.OpError:
+    """What CheckNumerics raises for what it has found."""
+    found = [name for name, is_there in (("Inf", inf), ("NaN", nan)) if is_there]
+    return invalid(f"{message} : Tensor had {' and '.join(found)} values")
 
 
 @kernel("ClipByValue", T=NUMERIC)
