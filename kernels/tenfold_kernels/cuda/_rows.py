@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.cuda._arrays import DeviceArray
 
-_BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+_BYTE, _INT64 = np.dtype(np.uint8), np.dtype(np.int64)
 
 
 def update_rows(
@@ -33,7 +33,7 @@ def update_rows(
     count, runtime = rows.size, rows.runtime
     if not count * width:
         return
-    first, following = runtime.empty((count,), _BOOL), runtime.empty((count,), _INT64)
+    first, following = runtime.empty((count,), _BYTE), runtime.empty((count,), _INT64)
     launch_over(_link(rows.dtype.name), count, (limit,), (rows, first, following))
     launch_over(kernel, count * width, (width, *numbers), (first, following, rows, *arrays))
 
@@ -42,7 +42,7 @@ def update_rows(
 def _link(index: str) -> Kernel:
     from tenfold_kernels.cuda._code import rows
 
-    return Kernel(rows.link, ("int64", "int64", f"{index}*", "boolean*", "int64*"))
+    return Kernel(rows.link, ("int64", "int64", f"{index}*", "uint8*", "int64*"))
 
 
 def text(
@@ -63,7 +63,7 @@ def text(
             *(f"    {line}" for line in prepared),
             "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",
             "        k = i // width",
-            "        if first[k]:",
+            "        if first[k] != 0:",
             "            j = i - k * width",
             "            at = rows[k] * width + j",
             *reads,
@@ -79,4 +79,4 @@ def text(
 
 def types(numbers: int, index: np.dtype[Any], arrays: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
     """The types of the arguments of `text`'s function, with so many numbers."""
-    return ("int64", *("int64",) * (1 + numbers), "boolean*", "int64*", pointer(index), *map(pointer, arrays))
+    return ("int64", *("int64",) * (1 + numbers), "uint8*", "int64*", pointer(index), *map(pointer, arrays))

@@ -15,7 +15,7 @@ def link(n, limit, rows, first, following):  # type: ignore[no-untyped-def]
                 if rows[m] == row:
                     is_first = False
                     break
-        first[k] = is_first
+        first[k] = 1 if is_first else 0
         following[k] = -1
         for m in range(k + 1, n):
             if rows[m] == row:
