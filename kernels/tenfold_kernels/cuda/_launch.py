@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold_kernels.cuda._arrays import DeviceArray
-
     import numpy as np
+
+    from tenfold_kernels.cuda._arrays import DeviceArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -153,7 +153,7 @@ class SimulatedRuntime:
             if run is None:
                 from numba import cuda
 
-                run = kernel.compiled["simulated"] = cuda.jit(_quiet(kernel.function))  # type: ignore[no-untyped-call]
+                run = kernel.compiled["simulated"] = cuda.jit(_quiet(kernel.function))
             run[blocks, threads, 0, shared_bytes](*given)
 
     def synchronize(self) -> None:
