@@ -65,12 +65,23 @@ def signature(types: tuple[str, ...]) -> Any:
 
 
 def text_of(function: Callable[..., Any]) -> str:
-    """What a function is made of, for a hash: its own text, generated or of a file, and that of its module."""
+    """What a function is made of, for a hash: its own text, generated or of a file, with its name, that of its module,
+    and what its maker gave it.
+    """
     generated = getattr(function, "generated_text", None)
     if generated is not None:
         return str(generated)
     module = inspect.getmodule(function)
-    return inspect.getsource(module) if module is not None else inspect.getsource(function)
+    text = inspect.getsource(module) if module is not None else inspect.getsource(function)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    given = [f"{name} = {_constant(cell.cell_contents)}" for name, cell in cells]
+    return "\n".join([text, function.__qualname__, *given])
+
+
+def _constant(value: Any) -> str:
+    """What a kernel is compiled with, as text that is the same in every process."""
+    function = getattr(value, "py_func", value)
+    return text_of(function) if inspect.isfunction(function) else repr(value)
 
 
 def _path(kernel: Kernel, capability: tuple[int, int]) -> Path | None:
