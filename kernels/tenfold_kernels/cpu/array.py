@@ -30,7 +30,7 @@ from tenfold_kernels.cpu import math_variants
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SIZE = attrgetter("size")
 
@@ -121,14 +121,16 @@ def _zero(node: KernelNode) -> Any:
 def build_fill(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
-    def compute(dims: Array, value: Array) -> Array:
-        if value.ndim:
-            raise invalid(f"value must represent a scalar, got shape {shape_text(value.shape)}")
-        if dims.ndim > 1:
-            raise invalid(f"dims must represent a vector, got shape {shape_text(dims.shape)}")
-        return np.full(as_shape(dims, "dims", dtype), value[()], dtype=dtype)
+    return lambda dims, value: np.full(fill_shape(dims, value, dtype), value[()], dtype=dtype)
 
-    return compute
+
+def fill_shape(dims: Array, value: Array, dtype: Any) -> tuple[int, ...]:
+    """The shape that a Fill gives. Raises InvalidArgumentError."""
+    if value.ndim:
+        raise invalid(f"value must represent a scalar, got shape {shape_text(value.shape)}")
+    if dims.ndim > 1:
+        raise invalid(f"dims must represent a vector, got shape {shape_text(dims.shape)}")
+    return as_shape(dims, "dims", dtype)
 
 
 @kernel("Empty")
@@ -154,19 +156,24 @@ def build_pack(node: KernelNode) -> Compute:
     axis = int(node.attrs.get("axis", 0))
 
     def compute(*values: Array) -> Array:
-        first = values[0].shape
-        for i, value in enumerate(values):
-            if value.shape != first:
-                raise invalid(
-                    f"Shapes of all inputs must match: values[0].shape = {shape_text(first)} != "
-                    f"values[{i}].shape = {shape_text(value.shape)}"
-                )
-        rank = len(first) + 1
-        where = canonical_axis(axis, rank, f"axis = {axis} not in [-{rank}, {rank})")
-        allow((len(values), *first), values[0].dtype)
+        where = pack_axis(values, axis)
+        allow((len(values), *values[0].shape), values[0].dtype)
         return np.stack(values, axis=where)
 
     return compute
+
+
+def pack_axis(values: Sequence[Array], axis: int) -> int:
+    """The new axis, counted from the front. Raises InvalidArgumentError unless all have one shape and it has room."""
+    first = values[0].shape
+    for i, value in enumerate(values):
+        if value.shape != first:
+            raise invalid(
+                f"Shapes of all inputs must match: values[0].shape = {shape_text(first)} != "
+                f"values[{i}].shape = {shape_text(value.shape)}"
+            )
+    rank = len(first) + 1
+    return canonical_axis(axis, rank, f"axis = {axis} not in [-{rank}, {rank})")
 
 
 @kernel("Unpack", views=True)
@@ -184,27 +191,38 @@ def build_unpack(node: KernelNode) -> Compute:
     return compute
 
 
-def _concat_axis(axis: Array) -> int:
+def concat_axis(axis: Array) -> int:
+    """The number that an axis input holds. Raises InvalidArgumentError unless it is one number."""
     if axis.size != 1 or axis.ndim > 1:
         raise invalid(f"axis tensor should be a scalar integer, but got shape {shape_text(axis.shape)}")
     return int(axis.reshape(()))
 
 
 def _concat(number: int, values: tuple[Array, ...]) -> Array:
-    rank = values[0].ndim
-    if rank == 0:
-        raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
-    where = canonical_axis(
-        number,
-        rank,
-        f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {number}",
-    )
+    where = joined_axis(number, values[0].ndim)
     allow((sum(map(_SIZE, values)),), values[0].dtype)
     try:
         return np.concatenate(values, axis=where)
     except ValueError:
         pass
-    first = values[0].shape
+    check_joined(values, where)
+    raise invalid("ConcatOp : the inputs cannot be joined")
+
+
+def joined_axis(number: int, rank: int) -> int:
+    """The axis that arrays of that rank are joined along, from the front. Raises InvalidArgumentError."""
+    if rank == 0:
+        raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+    return canonical_axis(
+        number,
+        rank,
+        f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {number}",
+    )
+
+
+def check_joined(values: Sequence[Array], where: int) -> None:
+    """Raises InvalidArgumentError unless the arrays differ along that axis only."""
+    first, rank = values[0].shape, values[0].ndim
     for i, value in enumerate(values):
         texts = f"shape[0] = {shape_text(first)} vs. shape[{i}] = {shape_text(value.shape)}"
         if value.ndim != rank:
@@ -212,18 +230,17 @@ def _concat(number: int, values: tuple[Array, ...]) -> Array:
         for d in range(rank):
             if d != where and value.shape[d] != first[d]:
                 raise invalid(f"ConcatOp : Dimension {d} in both shapes must be equal: {texts}")
-    raise invalid("ConcatOp : the inputs cannot be joined")
 
 
 @kernel("ConcatV2", views=True)
 def build_concat_v2(node: KernelNode) -> Compute:
-    axis_of = remembering(_concat_axis)
+    axis_of = remembering(concat_axis)
     return lambda *inputs: _concat(axis_of(inputs[-1]), inputs[:-1])
 
 
 @kernel("Concat", views=True)
 def build_concat(node: KernelNode) -> Compute:
-    axis_of = remembering(_concat_axis)
+    axis_of = remembering(concat_axis)
     return lambda axis, *values: _concat(axis_of(axis), values)
 
 
@@ -346,17 +363,9 @@ def build_split_v(node: KernelNode) -> Compute:
 @kernel("Tile", views=True)
 def build_tile(node: KernelNode) -> Compute:
     def compute(x: Array, multiples: Array) -> Array:
-        if multiples.ndim != 1 or multiples.size != x.ndim:
-            raise invalid(
-                f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}"
-            )
-        times = multiples.tolist()
-        for i, n in enumerate(times):
-            if n < 0:
-                raise invalid(f"Expected multiples[{i}] >= 0, but got {n}")
+        times = tile_times(x, multiples)
         if not times:
             return x.copy()
-        allow([n * d for n, d in zip(times, x.shape, strict=True)], x.dtype)
         if x.size == 1 and x.dtype != object:
             # what a mean's gradient does; np.tile takes several times as long
             out = np.empty(times, dtype=x.dtype)
@@ -365,6 +374,20 @@ def build_tile(node: KernelNode) -> Compute:
         return np.tile(x, times)
 
     return compute
+
+
+def tile_times(x: Array, multiples: Array) -> list[int]:
+    """How often each dimension is repeated. Raises InvalidArgumentError."""
+    if multiples.ndim != 1 or multiples.size != x.ndim:
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}"
+        )
+    times: list[int] = multiples.tolist()
+    for i, n in enumerate(times):
+        if n < 0:
+            raise invalid(f"Expected multiples[{i}] >= 0, but got {n}")
+    allow([n * d for n, d in zip(times, x.shape, strict=True)], x.dtype)
+    return times
 
 
 def _pad_widths(x: Array, paddings: Array) -> list[list[int]]:
@@ -383,14 +406,14 @@ def _pad_widths(x: Array, paddings: Array) -> list[list[int]]:
     return widths
 
 
-def _padded(x: Array, paddings: Array) -> tuple[list[int], tuple[slice, ...]]:
+def padded_place(x: Array, paddings: Array) -> tuple[list[int], tuple[slice, ...]]:
     """The shape of the result, and where x is in it."""
     pairs = list(zip(x.shape, _pad_widths(x, paddings), strict=True))
     shape = [before + d + after for d, (before, after) in pairs]
     return shape, tuple([slice(before, before + d) for d, (before, _) in pairs])
 
 
-def _remembered_padded() -> Callable[[Array, Array], tuple[list[int], tuple[slice, ...]]]:
+def remembered_padded() -> Callable[[Array, Array], tuple[list[int], tuple[slice, ...]]]:
     """`_padded`, which knows its last answer where the paddings were a constant."""
     last: tuple[Any, tuple[int, ...], Any] = (None, (), None)
 
@@ -398,7 +421,7 @@ def _remembered_padded() -> Callable[[Array, Array], tuple[list[int], tuple[slic
         nonlocal last
         known = last
         if known[0] is not paddings or known[1] != x.shape:
-            known = paddings, x.shape, _padded(x, paddings)
+            known = paddings, x.shape, padded_place(x, paddings)
             if is_frozen(paddings):
                 last = known
         return known[2]
@@ -409,7 +432,7 @@ def _remembered_padded() -> Callable[[Array, Array], tuple[list[int], tuple[slic
 @kernel("Pad", "PadV2")
 def build_pad(node: KernelNode) -> Compute:
     """A Pad of more than one pair of x and paddings is the sum of them: a pass makes it (sums_of_slices.py)."""
-    zero, padded = _zero(node), _remembered_padded()
+    zero, padded = _zero(node), remembered_padded()
 
     def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:
         shape, place = padded(x, paddings)
@@ -425,7 +448,7 @@ def build_pad(node: KernelNode) -> Compute:
 
     if len(node.input_types) < 4:
         return compute
-    each = [_remembered_padded() for _ in node.input_types[::2]]
+    each = [remembered_padded() for _ in node.input_types[::2]]
 
     def compute_sum(*pairs: Array) -> Array:
         out: Array | None = None
@@ -453,16 +476,22 @@ def build_mirror_pad(node: KernelNode) -> Compute:
     reflect = node.attrs["mode"] in (b"REFLECT", "REFLECT")
 
     def compute(x: Array, paddings: Array) -> Array:
-        widths = _pad_widths(x, paddings)
-        for size, (before, after) in zip(x.shape, widths, strict=True):
-            if reflect and max(before, after) >= size:
-                raise invalid(f"paddings must be less than the dimension size: {before}, {after} not less than {size}")
-            if max(before, after) > size:
-                text = f"{before}, {after} greater than {size}"
-                raise invalid(f"paddings must be no greater than the dimension size: {text}")
+        widths = mirror_widths(x, paddings, reflect)
         return np.pad(x, widths, mode="reflect" if reflect else "symmetric") if x.ndim else x.copy()
 
     return compute
+
+
+def mirror_widths(x: Array, paddings: Array, reflect: bool) -> list[list[int]]:
+    """How much of each dimension is mirrored before and after it. Raises InvalidArgumentError."""
+    widths = _pad_widths(x, paddings)
+    for size, (before, after) in zip(x.shape, widths, strict=True):
+        if reflect and max(before, after) >= size:
+            raise invalid(f"paddings must be less than the dimension size: {before}, {after} not less than {size}")
+        if max(before, after) > size:
+            text = f"{before}, {after} greater than {size}"
+            raise invalid(f"paddings must be no greater than the dimension size: {text}")
+    return widths
 
 
 @kernel("Transpose", views=True)

@@ -29,7 +29,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY, COMPILED, INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 def index_error(indices: Array, flat_position: int, limit: int) -> Exception:
@@ -89,13 +89,22 @@ def build_gather(node: KernelNode) -> Compute:
 
     def compute(params: Array, indices: Array) -> Array:
         if params.ndim < 1:
-            raise invalid("params must be at least 1 dimensional")
+            gather_axis(params, 0)
         return gather(params, indices)
 
     return compute
 
 
-def _scalar_axis(axis: Array) -> int:
+def gather_axis(params: Array, axis: int) -> int:
+    """The axis from the front. Raises InvalidArgumentError."""
+    if params.ndim < 1:
+        raise invalid("params must be at least 1 dimensional")
+    return canonical_axis(
+        axis, params.ndim, f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}"
+    )
+
+
+def scalar_axis(axis: Array) -> int:
     if axis.ndim:
         raise invalid("axis must be scalar")
     return int(axis)
@@ -106,17 +115,13 @@ def build_gather_v2(node: KernelNode) -> Compute:
     """Along any axis, with leading batch dimensions that params and indices share."""
     gather = _gather_rows(node)
     batch_attr = int(node.attrs.get("batch_dims", 0))
-    axis_of = remembering(_scalar_axis)
+    axis_of = remembering(scalar_axis)
 
     def compute(params: Array, indices: Array, axis: Array) -> Array:
         number = axis_of(axis)
         if number == 0 == batch_attr and params.ndim:
             return gather(params, indices)
-        if params.ndim < 1:
-            raise invalid("params must be at least 1 dimensional")
-        where = canonical_axis(
-            number, params.ndim, f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {number}"
-        )
+        where = gather_axis(params, number)
         if batch_attr == 0:
             if where == 0:
                 return gather(params, indices)
@@ -127,8 +132,8 @@ def build_gather_v2(node: KernelNode) -> Compute:
     return compute
 
 
-def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
-    # P batch and middle dims of params up to the axis; the batch dims are shared, the middle ones are not indexed.
+def gather_batch(params: Array, indices: Array, axis: int, batch_dims: int) -> int:
+    """How many leading dimensions params and indices share. Raises InvalidArgumentError."""
     if not -indices.ndim <= batch_dims <= indices.ndim:
         raise invalid(f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}], but got {batch_dims}")
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
@@ -141,6 +146,12 @@ def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -
             raise invalid(
                 f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: {indices.shape[i]}"
             )
+    return batch
+
+
+def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
+    # P batch and middle dims of params up to the axis; the batch dims are shared, the middle ones are not indexed.
+    batch = gather_batch(params, indices, axis, batch_dims)
     check_indices(indices, params.shape[axis])
     lead, rest = params.shape[:batch], indices.shape[batch:]
     count = math.prod(lead)
@@ -187,18 +198,7 @@ def build_gather_nd(node: KernelNode) -> Compute:
     good = good_rows(node)
 
     def compute(params: Array, indices: Array) -> Array:
-        if params.ndim < 1:
-            raise invalid("params must be at least a vector")
-        if indices.ndim < 1:
-            raise invalid("indices must be at least a vector")
-        if indices.shape[-1] > params.ndim:
-            raise invalid(
-                f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}"
-            )
-        if math.prod(indices.shape[:-1]) and not params.size:
-            raise invalid(
-                f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}"
-            )
+        check_gather_nd(params, indices)
         if good is not None:
             inside = good(indices, params.shape)
             allow((*indices.shape[:-1], *params.shape[indices.shape[-1] :]), params.dtype)
@@ -210,6 +210,20 @@ def build_gather_nd(node: KernelNode) -> Compute:
         return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy() if not index else params[index]
 
     return compute
+
+
+def check_gather_nd(params: Array, indices: Array) -> None:
+    """Whether the two shapes go together. Raises InvalidArgumentError."""
+    if params.ndim < 1:
+        raise invalid("params must be at least a vector")
+    if indices.ndim < 1:
+        raise invalid("indices must be at least a vector")
+    if indices.shape[-1] > params.ndim:
+        raise invalid(
+            f"index innermost dimension length must be <= params rank; saw: {indices.shape[-1]} vs. {params.ndim}"
+        )
+    if math.prod(indices.shape[:-1]) and not params.size:
+        raise invalid(f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}")
 
 
 def check_nd_updates(indices: Array, updates: Array, shape: tuple[int, ...]) -> None:
@@ -242,10 +256,7 @@ def build_scatter_nd(node: KernelNode) -> Compute:
     good = good_rows(node)
 
     def compute(indices: Array, updates: Array, shape: Array) -> Array:
-        if shape.ndim != 1:
-            raise invalid("Shape must be a vector")
-        dims = as_shape(shape, dtype=updates.dtype)
-        check_nd_updates(indices, updates, dims)
+        dims = scattered_shape(indices, updates, shape)
         out = np.zeros(dims, updates.dtype) if not updates.dtype.hasobject else np.full(dims, b"", object)
         if good is not None:
             inside = good(indices, dims)
@@ -254,6 +265,15 @@ def build_scatter_nd(node: KernelNode) -> Compute:
         return out
 
     return compute
+
+
+def scattered_shape(indices: Array, updates: Array, shape: Array) -> tuple[int, ...]:
+    """The shape that ScatterNd gives. Raises InvalidArgumentError."""
+    if shape.ndim != 1:
+        raise invalid("Shape must be a vector")
+    dims = as_shape(shape, dtype=updates.dtype)
+    check_nd_updates(indices, updates, dims)
+    return dims
 
 
 @kernel("TensorScatterAdd", "TensorScatterUpdate", T=ANY)
@@ -295,25 +315,36 @@ def build_dynamic_partition(node: KernelNode) -> Compute:
         return [out[begin:end] for begin, end in itertools.pairwise((0, *ends.tolist()))]
 
     def compute(data: Array, partitions: Array) -> Any:
-        if data.shape[: partitions.ndim] != partitions.shape:
-            raise invalid(
-                "data.shape must start with partitions.shape, got data.shape = "
-                f"{shape_text(data.shape)}, partitions.shape = {shape_text(partitions.shape)}"
-            )
+        check_partition_shape(data, partitions)
         if split is not None and data.size:
             found = split_rows(data, partitions)
             if found is not None:
                 return found[0] if count == 1 else tuple(found)
-        flat = partitions.reshape(-1)
-        bad = (flat < 0) | (flat >= count)
-        if bad.any():
-            at = int(bad.argmax())
-            where = ",".join(str(int(i)) for i in np.unravel_index(at, partitions.shape)) if partitions.ndim else ""
-            raise invalid(f"partitions{f'[{where}]' if where else ''} = {flat[at]} is not in [0, {count})")
+        check_partitions(data, partitions, count)
         parts = tuple(data[partitions == i] for i in range(count))
         return parts[0] if count == 1 else parts
 
     return compute
+
+
+def check_partition_shape(data: Array, partitions: Array) -> None:
+    """Raises InvalidArgumentError unless there is a partition for each row of data."""
+    if data.shape[: partitions.ndim] != partitions.shape:
+        raise invalid(
+            "data.shape must start with partitions.shape, got data.shape = "
+            f"{shape_text(data.shape)}, partitions.shape = {shape_text(partitions.shape)}"
+        )
+
+
+def check_partitions(data: Array, partitions: Array, count: int) -> None:
+    """As `check_partition_shape`, and all partitions are there. Reads no element of data."""
+    check_partition_shape(data, partitions)
+    flat = partitions.reshape(-1)
+    bad = (flat < 0) | (flat >= count)
+    if bad.any():
+        at = int(bad.argmax())
+        where = ",".join(str(int(i)) for i in np.unravel_index(at, partitions.shape)) if partitions.ndim else ""
+        raise invalid(f"partitions{f'[{where}]' if where else ''} = {flat[at]} is not in [0, {count})")
 
 
 @kernel("DynamicStitch", "ParallelDynamicStitch", T=ANY, views=True)
@@ -329,25 +360,7 @@ def build_dynamic_stitch(node: KernelNode) -> Compute:
 
     def compute(*inputs: Array) -> Array:
         indices, data = inputs[:count], inputs[count:]
-        row = data[0].shape[indices[0].ndim :]
-        size = 0
-        for i, (index, values) in enumerate(zip(indices, data, strict=True)):
-            if values.shape[: index.ndim] != index.shape:
-                raise invalid(
-                    f"data[{i}].shape = {shape_text(values.shape)} does not start with "
-                    f"indices[{i}].shape = {shape_text(index.shape)}"
-                )
-            if values.shape[index.ndim :] != row:
-                raise invalid(
-                    "Need data[0].shape[indices[0].ndim:] = "
-                    f"data[{i}].shape[indices[{i}].ndim:], got data[0].shape = {shape_text(data[0].shape)}, "
-                    f"data[{i}].shape = {shape_text(values.shape)}, indices[0].shape = "
-                    f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(index.shape)}"
-                )
-            if index.size:
-                if index.min() < 0:
-                    raise invalid(f"indices[{i}] is out of range")
-                size = max(size, int(index.max()) + 1)
+        size, row = stitched_rows(indices, data)
         allow((size, *row), dtype)
         if put is not None and size and math.prod(row):
             merged = np.zeros((size, *row), dtype)
@@ -362,6 +375,30 @@ def build_dynamic_stitch(node: KernelNode) -> Compute:
         return merged
 
     return compute
+
+
+def stitched_rows(indices: Sequence[Array], data: Sequence[Array]) -> tuple[int, tuple[int, ...]]:
+    """(how many rows a DynamicStitch gives, the shape of each). Raises InvalidArgumentError. Reads indices only."""
+    row = data[0].shape[indices[0].ndim :]
+    size = 0
+    for i, (index, values) in enumerate(zip(indices, data, strict=True)):
+        if values.shape[: index.ndim] != index.shape:
+            raise invalid(
+                f"data[{i}].shape = {shape_text(values.shape)} does not start with "
+                f"indices[{i}].shape = {shape_text(index.shape)}"
+            )
+        if values.shape[index.ndim :] != row:
+            raise invalid(
+                "Need data[0].shape[indices[0].ndim:] = "
+                f"data[{i}].shape[indices[{i}].ndim:], got data[0].shape = {shape_text(data[0].shape)}, "
+                f"data[{i}].shape = {shape_text(values.shape)}, indices[0].shape = "
+                f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(index.shape)}"
+            )
+        if index.size:
+            if index.min() < 0:
+                raise invalid(f"indices[{i}] is out of range")
+            size = max(size, int(index.max()) + 1)
+    return size, row
 
 
 @kernel("SparseToDense", T=ANY)

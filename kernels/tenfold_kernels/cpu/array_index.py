@@ -5,6 +5,8 @@ Outputs are fresh arrays. Follows where_op.cc, one_hot_op.cc and searchsorted_op
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tenfold_core.memory_limits import allow
@@ -31,22 +33,28 @@ def build_one_hot(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def compute(indices: Array, depth: Array, on: Array, off: Array) -> Array:
-        if depth.ndim:
-            raise invalid(f"depth must be a scalar, but got: {shape_text(depth.shape)}")
-        for name, value in (("on_value", on), ("off_value", off)):
-            if value.ndim:
-                raise invalid(f"{name} must be a scalar, but got: {shape_text(value.shape)}")
-        n = int(depth)
-        if n < 0:
-            raise invalid(f"depth must be non-negative, got: {n}")
-        if not -1 <= axis <= indices.ndim:
-            raise invalid(f"Expected axis to be -1 or between [0, {indices.ndim}).  But received: {axis}")
-        allow((*indices.shape, n), dtype, 2)
+        n = one_hot_depth(indices, depth, on, off, axis, dtype)
         hot = np.expand_dims(indices, -1) == np.arange(n)
         out = np.where(hot, on, off).astype(dtype, copy=False)
         return out if axis in (-1, indices.ndim) else np.ascontiguousarray(np.moveaxis(out, -1, axis))
 
     return compute
+
+
+def one_hot_depth(indices: Array, depth: Array, on: Array, off: Array, axis: int, dtype: Any) -> int:
+    """The size of the new axis. Raises InvalidArgumentError; reads no element but that of `depth`."""
+    if depth.ndim:
+        raise invalid(f"depth must be a scalar, but got: {shape_text(depth.shape)}")
+    for name, value in (("on_value", on), ("off_value", off)):
+        if value.ndim:
+            raise invalid(f"{name} must be a scalar, but got: {shape_text(value.shape)}")
+    n = int(depth)
+    if n < 0:
+        raise invalid(f"depth must be non-negative, got: {n}")
+    if not -1 <= axis <= indices.ndim:
+        raise invalid(f"Expected axis to be -1 or between [0, {indices.ndim}).  But received: {axis}")
+    allow((*indices.shape, n), dtype, 2)
+    return n
 
 
 @kernel("LowerBound", "UpperBound")

@@ -18,6 +18,8 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_kernels.resources.state import Variable
+
 #: What a NumPy index is made of; None is a new axis.
 Part = slice | int | EllipsisType | None
 Index = tuple[Part, ...]
@@ -136,26 +138,36 @@ def build_strided_slice_assign(node: KernelNode) -> Compute:
         variable = variable_of(node, ref)
         with variable.lock:
             buffer = variable.buffer(exclusive=resource)
-            if buffer.dtype != value.dtype:
-                given, held = node.input_types[4].op_name, variable.dtype.op_name
-                raise invalid(f"l-value dtype {held} does not match r-value dtype {given}")
+            check_slice_type(node, variable, buffer, value)
             _put(buffer, spec.index(buffer.shape, begin, end, strides), value)
         return None if resource else variable
 
     return compute
 
 
-def _put(buffer: Array, index: Index, value: Array) -> None:
-    part = buffer[index]
+def check_slice_type(node: KernelNode, variable: Variable, buffer: Array, value: Array) -> None:
+    """Raises InvalidArgumentError unless what is assigned has the variable's type."""
+    if buffer.dtype != value.dtype:
+        given, held = node.input_types[4].op_name, variable.dtype.op_name
+        raise invalid(f"l-value dtype {held} does not match r-value dtype {given}")
+
+
+def check_slice_value(value: Array, part: Array) -> None:
+    """Raises InvalidArgumentError unless `value` can be broadcast to the slice, or that is empty."""
     if not part.size:
         return
-    try:
-        np.broadcast_to(value, part.shape)
-    except ValueError:
+    own = part.shape[max(0, part.ndim - value.ndim) :]
+    if value.ndim > part.ndim or any(size not in (1, wanted) for size, wanted in zip(value.shape, own, strict=True)):
         raise invalid(
             f"Cannot broadcast input shape {shape_text(value.shape)} into final shape {shape_text(part.shape)}"
-        ) from None
-    buffer[index] = value
+        )
+
+
+def _put(buffer: Array, index: Index, value: Array) -> None:
+    part = buffer[index]
+    check_slice_value(value, part)
+    if part.size:
+        buffer[index] = value
 
 
 @kernel("StridedSliceGrad")
@@ -173,8 +185,7 @@ def build_strided_slice_grad(node: KernelNode) -> Compute:
         for i, index in enumerate(indices):
             begin, end, strides, dy = slices[4 * i : 4 * i + 4]
             part = z[index(z.shape, begin, end, strides)]
-            if part.shape != dy.shape:
-                raise invalid(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(part.shape)}")
+            check_slice_gradient(dy, part)
             if count > 1:
                 np.add(part, dy, part)
             else:
@@ -182,6 +193,12 @@ def build_strided_slice_grad(node: KernelNode) -> Compute:
         return z
 
     return compute
+
+
+def check_slice_gradient(dy: Array, part: Array) -> None:
+    """Raises InvalidArgumentError unless dy has the shape of the slice."""
+    if part.shape != dy.shape:
+        raise invalid(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(part.shape)}")
 
 
 @kernel("TensorStridedSliceUpdate")

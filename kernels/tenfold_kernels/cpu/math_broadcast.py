@@ -60,14 +60,18 @@ def build_broadcast_gradient_args(node: KernelNode) -> Compute:
 @kernel("BroadcastTo", views=True)
 def build_broadcast_to(node: KernelNode) -> Compute:
     def compute(x: Array, shape: Array) -> Array:
-        dims = as_shape(shape, dtype=x.dtype)
-        if x.shape == dims:
-            return x
-        if x.ndim > len(dims):
-            raise invalid(f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(dims)}).")
-        try:
-            return np.broadcast_to(x, dims).copy()
-        except ValueError:
-            raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(dims)}") from None
+        dims = broadcast_shape(x, shape)
+        return x if x.shape == dims else np.broadcast_to(x, dims).copy()
 
     return compute
+
+
+def broadcast_shape(x: Array, shape: Array) -> tuple[int, ...]:
+    """The shape that x is broadcast to. Raises InvalidArgumentError where it does not fit."""
+    dims = as_shape(shape, dtype=x.dtype)
+    if x.ndim > len(dims):
+        raise invalid(f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(dims)}).")
+    own = dims[len(dims) - x.ndim :]
+    if any(size not in (1, wanted) for size, wanted in zip(x.shape, own, strict=True)):
+        raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(dims)}")
+    return dims

@@ -291,12 +291,7 @@ def build_segment(node: KernelNode) -> Compute:
     sum_rows = segment_summer(*node.input_types) if node.op in ("SegmentSum", "SegmentMean") else None
 
     def compute(data: Array, ids: Array) -> Array:
-        if ids.ndim != 1:
-            raise invalid("segment_ids should be a vector.")
-        if data.ndim < 1:
-            raise invalid("Shape must be at least rank 1")
-        if data.shape[0] != ids.size:
-            raise invalid("segment_ids should be the same size as dimension 0 of input.")
+        check_segment_shapes(data, ids)
         count = check_segments(data, ids)
         allow((count,), np.int64, 2)  # of empty rows, too
         if sum_rows is not None:
@@ -315,6 +310,16 @@ def build_segment(node: KernelNode) -> Compute:
     return compute
 
 
+def check_segment_shapes(data: Array, ids: Array) -> None:
+    """Raises InvalidArgumentError unless there is an id for each row of data."""
+    if ids.ndim != 1:
+        raise invalid("segment_ids should be a vector.")
+    if data.ndim < 1:
+        raise invalid("Shape must be at least rank 1")
+    if data.shape[0] != ids.size:
+        raise invalid("segment_ids should be the same size as dimension 0 of input.")
+
+
 @kernel("UnsortedSegmentMax", "UnsortedSegmentMin", T=NUMERIC | {dtypes.bfloat16})
 @kernel("UnsortedSegmentSum", "UnsortedSegmentProd", T=NUMERIC)
 def build_unsorted_segment(node: KernelNode) -> Compute:
@@ -330,10 +335,10 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
         case "UnsortedSegmentMax":
             ufunc, start = np.maximum, lowest_finite(dtype)
         case _:
-            ufunc, start = np.minimum, _highest_finite(dtype)
+            ufunc, start = np.minimum, highest_finite(dtype)
 
     def compute(data: Array, ids: Array, num_segments: Array) -> Array:
-        count = _segment_count(data, ids, num_segments)
+        count = segment_count(data, ids, num_segments)
         _check_below(ids, count)
         row = data.shape[ids.ndim :]
         allow((count, *row), dtype)
@@ -348,12 +353,12 @@ def _unsorted_segment_sum(node: KernelNode) -> Compute:
     sum_rows = segment_summer(node.input_types[0], node.input_types[1])
 
     def compute(data: Array, ids: Array, num_segments: Array) -> Array:
-        return sum_rows(data, ids, _segment_count(data, ids, num_segments))
+        return sum_rows(data, ids, segment_count(data, ids, num_segments))
 
     return compute
 
 
-def _segment_count(data: Array, ids: Array, num_segments: Array) -> int:
+def segment_count(data: Array, ids: Array, num_segments: Array) -> int:
     """How many segments there are. Raises InvalidArgumentError for shapes that do not go together."""
     count = one_number(num_segments, "num_segments")
     if count < 0:
@@ -370,7 +375,8 @@ def lowest_finite(dtype: Any) -> Any:
     return _finfo(dtype).min if np.dtype(dtype).kind in "fV" else np.iinfo(dtype).min
 
 
-def _highest_finite(dtype: Any) -> Any:
+def highest_finite(dtype: Any) -> Any:
+    """The greatest number of a real NumPy type that is not infinite."""
     return _finfo(dtype).max if np.dtype(dtype).kind in "fV" else np.iinfo(dtype).max
 
 

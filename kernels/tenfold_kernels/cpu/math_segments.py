@@ -55,7 +55,7 @@ def _chosen_summer(node: KernelNode) -> _ChosenSum:
     return sum_chosen
 
 
-def _check_vectors(indices: Array, ids: Array) -> None:
+def check_vectors(indices: Array, ids: Array) -> None:
     """One segment for each index. Raises InvalidArgumentError."""
     if indices.ndim != 1:
         raise invalid("indices should be a vector.")
@@ -90,7 +90,7 @@ def build_sparse_segment(node: KernelNode) -> Compute:
     sum_chosen = _chosen_summer(node)
 
     def compute(data: Array, indices: Array, ids: Array, num_segments: Array | None = None) -> Array:
-        _check_vectors(indices, ids)
+        check_vectors(indices, ids)
         if num_segments is not None and num_segments.ndim:
             raise invalid("num_segments should be a scalar.")
         count = check_segments(data, ids, None if num_segments is None else int(num_segments))
@@ -121,8 +121,9 @@ def _shared(op: str, gradient: Array, indices: Array, ids: Array, count: int) ->
     return as_array((wide / _divisor(op, ids, len(wide), wide.ndim)).astype(wide.dtype, copy=False))
 
 
-def _dense_rows(name: str, indices: Array, ids: Array, rows: Array) -> int:
-    _check_vectors(indices, ids)
+def dense_rows(name: str, indices: Array, ids: Array, rows: Array) -> int:
+    """How many rows the gradient has. Raises InvalidArgumentError."""
+    check_vectors(indices, ids)
     if rows.ndim:
         raise invalid(f"{name} should be a scalar.")
     if rows < 0:
@@ -137,7 +138,7 @@ def build_sparse_segment_gradient(node: KernelNode) -> Compute:
     sum_chosen = _chosen_summer(node)
 
     def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> Array:
-        count = _dense_rows("output_dim0", indices, ids, rows)
+        count = dense_rows("output_dim0", indices, ids, rows)
         shared = _shared(node.op, gradient, indices, ids, count)
         return sum_chosen(shared, ids, indices, count).astype(dtype, copy=False)
 
@@ -151,7 +152,7 @@ def build_sparse_segment_sparse_gradient(node: KernelNode) -> Compute:
     sum_chosen = _chosen_summer(node)
 
     def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> tuple[Array, Array]:
-        count = _dense_rows("dense_output_dim0", indices, ids, rows)
+        count = dense_rows("dense_output_dim0", indices, ids, rows)
         if not count:
             indices, ids = indices[:0], ids[:0]
         shared = _shared(node.op, gradient, indices, ids, count)
