@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tenfold_core import opdefs
 from tenfold_kernels.cuda._types import MOVED, ON_HOST
-from tenfold_kernels.registry import EVERYTHING, shared_kernel
+from tenfold_kernels.registry import EVERYTHING, no_kernel, shared_kernel
 
 # A constant is made on the host, and copied once to where it is wanted.
 shared_kernel("Const", host=(EVERYTHING,), dtype=MOVED | ON_HOST)
@@ -16,4 +17,14 @@ shared_kernel("ExpandDims", host=("dim",), T=MOVED)
 shared_kernel("Squeeze", "EnsureShape", host=(), T=MOVED)
 shared_kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", "IdentityN", host=(EVERYTHING,), T=ON_HOST)
 shared_kernel("Reshape", "ExpandDims", "Squeeze", "EnsureShape", host=(EVERYTHING,), T=ON_HOST)
-shared_kernel("InvertPermutation", "BroadcastArgs", "BroadcastGradientArgs", host=(EVERYTHING,))
+shared_kernel("InvertPermutation", host=(EVERYTHING,))
+shared_kernel("GuaranteeConst", "RefIdentity", "DebugGradientIdentity", host=(), T=MOVED)
+
+no_kernel("EditDistance", "Fingerprint", device="GPU", why="TensorFlow has none either: they work on strings and sets")
+no_kernel("LowerBound", "UpperBound", "UnravelIndex", device="GPU", why="TensorFlow has none either")
+no_kernel("DeepCopy", device="GPU", why="no program of the op census uses it")
+no_kernel(
+    *(op for op in opdefs.names() if op.startswith(("FakeQuant", "QuantizeAndDequantize"))),
+    device="GPU",
+    why="no program of the op census uses them",
+)

@@ -131,4 +131,5 @@ def build_select(node: KernelNode) -> Compute:
 
 shared_kernel("Select", "SelectV2", host=(EVERYTHING,), T=ON_HOST)
 shared_kernel("Range", host=(EVERYTHING,), Tidx=ON_HOST)
+shared_kernel("LinSpace", host=(EVERYTHING,))
 
