@@ -19,7 +19,6 @@ from tenfold_core import errors
 from tenfold_kernels.cuda import _convolutions, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
-from tenfold_kernels.cuda._runtime import share_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,12 +75,13 @@ class DriverRuntime:
 
     block_threads, reduce_threads = 256, 256
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, share: float | None = None) -> None:
+        """`share` is of the memory, for this process."""
         self.index = index
         properties = cuda.getDeviceProperties(index)
         self.name = properties["name"].decode()
         self.compute_capability = int(properties["major"]), int(properties["minor"])
-        fraction = share_of_memory(index) or float(os.environ.get(MEMORY_FRACTION, _MOST_OF_MEMORY))
+        fraction = share or float(os.environ.get(MEMORY_FRACTION, _MOST_OF_MEMORY))
         self.memory = int(properties["totalGlobalMem"] * min(fraction, _MOST_OF_MEMORY))
         self.most_threads = int(properties["multiProcessorCount"]) * _BLOCKS_A_MULTIPROCESSOR * self.block_threads
         self._device = cupy.cuda.Device(index)

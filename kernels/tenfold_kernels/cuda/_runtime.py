@@ -196,11 +196,6 @@ def name_gpus(meant: Sequence[int], share: float = 0.0) -> None:
                 _shares.setdefault(gpu, share)
 
 
-def share_of_memory(gpu: int) -> float | None:
-    """What a program said with `name_gpus`, of one of CUDA's."""
-    return _shares.get(gpu)
-
-
 def runtime(index: int) -> Runtime:
     """The GPU that devices' names call so."""
     return runtime_of_gpu(_meant.get(index, index))
@@ -226,7 +221,7 @@ def _make(index: int) -> Runtime:
     if is_simulated():
         from tenfold_kernels.cuda._simulated import SimulatedRuntime
 
-        return SimulatedRuntime(index)
+        return SimulatedRuntime(index, _shares.get(index))
     from tenfold_kernels.cuda._driver import DriverRuntime
 
-    return DriverRuntime(index)
+    return DriverRuntime(index, _shares.get(index))

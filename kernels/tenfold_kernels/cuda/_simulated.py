@@ -17,7 +17,6 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
-from tenfold_kernels.cuda._runtime import share_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,9 +69,10 @@ class SimulatedRuntime:
     block_threads, most_threads, reduce_threads = 2, 4, 4
     compute_capability = (9, 0)
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, share: float | None = None) -> None:
+        """`share` is of the memory, for this process."""
         self.index, self.name = index, f"simulated GPU {index}"
-        self.memory = int(int(os.environ.get(MEMORY_BYTES, _MEMORY)) * (share_of_memory(index) or 1.0))
+        self.memory = int(int(os.environ.get(MEMORY_BYTES, _MEMORY)) * (share or 1.0))
         self.libraries: Libraries = _Recorded(self._do, _Libraries())
         self._lock = threading.Lock()
         self._used = 0

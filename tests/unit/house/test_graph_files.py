@@ -23,6 +23,7 @@ OWN = {
     "cpu/_compiled/cache_lock.py": "compiled code that is kept",
     "cpu/_compiled/machine_code.py": "compiled code that is kept",
     "cpu/_compiled/intrinsics.py": "what the processor can do",
+    "cuda/_ptx.py": "compiled code that is kept",
 }
 OPENS = {"open", "fdopen", "mkstemp", "fromfile", "memmap", "glob", "iglob", "listdir", "scandir", "walk", "mkdir"}
 OPENS |= {"makedirs", "rmdir", "unlink", "remove", "rename", "replace", "rmtree", "symlink", "link", "stat", "truncate"}

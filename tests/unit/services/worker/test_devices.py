@@ -28,9 +28,9 @@ class FakeGPU:
 
     compute_capability = (9, 0)
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, share: float | None) -> None:
         self.index, self.name = index, f"Fake {index}"
-        self.memory = int((1 << 30) * (_runtime.share_of_memory(index) or 1.0))
+        self.memory = int((1 << 30) * (share or 1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_a_driver_without_a_gpu_or_that_is_broken_leaves_the_cpu(monkeypatch: py
 def test_a_gpu_that_cannot_be_made_ready_leaves_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     a_driver(monkeypatch, 1)
 
-    def lost(index: int) -> Any:
+    def lost(index: int, share: float | None) -> Any:
         raise RuntimeError("CUDA_ERROR_NO_DEVICE")
 
     monkeypatch.setattr(sys.modules[DRIVER], "DriverRuntime", lost)
