@@ -10,6 +10,7 @@ import pytest
 from support.gpu_variables import Pair
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_kernels import optimizer_rules
+from tenfold_kernels.cuda import _rows
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -81,6 +82,13 @@ def test_an_update_by_rows(gpu: SimpleNamespace, op: str, dtype: Any) -> None:
         check(gpu, op, (5, 2), dtype, np.array(indices, (np.int32, np.int64)[number % 2]))
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_long_lists_are_sorted(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, index: Any) -> None:
+    monkeypatch.setattr(_rows, "FEW", 0)
+
+    check(gpu, "SparseApplyMomentum", (20, 1), F, np.array([4, 1, 4, 0, 19, 4, 4, 0], index))
+
+
 @pytest.mark.parametrize("flag", FLAGS)
 def test_switches(gpu: SimpleNamespace, flag: str) -> None:
     ops = [op for op in optimizer_rules.OPS if any(attr.name == flag for attr in opdefs.get(op).attrs)]
@@ -95,7 +103,9 @@ def test_another_power_of_ftrl(gpu: SimpleNamespace) -> None:
     check(gpu, "ApplyFtrlV2", (5,), F, lr_power=-0.4)
 
 
-def test_a_row_out_of_range_is_left_out(gpu: SimpleNamespace) -> None:
+@pytest.mark.parametrize("few", [0, 9])
+def test_a_row_out_of_range_is_left_out(gpu: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(_rows, "FEW", few)
     grad = np.ones((3, 1), F)
     inputs = inputs_of("SparseApplyMomentum", [np.ones((2, 1), F)] * 2, grad, np.array([7, 1, -1]))
     pair = Pair(inputs, (0, 1), resource=False)

@@ -4,9 +4,9 @@
     first      x  x     x           `following` leads through all that have it. A thread takes a column of a first
     following  2  4 -1 -1 -1        position, reads the row's element, walks, and writes it once.
 
-So the result is the CPU's, bit for bit where the arithmetic is, in whatever order the threads run. To link K positions
-takes K²/2 comparisons of numbers that whole warps read together (not measured); for long lists they should be sorted
-first. A row that is named by a large part of them is the work of few threads. Used by state_apply.py, state_scatter.py.
+So the result is the CPU's, bit for bit where the arithmetic is, in whatever order threads run. Long lists are sorted
+to be linked; in short ones, each position looks at all others. A row that is named by a large part of the list is the
+work of few threads. Used by state_apply.py and state_scatter.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cuda import _sorting
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.cuda._arrays import DeviceArray
 
+#: Up to so many, a thread for each looks at all others: one launch, against a dozen of a sort. Not measured.
+FEW = 4096
 _BYTE, _INT64 = np.dtype(np.uint8), np.dtype(np.int64)
 
 
@@ -34,7 +37,10 @@ def update_rows(
     if not count * width:
         return
     first, following = runtime.empty((count,), _BYTE), runtime.empty((count,), _INT64)
-    launch_over(_link(rows.dtype.name), count, (limit,), (rows, first, following))
+    if count <= FEW or max(count, limit) >= 1 << 31:
+        launch_over(_link(rows.dtype.name), count, (limit,), (rows, first, following))
+    else:
+        launch_over(_link_sorted(), count, (limit,), (*_sorting.sort(rows, limit), first, following))
     launch_over(kernel, count * width, (width, *numbers), (first, following, rows, *arrays))
 
 
@@ -43,6 +49,13 @@ def _link(index: str) -> Kernel:
     from tenfold_kernels.cuda._code import rows
 
     return Kernel(rows.link, ("int64", "int64", f"{index}*", "uint8*", "int64*"))
+
+
+@functools.cache
+def _link_sorted() -> Kernel:
+    from tenfold_kernels.cuda._code import rows
+
+    return Kernel(rows.link_sorted, ("int64", "int64", "int32*", "int32*", "uint8*", "int64*"))
 
 
 def text(

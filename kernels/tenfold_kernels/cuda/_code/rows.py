@@ -21,3 +21,12 @@ def link(n, limit, rows, first, following):  # type: ignore[no-untyped-def]
             if rows[m] == row:
                 following[k] = m
                 break
+
+
+def link_sorted(n, limit, keys, order, first, following):  # type: ignore[no-untyped-def]
+    # the same of rows that were sorted: `order` is where each was; those of no row are `limit`
+    for s in range(cuda.grid(1), n, cuda.gridsize(1)):
+        key = keys[s]
+        k = order[s]
+        first[k] = 1 if key < limit and (s == 0 or keys[s - 1] != key) else 0
+        following[k] = order[s + 1] if s + 1 < n and keys[s + 1] == key else -1
