@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
+
+
+class Shaped(Protocol):
+    """What checks of shapes look at: an array of the host, or of a GPU."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:

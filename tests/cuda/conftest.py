@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from support import gpu_runs
+from support import dry_gpu, gpu_runs
 from tenfold_kernels.cuda import _runtime
 
 
@@ -27,7 +27,7 @@ def _has_driver() -> bool:
 @pytest.fixture(scope="session")
 def simulated() -> bool:
     """Whether these tests run in the simulator."""
-    return not _has_driver()
+    return not (dry_gpu.is_on() or _has_driver())
 
 
 @pytest.fixture(autouse=True)

@@ -66,6 +66,10 @@ class Sliding:
     def last_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return (shape[0], *shape[2:], shape[1]) if self.channels_first else tuple(shape)
 
+    def back_shape(self, last: tuple[int, ...]) -> tuple[int, ...]:
+        """The reverse of `last_shape`."""
+        return (last[0], last[-1], *last[1:-1]) if self.channels_first else last
+
     def place(self, shape: tuple[int, ...], window: tuple[int, ...]) -> Place:
         """For an input of `shape`, channels last. Raises InvalidArgumentError where a window is larger than it."""
         sizes, channels = shape[1:-1], shape[-1]

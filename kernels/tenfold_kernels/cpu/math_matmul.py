@@ -13,7 +13,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
-from tenfold_kernels.arrays import Array, as_array, incompatible, input_type, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, Shaped, as_array, incompatible, input_type, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._products import OWN_LEAST, OWN_LEAST_PLAIN, add_product, batched, prepare, product
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
@@ -27,6 +27,26 @@ def _product(a: Array, b: Array) -> Any:
         # NumPy has no BLAS for half, and TensorFlow accumulates in float too.
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
     return batched(a, b)
+
+
+def no_matrix(a: Shaped, b: Shaped) -> Exception:
+    """One of them has another rank than 2."""
+    which, wrong = (0, a) if a.ndim != 2 else (1, b)
+    return invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
+
+
+def size_mismatch(a: Shaped, b: Shaped) -> Exception:
+    return invalid(f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}")
+
+
+def too_flat(index: int, operand: Shaped) -> Exception:
+    """An operand of a batch of products has less than two dimensions."""
+    return invalid(f"In[{index}] ndims must be >= 2: {operand.ndim}")
+
+
+def batch_mismatch(x: Shaped, y: Shaped) -> Exception:
+    text = f"{shape_text(x.shape)} vs. {shape_text(y.shape)}"
+    return invalid(f"In[0] and In[1] must have compatible batch dimensions: {text}")
 
 
 @kernel("MatMul", T=NUMERIC)
@@ -45,8 +65,7 @@ def build_matmul(node: KernelNode) -> Compute:
 
     def compute(a: Array, b: Array) -> Any:
         if a.ndim != 2 or b.ndim != 2:
-            which, wrong = (0, a) if a.ndim != 2 else (1, b)
-            raise invalid(f"In[{which}] is not a matrix. Instead it has shape {shape_text(wrong.shape)}")
+            raise no_matrix(a, b)
         left, right = a.T if transpose_a else a, b.T if transpose_b else b
         try:
             if a.size * right.shape[1] < least:
@@ -55,9 +74,7 @@ def build_matmul(node: KernelNode) -> Compute:
                 return np.multiply(left, right)
             return multiply(left, right)
         except ValueError:
-            raise invalid(
-                f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
-            ) from None
+            raise size_mismatch(a, b) from None
 
     def compute_sum(*pairs: Array) -> Any:
         left, right = pairs[::2], pairs[1::2]
@@ -140,22 +157,16 @@ def build_batch_matmul(node: KernelNode) -> Compute:
     def compute(x: Array, y: Array) -> Array:
         for i, operand in enumerate((x, y)):
             if operand.ndim < 2:
-                raise invalid(f"In[{i}] ndims must be >= 2: {operand.ndim}")
+                raise too_flat(i, operand)
         left, right = adjoint(x) if adjoint_x else x, adjoint(y) if adjoint_y else y
         if left.shape[-1] != right.shape[-2]:
-            raise invalid(f"Matrix size-incompatible: In[0]: {shape_text(x.shape)}, In[1]: {shape_text(y.shape)}")
+            raise size_mismatch(x, y)
         if node.op == "BatchMatMul" and x.shape[:-2] != y.shape[:-2]:
-            raise invalid(
-                "In[0] and In[1] must have compatible batch dimensions: "
-                f"{shape_text(x.shape)} vs. {shape_text(y.shape)}"
-            )
+            raise batch_mismatch(x, y)
         try:
             return as_array(_product(left, right))
         except ValueError:
-            raise invalid(
-                "In[0] and In[1] must have compatible batch dimensions: "
-                f"{shape_text(x.shape)} vs. {shape_text(y.shape)}"
-            ) from None
+            raise batch_mismatch(x, y) from None
 
     return compute
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, input_type, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, Shaped, input_type, invalid, shape_text, text_attr
 from tenfold_kernels.cpu._convolutions import Loops, convolve, filter_gradient, input_gradient
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -27,7 +27,7 @@ def wide_type(dtype: Any) -> Any:
     return np.float32 if dtype == np.float16 else dtype
 
 
-def _check_rank(op: str, what: str, x: Array, rank: int) -> None:
+def _check_rank(op: str, what: str, x: Shaped, rank: int) -> None:
     if x.ndim != rank:
         raise invalid(f"{op}: {what} must be {rank}-dimensional: {shape_text(x.shape)}")
 
@@ -62,22 +62,64 @@ def _sizes(op: str, name: str, value: Array, rank: int) -> tuple[int, ...]:
     return dims
 
 
-def _check_gradient(op: str, slide: Sliding, place: Place, gradient: Array, width: int) -> None:
-    """`gradient` (channels last) has the shape that the forward convolution gives."""
-    if gradient.shape[0] != place.batch:
+def _check_gradient(op: str, slide: Sliding, place: Place, gradient: tuple[int, ...], width: int) -> None:
+    """A gradient of that shape (channels last) is what the forward convolution gives."""
+    if gradient[0] != place.batch:
         raise invalid(
             f"{op}: input and out_backprop must have the same batch size. Input batch: {place.batch}, "
-            f"outbackprop batch: {gradient.shape[0]}, batch_dim: 0"
+            f"outbackprop batch: {gradient[0]}, batch_dim: 0"
         )
-    if gradient.shape[-1] != width:
+    if gradient[-1] != width:
         raise invalid(f"{op}: filter and out_backprop must have the same out_depth")
     for i, computed in enumerate(place.out):
-        if gradient.shape[i + 1] != computed:
+        if gradient[i + 1] != computed:
             raise invalid(
-                f"{op}: Size of out_backprop doesn't match computed: actual = {gradient.shape[i + 1]}, computed = "
+                f"{op}: Size of out_backprop doesn't match computed: actual = {gradient[i + 1]}, computed = "
                 f"{computed} spatial_dim: {i + 1} input: {place.sizes[i]} filter: {place.window[i]} output: "
-                f"{gradient.shape[i + 1]} stride: {slide.strides[i]} dilation: {slide.dilations[i]}"
+                f"{gradient[i + 1]} stride: {slide.strides[i]} dilation: {slide.dilations[i]}"
             )
+
+
+def forward_place(op: str, slide: Sliding, x: Shaped, filters: Shaped) -> tuple[Place, int]:
+    """Where the window of one group goes, and how many groups there are. Raises InvalidArgumentError."""
+    _check_rank(op, "input", x, slide.rank)
+    _check_rank(op, "filter", filters, slide.rank)
+    if not filters.size:
+        raise invalid("filter must not have zero elements (i.e. all dimensions must be non-zero)")
+    last = slide.last_shape(x.shape)
+    count = _groups(op, last[-1], filters.shape)
+    return slide.place((*last[:-1], filters.shape[-2]), filters.shape[:-2]), count
+
+
+def input_gradient_place(
+    op: str, slide: Sliding, sizes: Array, filters: Shaped, gradient: Shaped
+) -> tuple[tuple[int, ...], Place, int]:
+    """(the shape of the input, channels last, as forward_place). Raises InvalidArgumentError."""
+    _check_rank(op, "filter", filters, slide.rank)
+    _check_rank(op, "out_backprop", gradient, slide.rank)
+    dims, last = _sizes(op, "input_sizes", sizes, slide.rank), slide.last_shape(gradient.shape)
+    # Two sizes are the spatial ones alone.
+    shape = (last[0], *dims, filters.shape[-2]) if len(dims) == slide.rank - 2 else slide.last_shape(dims)
+    count = _groups(op, shape[-1], filters.shape)
+    place = slide.place((*shape[:-1], filters.shape[-2]), filters.shape[:-2])
+    _check_gradient(op, slide, place, last, filters.shape[-1])
+    return shape, place, count
+
+
+def filter_gradient_place(
+    op: str, slide: Sliding, x: Shaped, sizes: Array, gradient: Shaped
+) -> tuple[tuple[int, ...], Place, int]:
+    """(the shape of the filter, as forward_place). Raises InvalidArgumentError."""
+    _check_rank(op, "input", x, slide.rank)
+    _check_rank(op, "out_backprop", gradient, slide.rank)
+    dims = _sizes(op, "filter_sizes", sizes, slide.rank)
+    if len(dims) != slide.rank:
+        raise invalid(f"{op}: filter_sizes must have {slide.rank} elements, got {len(dims)}")
+    image = slide.last_shape(x.shape)
+    count = _groups(op, image[-1], dims)
+    place = slide.place((*image[:-1], dims[-2]), dims[:-2])
+    _check_gradient(op, slide, place, slide.last_shape(gradient.shape), dims[-1])
+    return dims, place, count
 
 
 _CONV_TYPES = FLOATING | {dtypes.int32}
@@ -91,24 +133,16 @@ def build_forward(node: KernelNode) -> Compute:
     loops = Loops(wide, slide)
 
     def compute(x: Array, kernel_: Array) -> Array:
-        _check_rank(node.op, "input", x, slide.rank)
-        _check_rank(node.op, "filter", kernel_, slide.rank)
-        if not kernel_.size:
-            raise invalid("filter must not have zero elements (i.e. all dimensions must be non-zero)")
+        place, count = forward_place(node.op, slide, x, kernel_)
         last = slide.last(x.astype(wide, copy=False))
         weights = kernel_.astype(wide, copy=False)
-        count = _groups(node.op, last.shape[-1], weights.shape)
         if not count:
-            place = slide.place((*last.shape[:-1], weights.shape[-2]), weights.shape[:-2])
             empty = (place.batch, *place.out, weights.shape[-1])
             allow(empty, dtype)
             return slide.back(np.zeros(empty, dtype))
         outs = []
         for i in range(count):
-            image = _of_group(last, i, count)
-            outs.append(
-                convolve(loops, image, _of_group(weights, i, count), slide.place(image.shape, weights.shape[:-2]))
-            )
+            outs.append(convolve(loops, _of_group(last, i, count), _of_group(weights, i, count), place))
         out = outs[0] if count == 1 else np.concatenate(outs, axis=-1)
         return slide.back(out).astype(dtype, copy=False)
 
@@ -151,16 +185,9 @@ def build_backprop_input(node: KernelNode) -> Compute:
     loops = Loops(wide, slide)
 
     def compute(sizes: Array, kernel_: Array, gradient: Array) -> Array:
-        _check_rank(node.op, "filter", kernel_, slide.rank)
-        _check_rank(node.op, "out_backprop", gradient, slide.rank)
-        dims = _sizes(node.op, "input_sizes", sizes, slide.rank)
-        last, weights = slide.last(gradient.astype(wide, copy=False)), kernel_.astype(wide, copy=False)
-        # Two sizes are the spatial ones alone.
-        shape = (last.shape[0], *dims, kernel_.shape[-2]) if len(dims) == slide.rank - 2 else slide.last_shape(dims)
-        count = _groups(node.op, shape[-1], weights.shape)
-        place = slide.place((*shape[:-1], weights.shape[-2]), weights.shape[:-2])
+        shape, place, count = input_gradient_place(node.op, slide, sizes, kernel_, gradient)
         allow(shape, wide, 2)
-        _check_gradient(node.op, slide, place, last, weights.shape[-1])
+        last, weights = slide.last(gradient.astype(wide, copy=False)), kernel_.astype(wide, copy=False)
         outs = [
             input_gradient(loops, _of_group(last, i, count), _of_group(weights, i, count), place, slide)
             for i in range(count)
@@ -181,16 +208,9 @@ def build_backprop_filter(node: KernelNode) -> Compute:
     loops = Loops(wide, slide)
 
     def compute(x: Array, sizes: Array, gradient: Array) -> Array:
-        _check_rank(node.op, "input", x, slide.rank)
-        _check_rank(node.op, "out_backprop", gradient, slide.rank)
-        dims = _sizes(node.op, "filter_sizes", sizes, slide.rank)
-        if len(dims) != slide.rank:
-            raise invalid(f"{node.op}: filter_sizes must have {slide.rank} elements, got {len(dims)}")
-        image, last = slide.last(x.astype(wide, copy=False)), slide.last(gradient.astype(wide, copy=False))
-        count = _groups(node.op, image.shape[-1], dims)
-        place = slide.place((*image.shape[:-1], dims[-2]), dims[:-2])
+        dims, place, count = filter_gradient_place(node.op, slide, x, sizes, gradient)
         allow(dims, wide, 2)
-        _check_gradient(node.op, slide, place, last, dims[-1])
+        image, last = slide.last(x.astype(wide, copy=False)), slide.last(gradient.astype(wide, copy=False))
         outs = [
             filter_gradient(loops, _of_group(image, i, count), _of_group(last, i, count), place) for i in range(count)
         ]

@@ -27,7 +27,8 @@ def _least(place: Place) -> int:
     return _SHARE // max(1, place.out[-1] * place.window[0] * place.window[1] * place.channels) + 1
 
 
-def _place(node: KernelNode, slide: Sliding, shape: tuple[int, ...], kernel_shape: tuple[int, ...]) -> Place:
+def place_of(node: KernelNode, slide: Sliding, shape: tuple[int, ...], kernel_shape: tuple[int, ...]) -> Place:
+    """Where the filter goes over an image of `shape`, channels last. Raises InvalidArgumentError."""
     if len(shape) != 4:
         raise invalid(f"input must be 4-dimensional{shape_text(shape)}")
     if len(kernel_shape) != 4:
@@ -39,12 +40,13 @@ def _place(node: KernelNode, slide: Sliding, shape: tuple[int, ...], kernel_shap
     return slide.place(shape, kernel_shape[:2])
 
 
-def _check_gradient(node: KernelNode, place: Place, gradient: Array, width: int) -> None:
+def check_gradient(node: KernelNode, place: Place, gradient: tuple[int, ...], width: int) -> None:
+    """A gradient of that shape, channels last, is what the forward op gives, of `width` channels."""
     expected = (place.batch, *place.out, width)
-    if gradient.shape != expected:
+    if gradient != expected:
         raise invalid(
             f"{node.op}: out_backprop must have shape {shape_text(expected)} (channels last), "
-            f"got {shape_text(gradient.shape)}"
+            f"got {shape_text(gradient)}"
         )
 
 
@@ -59,7 +61,7 @@ def build_depthwise(node: KernelNode) -> Compute:
 
     def compute(x: Array, kernel_: Array) -> Array:
         last = slide.last(x.astype(wide, copy=False)) if x.ndim == 4 else x
-        place = _place(node, slide, last.shape, kernel_.shape)
+        place = place_of(node, slide, last.shape, kernel_.shape)
         weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
         out = np.empty((place.batch, *place.out, place.channels * kernel_.shape[3]), wide)
         if out.size:
@@ -80,9 +82,9 @@ def build_depthwise_input(node: KernelNode) -> Compute:
 
     def compute(sizes: Array, kernel_: Array, gradient: Array) -> Array:
         shape = slide.last_shape(tuple(int(d) for d in sizes.reshape(-1).tolist()))
-        place = _place(node, slide, shape, kernel_.shape)
+        place = place_of(node, slide, shape, kernel_.shape)
         last = slide.last(gradient.astype(wide, copy=False))
-        _check_gradient(node, place, last, place.channels * kernel_.shape[3])
+        check_gradient(node, place, last.shape, place.channels * kernel_.shape[3])
         weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
         allow(shape, wide, 2)
         out = np.zeros(shape, wide)
@@ -110,8 +112,8 @@ def build_depthwise_filter(node: KernelNode) -> Compute:
     def compute(x: Array, sizes: Array, gradient: Array) -> Array:
         dims = tuple(int(d) for d in sizes.reshape(-1).tolist())
         image, last = slide.last(x.astype(wide, copy=False)), slide.last(gradient.astype(wide, copy=False))
-        place = _place(node, slide, image.shape, dims)
-        _check_gradient(node, place, last, place.channels * dims[3])
+        place = place_of(node, slide, image.shape, dims)
+        check_gradient(node, place, last.shape, place.channels * dims[3])
         allow(dims, wide, 2)
         out = np.zeros((dims[0] * dims[1], dims[2], dims[3]), wide)
         if out.size and last.size and image.size:

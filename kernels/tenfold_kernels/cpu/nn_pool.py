@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, input_type, invalid, output_type, shape_text, text_attr
+from tenfold_kernels.arrays import Array, Shaped, input_type, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.cpu.math_reduction import lowest_finite
 from tenfold_kernels.cpu.nn_conv import wide_type
@@ -82,14 +82,18 @@ class Pool:
 
     def shaped(self, last: tuple[int, ...]) -> tuple[int, ...]:
         """A shape with channels last, in the node's layout."""
-        return (last[0], last[-1], *last[1:-1]) if self.slide.channels_first else last
+        return self.slide.back_shape(last)
 
-    def images(self, node: KernelNode, x: Array, wide: Any, what: str = "tensor_in") -> tuple[Array, Place]:
-        """`x` channels last in the type of the loops, and where the window goes."""
+    def place_of(self, x: Shaped) -> Place:
+        """Where the window goes over `x`. Raises InvalidArgumentError unless that is images."""
         if x.ndim != self.slide.rank:
-            raise invalid(f"{what} must be {self.slide.rank}-dimensional, got shape {shape_text(x.shape)}")
-        last = self.slide.last(x.astype(wide, copy=False))
-        return last, self.slide.place(last.shape, self.window)
+            raise invalid(f"tensor_in must be {self.slide.rank}-dimensional, got shape {shape_text(x.shape)}")
+        return self.slide.place(self.slide.last_shape(x.shape), self.window)
+
+    def images(self, x: Array, wide: Any) -> tuple[Array, Place]:
+        """`x` channels last in the type of the loops, and where the window goes."""
+        place = self.place_of(x)
+        return self.slide.last(x.astype(wide, copy=False)), place
 
 
 def _unimplemented(message: str) -> Exception:
@@ -140,7 +144,7 @@ def build_max_pool(node: KernelNode) -> Compute:
 
     def compute(x: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)
-        last, place = pool.images(node, x, wide)
+        last, place = pool.images(x, wide)
         if pool.depth > 1:
             return pool.slide.back(pool.of_depth(last)).astype(dtype, copy=False)
         out = _empty(place, wide)
@@ -171,7 +175,7 @@ def build_max_pool_grad(node: KernelNode) -> Compute:
 
     def compute(x: Array, y: Array, gradient: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)
-        last, place = pool.images(node, x, wide)
+        last, place = pool.images(x, wide)
         expected = (place.batch, *place.out, place.channels)
         expect_shape(node, "orig_output", y, pool.shaped(expected))
         expect_shape(node, "grad", gradient, pool.shaped(expected))
@@ -197,7 +201,8 @@ def scratch_line(place: Place, wide: Any) -> tuple[Array, Array]:
     return np.empty(place.channels, wide), np.empty(place.channels, np.int64)
 
 
-def expect_shape(node: KernelNode, name: str, x: Array, shape: tuple[int, ...]) -> None:
+def expect_shape(node: KernelNode, name: str, x: Shaped, shape: tuple[int, ...]) -> None:
+    """Raises InvalidArgumentError unless `x` has the shape."""
     if x.shape != shape:
         raise invalid(f"Expected {name} shape to be {shape_text(shape)}, but got {shape_text(x.shape)}")
 
@@ -213,7 +218,7 @@ def build_avg_pool(node: KernelNode) -> Compute:
 
     def compute(x: Array) -> Array:
         pool = pool_of(())
-        last, place = pool.images(node, x, wide)
+        last, place = pool.images(x, wide)
         out = _empty(place, wide)
         if out.size:
             image, flat = last.reshape(-1), out.reshape(-1)
@@ -221,6 +226,19 @@ def build_avg_pool(node: KernelNode) -> Compute:
         return pool.slide.back(out).astype(dtype, copy=False)
 
     return compute
+
+
+def average_gradient_place(
+    node: KernelNode, pool: Pool, shape: Array, gradient: Shaped
+) -> tuple[tuple[int, ...], Place]:
+    """(the shape of the input, where the window goes over it). Raises InvalidArgumentError."""
+    dims = tuple(int(d) for d in shape.reshape(-1).tolist())
+    if len(dims) != pool.slide.rank or min(dims) < 0:
+        layout = text_attr(node, "data_format", "NHWC")
+        raise invalid(f"orig_input_shape must hold {pool.slide.rank} sizes ({layout}), got {shape_text(dims)}")
+    place = pool.slide.place(pool.slide.last_shape(dims), pool.window)
+    expect_shape(node, "grad", gradient, pool.shaped((place.batch, *place.out, place.channels)))
+    return dims, place
 
 
 @kernel("AvgPoolGrad", "AvgPool3DGrad", T=FLOATING)
@@ -231,17 +249,12 @@ def build_avg_pool_grad(node: KernelNode) -> Compute:
     pool_of, dtype = pool_of_step(node), output_type(node)
     wide = wide_type(dtype)
     run = pooling.average_gradient(wide)
-    layout = text_attr(node, "data_format", "NHWC")
 
     def compute(shape: Array, gradient: Array) -> Array:
         pool = pool_of(())
-        dims = tuple(int(d) for d in shape.reshape(-1).tolist())
-        if len(dims) != pool.slide.rank or min(dims) < 0:
-            raise invalid(f"orig_input_shape must hold {pool.slide.rank} sizes ({layout}), got {shape_text(dims)}")
-        place = pool.slide.place(pool.slide.last_shape(dims), pool.window)
-        given = pool.slide.last(gradient.astype(wide, copy=False))
-        expect_shape(node, "grad", given, (place.batch, *place.out, place.channels))
+        dims, place = average_gradient_place(node, pool, shape, gradient)
         allow(dims, wide, 2)
+        given = pool.slide.last(gradient.astype(wide, copy=False))
         out = np.zeros((place.batch, *place.sizes, place.channels), wide)
         if out.size and given.size:
             source, flat = given.reshape(-1), out.reshape(-1)

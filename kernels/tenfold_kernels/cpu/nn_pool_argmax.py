@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, input_type, invalid, output_type, shape_text
+from tenfold_kernels.arrays import Array, Shaped, input_type, invalid, output_type, shape_text
 from tenfold_kernels.cpu.nn_conv import wide_type
-from tenfold_kernels.cpu.nn_pool import expect_shape, least_lines, pool_of_step, scratch_line
+from tenfold_kernels.cpu.nn_pool import Pool, expect_shape, least_lines, pool_of_step, scratch_line
 from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL
@@ -44,7 +44,7 @@ def build_max_pool_with_argmax(node: KernelNode) -> Compute:
     run = pooling.largest_place(wide)
 
     def compute(x: Array) -> tuple[Array, Array]:
-        last, place = pool_of(()).images(node, x, wide)
+        last, place = pool_of(()).images(x, wide)
         found = _places(run, last, place)
         out = last.reshape(-1)[found] if found.size else np.empty(found.shape, wide)
         if not whole:
@@ -65,7 +65,7 @@ def build_max_pool_grad_grad(node: KernelNode) -> Compute:
 
     def compute(x: Array, y: Array, gradient: Array, *sizes: Array) -> Array:
         pool = pool_of(sizes)
-        last, place = pool.images(node, x, wide)
+        last, place = pool.images(x, wide)
         expected = (place.batch, *place.out, place.channels)
         expect_shape(node, "orig_output", y, pool.shaped(expected))
         expect_shape(node, "grad", gradient, x.shape)
@@ -79,6 +79,17 @@ def build_max_pool_grad_grad(node: KernelNode) -> Compute:
     return compute
 
 
+def place_of_argmax(node: KernelNode, pool: Pool, x: Shaped, gradient: Shaped, argmax: Shaped) -> Place:
+    """Where the window goes over `x`. Raises InvalidArgumentError unless the others have the shape of the output."""
+    place = pool.place_of(x)
+    expect_shape(node, "grad", gradient, (place.batch, *place.out, place.channels))
+    if gradient.shape != argmax.shape:
+        raise invalid(
+            f"grad and argmax must have the same shape: {shape_text(gradient.shape)} vs {shape_text(argmax.shape)}"
+        )
+    return place
+
+
 @kernel("MaxPoolGradWithArgmax", T=REAL)
 def build_max_pool_grad_with_argmax(node: KernelNode) -> Compute:
     """(input, grad, argmax) → grad added at the places that argmax names."""
@@ -87,19 +98,22 @@ def build_max_pool_grad_with_argmax(node: KernelNode) -> Compute:
 
     def compute(x: Array, gradient: Array, argmax: Array) -> Array:
         pool = pool_of(())
-        if x.ndim != pool.slide.rank:
-            raise invalid(f"tensor_in must be {pool.slide.rank}-dimensional, got shape {shape_text(x.shape)}")
-        outs = pool.slide.place(x.shape, pool.window).out
-        expect_shape(node, "grad", gradient, (x.shape[0], *outs, x.shape[3]))
-        if gradient.shape != argmax.shape:
-            raise invalid(
-                f"grad and argmax must have the same shape: {shape_text(gradient.shape)} vs {shape_text(argmax.shape)}"
-            )
+        place_of_argmax(node, pool, x, gradient, argmax)
         out = np.zeros(x.size, dtype)
         np.add.at(out, _argmax_places(node, x, argmax, whole).reshape(-1), gradient.reshape(-1))
         return out.reshape(x.shape)
 
     return compute
+
+
+def check_argmax(node: KernelNode, x: Shaped, gradient: Shaped, argmax: Shaped) -> None:
+    """Raises InvalidArgumentError unless x and argmax are images, and gradient is like x."""
+    if x.ndim != 4 or argmax.ndim != 4:
+        raise invalid(
+            "tensor_in and argmax must be 4-dimensional, got shapes "
+            f"{shape_text(x.shape)} and {shape_text(argmax.shape)}"
+        )
+    expect_shape(node, "grad", gradient, x.shape)
 
 
 @kernel("MaxPoolGradGradWithArgmax", T=REAL)
@@ -108,12 +122,7 @@ def build_max_pool_grad_grad_with_argmax(node: KernelNode) -> Compute:
     whole = bool(node.attrs.get("include_batch_in_index"))
 
     def compute(x: Array, gradient: Array, argmax: Array) -> Array:
-        if x.ndim != 4 or argmax.ndim != 4:
-            raise invalid(
-                "tensor_in and argmax must be 4-dimensional, got shapes "
-                f"{shape_text(x.shape)} and {shape_text(argmax.shape)}"
-            )
-        expect_shape(node, "grad", gradient, x.shape)
+        check_argmax(node, x, gradient, argmax)
         places = _argmax_places(node, x, argmax, whole)
         return gradient.reshape(-1)[places] if places.size else np.empty(argmax.shape, gradient.dtype)
 

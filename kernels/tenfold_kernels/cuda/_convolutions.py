@@ -3,145 +3,110 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_kernels.cuda._pointers import pointer_of
 
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
+    from tenfold_kernels.cuda._runtime import Convolution
 
-Pads = tuple[tuple[int, int], tuple[int, int]]
 #: Plans that are kept, a shape each.
 _PLANS = 512
 _BYTES = np.dtype(np.uint8)
+_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
+Shape = tuple[int, ...]
 
 
 class Convolutions:
-    """Of one GPU. Arrays are NHWC, filters RSCK, as TensorFlow has them: strides say so, nothing is moved."""
+    """Of one GPU: how arrays lie in memory is said by strides, nothing is moved."""
 
     def __init__(self, runtime: Any) -> None:
         self._of = runtime
         self._handle: Any = None
+        #: A handle serves one thread at a time.
+        self._lock = threading.Lock()
         self._plan = functools.lru_cache(_PLANS)(self._new_plan)
 
-    def conv2d(
-        self,
-        x: DeviceArray,
-        filters: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-        groups: int = 1,
-    ) -> None:
-        self._run("fprop", (x, filters), out, strides, dilations, pads)
+    def conv2d(self, x: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution) -> None:
+        self._run("fprop", x, filters, out, how)
 
     def conv2d_input_gradient(
-        self,
-        gradient: DeviceArray,
-        filters: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-        groups: int = 1,
+        self, gradient: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution
     ) -> None:
-        self._run("dgrad", (gradient, filters), out, strides, dilations, pads)
+        self._run("dgrad", gradient, filters, out, how)
 
-    def conv2d_filter_gradient(
-        self,
-        x: DeviceArray,
-        gradient: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-        groups: int = 1,
-    ) -> None:
-        self._run("wgrad", (x, gradient), out, strides, dilations, pads)
+    def conv2d_filter_gradient(self, x: DeviceArray, gradient: DeviceArray, out: DeviceArray, how: Convolution) -> None:
+        self._run("wgrad", x, gradient, out, how)
 
-    def _run(
-        self,
-        kind: str,
-        inputs: tuple[DeviceArray, DeviceArray],
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-    ) -> None:
-        from tenfold_kernels.cuda._driver import pointer_of
-
-        key = (kind, inputs[0].shape, inputs[1].shape, out.shape, inputs[0].dtype.name, strides, dilations, pads)
-        graph, tensors, size = self._plan(*key)
-        workspace = self._of.empty((max(size, 1),), _BYTES)
-        pack = {tensor: pointer_of(array) for tensor, array in zip(tensors, (*inputs, out), strict=True)}
+    def _run(self, kind: str, a: DeviceArray, b: DeviceArray, out: DeviceArray, how: Convolution) -> None:
         import cudnn  # type: ignore[import-not-found, unused-ignore]
 
-        stream = self._of.current_stream()
-        with self._of._device, stream:
-            cudnn.set_stream(handle=self._handle, stream=stream.ptr)
+        with self._lock, self._of.current():
+            graph, tensors, size = self._plan(kind, a.shape, b.shape, out.shape, out.dtype.name, how)
+            workspace = self._of.empty((max(size, 1),), _BYTES)
+            pack = {tensor: pointer_of(array) for tensor, array in zip(tensors, (a, b, out), strict=True)}
+            cudnn.set_stream(handle=self._handle, stream=self._of.current_stream().ptr)
             graph.execute(pack, pointer_of(workspace), handle=self._handle)
 
     def _new_plan(
-        self,
-        kind: str,
-        first: tuple[int, ...],
-        second: tuple[int, ...],
-        out: tuple[int, ...],
-        dtype: str,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
+        self, kind: str, a_shape: Shape, b_shape: Shape, out_shape: Shape, dtype: str, how: Convolution
     ) -> tuple[Any, tuple[Any, Any, Any], int]:
+        """(graph, its two inputs and its output, bytes of workspace)"""
         import cudnn  # type: ignore[import-not-found, unused-ignore]
 
         if self._handle is None:
+            # of the device that is current now
             self._handle = cudnn.create_handle()
-        types = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
-        io = getattr(cudnn.data_type, types[dtype])
+        io = getattr(cudnn.data_type, _TYPES[dtype])
         compute = cudnn.data_type.DOUBLE if dtype == "float64" else cudnn.data_type.FLOAT
         graph = cudnn.pygraph(
             handle=self._handle, io_data_type=io, intermediate_data_type=compute, compute_data_type=compute
         )
-        common = {
-            "pre_padding": [pads[0][0], pads[1][0]],
-            "post_padding": [pads[0][1], pads[1][1]],
-            "stride": list(strides),
-            "dilation": list(dilations),
-        }
-        is_filter = {"fprop": (False, True), "dgrad": (False, True), "wgrad": (False, False)}[kind]
+        pads, strides, dilations = list(how.pads), list(how.strides), list(how.dilations)
+        slide = {"pre_padding": pads, "post_padding": pads, "stride": strides, "dilation": dilations}
         a, b = (
-            _tensor(graph, name, shape, of_filter)
-            for name, shape, of_filter in zip(("a", "b"), (first, second), is_filter, strict=True)
+            graph.tensor(name=name, dim=dim, stride=stride)
+            for name, (dim, stride) in (
+                ("a", _layout(a_shape, how.channels_last)),
+                ("b", _layout(b_shape, how.channels_last)),
+            )
         )
         if kind == "fprop":
-            result = graph.conv_fprop(image=a, weight=b, **common)
+            result = graph.conv_fprop(image=a, weight=b, **slide)
         elif kind == "dgrad":
-            result = graph.conv_dgrad(loss=a, filter=b, **common)
+            result = graph.conv_dgrad(loss=a, filter=b, **slide)
         else:
-            result = graph.conv_wgrad(image=a, loss=b, **common)
-        dim, stride = _layout(out, kind == "wgrad")
+            result = graph.conv_wgrad(image=a, loss=b, **slide)
+        dim, stride = _layout(out_shape, how.channels_last)
         result.set_output(True).set_data_type(io).set_dim(dim).set_stride(stride)
+        notes = cudnn.numerical_note
+        refused = [notes.NONDETERMINISTIC, notes.DOWN_CONVERT_INPUTS]
+        if dtype == "float32":
+            # they round to TF32
+            refused.append(notes.TENSOR_CORE)
         try:
-            graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-        except Exception as error:
+            graph.validate()
+            graph.build_operation_graph()
+            graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+            graph.deselect_numeric_notes(refused)
+            graph.check_support()
+            graph.build_plans()
+        except (RuntimeError, ValueError, cudnn.cudnnGraphNotSupportedError) as error:
             raise errors.UnimplementedError(
-                None, None, f"cuDNN has no plan for {kind} of {first} and {second} to {out} in {dtype}: {error}"
+                None, None, f"cuDNN has no plan for {kind} of {a_shape} and {b_shape} to {out_shape}, {dtype}: {error}"
             ) from error
         return graph, (a, b, result), int(graph.get_workspace_size())
 
 
-def _layout(shape: tuple[int, ...], of_filter: bool) -> tuple[list[int], list[int]]:
-    """(sizes, strides) as cuDNN orders them: NCHW of an NHWC array, KCRS of an RSCK filter."""
+def _layout(shape: Shape, channels_last: bool) -> tuple[list[int], list[int]]:
+    """(sizes, strides) in the order of cuDNN, whatever the layout: N C H W of an image, K C R S of filters."""
     strides = [1] * 4
     for axis in (2, 1, 0):
         strides[axis] = strides[axis + 1] * shape[axis + 1]
-    order = (3, 2, 0, 1) if of_filter else (0, 3, 1, 2)
+    order = (0, 3, 1, 2) if channels_last else (0, 1, 2, 3)
     return [shape[axis] for axis in order], [strides[axis] for axis in order]
-
-
-def _tensor(graph: Any, name: str, shape: tuple[int, ...], of_filter: bool) -> Any:
-    dim, stride = _layout(shape, of_filter)
-    return graph.tensor(name=name, dim=dim, stride=stride)

@@ -1,14 +1,17 @@
-"""A GPU by the CUDA driver: CuPy has memory, streams and cuBLAS, Numba compiles kernels, cuDNN's front end convolves.
+"""A GPU by the CUDA driver: CuPy has memory, streams and launches, Numba compiles the kernels, cuBLAS multiplies,
+cuDNN's front end convolves.
 
-Decision 0120 says why these. A kernel's function is compiled to PTX once for its types and the GPU's capability, and
-kept on disk (_ptx.py); a launch passes pointers and numbers, which costs a third of a launch with Numba's arrays.
+Decision 0120 says why these. A kernel's function is compiled once for its types and the GPU's capability, and kept on
+disk (_ptx.py); a launch passes pointers and numbers.
 Imported where there is a CUDA driver; needs the extra `cuda`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cupy  # type: ignore[import-not-found, unused-ignore]
@@ -16,12 +19,13 @@ import numpy as np
 from cupy.cuda import runtime as cuda  # type: ignore[import-not-found, unused-ignore]
 
 from tenfold_core import errors
-from tenfold_kernels.cuda import _convolutions, _ptx
+from tenfold_kernels.cuda import _convolutions, _products, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._pointers import PoolBuffer, pointer_of
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
     from tenfold_kernels.cuda._runtime import Libraries
@@ -35,6 +39,8 @@ _PINNED_FROM = 64 << 10
 _MOST_OF_MEMORY = 0.95
 #: The same for a fraction of one's own.
 MEMORY_FRACTION = "TENFOLD_GPU_MEMORY_FRACTION"
+#: Copies to a GPU go by pinned memory: in pieces of so many bytes, at most so many of which wait for the GPU.
+_STAGED_PIECE, _STAGED_PIECES = 16 << 20, 8
 #: Blocks of a grid-stride loop for each multiprocessor: enough to hide the memory's latency.
 _BLOCKS_A_MULTIPROCESSOR = 16
 
@@ -42,14 +48,6 @@ _BLOCKS_A_MULTIPROCESSOR = 16
 def device_count() -> int:
     """The GPUs that this process sees."""
     return int(cuda.getDeviceCount())
-
-
-class _Buffer:
-    __slots__ = ("memory", "nbytes", "pointer")
-
-    def __init__(self, memory: Any, nbytes: int) -> None:
-        self.memory, self.nbytes = memory, nbytes
-        self.pointer = int(memory.ptr) if nbytes else 0
 
 
 class _Recording:
@@ -86,6 +84,8 @@ class DriverRuntime:
         self.most_threads = int(properties["multiProcessorCount"]) * _BLOCKS_A_MULTIPROCESSOR * self.block_threads
         self._device = cupy.cuda.Device(index)
         self._lock = threading.RLock()
+        #: What the GPU has yet to read of the host's memory: (event after the copy, pinned memory), oldest first.
+        self._staged: deque[tuple[Any, Any]] = deque()
         with self._device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._pool = cupy.cuda.MemoryPool()
@@ -121,6 +121,12 @@ class DriverRuntime:
         recording = self.recording()
         return self.stream if recording is None else recording.stream
 
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Libraries that are called inside use this GPU and the stream of this thread."""
+        with self._device, self.current_stream():
+            yield
+
     def _refuse_to_record(self, what: str) -> None:
         if self.recording() is not None:
             raise NotReplayableError(what)
@@ -130,14 +136,14 @@ class DriverRuntime:
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         if not nbytes:
-            return DeviceArray(self, _Buffer(None, 0), tuple(shape), dtype)
+            return DeviceArray(self, PoolBuffer(None, 0), tuple(shape), dtype)
         recording = self.recording()
         with self._device, self.current_stream():
             try:
                 memory = (self._pool if recording is None else recording.pool).malloc(nbytes)
             except cupy.cuda.memory.OutOfMemoryError as error:
                 raise self._exhausted(shape, dtype, nbytes) from error
-        return DeviceArray(self, _Buffer(memory, nbytes), tuple(shape), dtype)
+        return DeviceArray(self, PoolBuffer(memory, nbytes), tuple(shape), dtype)
 
     def _exhausted(self, shape: Sequence[int], dtype: np.dtype[Any], nbytes: int) -> errors.OpError:
         used, kept = self.memory_info()
@@ -149,7 +155,13 @@ class DriverRuntime:
         )
 
     def memory_info(self) -> tuple[int, int]:
-        return int(self._pool.used_bytes()), int(self._pool.total_bytes())
+        with self._device:
+            return int(self._pool.used_bytes()), int(self._pool.total_bytes())
+
+    def lasting(self, nbytes: int) -> DeviceArray:
+        """Memory that is not given back, and belongs to no recording."""
+        with self._device, self.stream:
+            return DeviceArray(self, PoolBuffer(self._pool.malloc(nbytes), nbytes), (nbytes,), np.dtype(np.uint8))
 
     # -- copies --------------------------------------------------------------------------------------------------------
 
@@ -158,12 +170,25 @@ class DriverRuntime:
         source = np.ascontiguousarray(array)
         out = self.empty(array.shape, array.dtype)
         if source.nbytes:
-            with self._device:
-                cuda.memcpyAsync(
-                    pointer_of(out), source.ctypes.data, source.nbytes, cuda.memcpyHostToDevice, self.stream.ptr
-                )
-                # pageable memory has been read when the call returns; the caller may change it
+            self._stage(source.reshape(-1).view(np.uint8), pointer_of(out))
         return out
+
+    def _stage(self, source: np.ndarray[Any, np.dtype[np.uint8]], target: int) -> None:
+        """Copies bytes. They have been read when this returns, though the GPU may not have them yet: a copy straight
+        from the caller's memory would not say so, which may be pinned (to_host gives such).
+        """
+        with self._device, self._lock:
+            for begin in range(0, source.size, _STAGED_PIECE):
+                while self._staged and (len(self._staged) >= _STAGED_PIECES or self._staged[0][0].done):
+                    event, _ = self._staged.popleft()
+                    event.synchronize()
+                piece = source[begin : begin + _STAGED_PIECE]
+                pinned = cupy.cuda.alloc_pinned_memory(piece.size)
+                np.frombuffer(pinned, np.uint8, piece.size)[...] = piece
+                cuda.memcpyAsync(target + begin, int(pinned), piece.size, cuda.memcpyHostToDevice, self.stream.ptr)
+                event = cupy.cuda.Event(disable_timing=True)
+                event.record(self.stream)
+                self._staged.append((event, pinned))
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         self._refuse_to_record("a copy to the host")
@@ -185,15 +210,17 @@ class DriverRuntime:
             return
         other = source.runtime
         assert isinstance(other, DriverRuntime)
+        if other is not self:
+            self._refuse_to_record("a copy from another GPU")
+            # an event is recorded on the device that it was made on
+            with other._device:
+                ready = cupy.cuda.Event(disable_timing=True)
+                ready.record(other.stream)
         with self._device:
             if other is not self:
-                self._refuse_to_record("a copy from another GPU")
-                event = cupy.cuda.Event(disable_timing=True)
-                event.record(other.stream)
-                self.stream.wait_event(event)
-                stream = self.current_stream().ptr
+                self.stream.wait_event(ready)
                 cuda.memcpyPeerAsync(
-                    pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, stream
+                    pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, self.stream.ptr
                 )
                 # the source's memory must not be used again before it has been read
                 done = cupy.cuda.Event(disable_timing=True)
@@ -201,9 +228,7 @@ class DriverRuntime:
                 other.stream.wait_event(done)
                 return
             stream = self.current_stream().ptr
-            cuda.memcpyAsync(
-                pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, stream
-            )
+            cuda.memcpyAsync(pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, stream)
 
     def zero(self, target: DeviceArray) -> None:
         if target.nbytes:
@@ -217,11 +242,7 @@ class DriverRuntime:
     ) -> None:
         function = kernel.compiled.get(self.index)
         if function is None:
-            with self._lock, self._device:
-                module = cupy.cuda.function.Module()
-                text, name = _ptx.of(kernel, self.compute_capability)
-                module.load(text)
-                function = kernel.compiled[self.index] = module.get_function(name)
+            function = self._load(kernel)
         given = tuple(
             [
                 np.uintp(pointer_of(each)) if type(each) is DeviceArray else _number(each, kind)
@@ -231,6 +252,17 @@ class DriverRuntime:
         with self._device:
             function((blocks,), (threads,), given, shared_mem=shared_bytes, stream=self.current_stream())
 
+    def _load(self, kernel: Kernel) -> Any:
+        """What a launch calls. Blocks while it is compiled, by whichever thread is the first."""
+        with self._lock, self._device:
+            function = kernel.compiled.get(self.index)
+            if function is None:
+                code, name = _ptx.of(kernel, self.compute_capability)
+                module = cupy.cuda.function.Module()
+                module.load(code)
+                function = kernel.compiled[self.index] = module.get_function(name)
+            return function
+
     def synchronize(self) -> None:
         self._refuse_to_record("a wait for the GPU")
         try:
@@ -239,25 +271,8 @@ class DriverRuntime:
             raise errors.InternalError(None, None, f"{self.name} failed: {error}") from error
 
 
-def pointer_of(array: DeviceArray) -> int:
-    """Where the elements begin, as a number."""
-    buffer = array.buffer
-    assert isinstance(buffer, _Buffer)
-    return buffer.pointer + array.offset
-
-
 def _number(value: Any, kind: str) -> Any:
     return np.dtype("bool" if kind == "boolean" else kind).type(value)
-
-
-def as_cupy(array: DeviceArray) -> Any:
-    """The array as CuPy's, over the same memory."""
-    buffer = array.buffer
-    assert isinstance(buffer, _Buffer)
-    if not buffer.nbytes:
-        return cupy.empty(array.shape, array.dtype)
-    pointer = cupy.cuda.MemoryPointer(buffer.memory.mem, buffer.pointer - buffer.memory.mem.ptr + array.offset)
-    return cupy.ndarray(array.shape, array.dtype, memptr=pointer)
 
 
 class _Libraries(_convolutions.Convolutions):
@@ -265,26 +280,4 @@ class _Libraries(_convolutions.Convolutions):
 
     def __init__(self, runtime: DriverRuntime) -> None:
         super().__init__(runtime)
-        self._runtime = runtime
-
-    def matmul(
-        self,
-        a: DeviceArray,
-        b: DeviceArray,
-        out: DeviceArray,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        accumulate: bool = False,
-    ) -> None:
-        x, y, target = as_cupy(a), as_cupy(b), as_cupy(out)
-        with self._runtime._device, self._runtime.current_stream():
-            if target.size and not x.shape[-1 if not transpose_a else -2]:
-                self._runtime.zero(out)
-            elif target.ndim == 2:
-                one_way = {False: "N", True: "T"}
-                beta = 1.0 if accumulate else 0.0
-                cupy.cublas.gemm(one_way[transpose_a], one_way[transpose_b], x, y, out=target, beta=beta)
-            else:
-                x = x.swapaxes(-1, -2) if transpose_a else x
-                y = y.swapaxes(-1, -2) if transpose_b else y
-                cupy.matmul(x, y, out=target)
+        self.matmul = _products.Products(runtime, int(cuda.runtimeGetVersion()) // 1000).matmul

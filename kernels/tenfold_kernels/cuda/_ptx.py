@@ -1,43 +1,70 @@
-"""A kernel's PTX: compiled by Numba for one capability, kept on disk by the hash of what it was made of.
+"""A kernel's machine code: PTX made by Numba for one capability, linked by nvJitLink, kept on disk by the hash of what
+it was made of.
 
-Nothing of an array's shape is compiled in, so that a kernel is compiled once for a type. The driver turns PTX into
-machine code and keeps that itself. The first compilation is logged, because it takes a tenth of a second or more.
+Nothing of an array's shape is compiled in, so that a kernel is compiled once for a type. A driver takes PTX of its own
+version of CUDA or an older one, but machine code of any minor version: so it gets PTX only where nvJitLink is not
+installed. A compilation is logged, because it takes a tenth of a second or more.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import logging
 import os
 import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels.fusion.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tenfold_kernels.cuda._launch import Kernel
 
 _log = logging.getLogger(__name__)
 #: Goes up when the same text must be compiled anew.
-_FORMAT = 1
+_FORMAT = 2
+_CODE = Path(__file__).parent / "_code"
 _ENTRY = re.compile(rb"\.entry\s+([A-Za-z_$][\w$]*)")
 
 
 def of(kernel: Kernel, capability: tuple[int, int]) -> tuple[bytes, str]:
-    """(PTX, the name of its entry). Blocks while it compiles."""
+    """(what the driver loads, the name of its entry). Blocks while it compiles."""
     path = _path(kernel, capability)
-    text = _read(path)
-    if text is None:
+    kept = _read(path)
+    if kept is None:
         _log.info("Compiling the CUDA kernel %s(%s).", kernel.name, ", ".join(kernel.types))
         text = compile_ptx(kernel, capability)
-        _write(path, text)
-    found = _ENTRY.search(text)
-    assert found is not None, f"the PTX of {kernel.name} has no entry"
-    return text, found[1].decode()
+        found = _ENTRY.search(text)
+        assert found is not None, f"the PTX of {kernel.name} has no entry"
+        kept = found[1] + b"\n" + (link(text, capability) or text)
+        _write(path, kept)
+    name, _, code = kept.partition(b"\n")
+    return code, name.decode()
+
+
+def link(text: bytes, capability: tuple[int, int]) -> bytes | None:
+    """Machine code of PTX; None without nvJitLink."""
+    try:
+        from cuda.bindings import nvjitlink  # type: ignore[import-not-found, unused-ignore]
+
+        nvjitlink.version()
+    except (ImportError, RuntimeError):
+        return None
+    major, minor = capability
+    handle = nvjitlink.create(1, [f"-arch=sm_{major}{minor}"])
+    try:
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), "kernel")
+        nvjitlink.complete(handle)
+        code = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, code)
+    finally:
+        nvjitlink.destroy(handle)
+    return bytes(code)
 
 
 def compile_ptx(kernel: Kernel, capability: tuple[int, int]) -> bytes:
@@ -45,17 +72,24 @@ def compile_ptx(kernel: Kernel, capability: tuple[int, int]) -> bytes:
     from numba import cuda
 
     compiler: Any = cuda
-    text, _ = compiler.compile(kernel.function, signature(kernel.types), cc=capability, output="ptx", abi="numba")
+    text, _ = compiler.compile(
+        kernel.function, signature(kernel.types), device=False, cc=capability, output="ptx", abi="numba"
+    )
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
 def signature(types: tuple[str, ...]) -> Any:
     """Numba's signature of a kernel whose arguments have those types."""
-    from numba import types as numba_types
+    import numba.types
+
+    numba_types: Any = numba.types
 
     def argument(name: str) -> Any:
+        if name == "boolean*":
+            # a bool in memory is a byte, which Numba stores no truth value to
+            return numba_types.CPointer(numba_types.uint8)
         if name.endswith("*"):
-            return numba_types.CPointer(_element(name[:-1]))  # type: ignore[no-untyped-call]
+            return numba_types.CPointer(_element(name[:-1]))
         return _element(name)
 
     def _element(name: str) -> Any:
@@ -65,33 +99,42 @@ def signature(types: tuple[str, ...]) -> Any:
 
 
 def text_of(function: Callable[..., Any]) -> str:
-    """What a function is made of, for a hash: its own text, generated or of a file, with its name, that of its module,
-    and what its maker gave it.
+    """What a function is made of, for a hash: its own text where it was generated; else that of all bodies, its name,
+    and what its maker compiled in: a closure's numbers, types and functions.
     """
     generated = getattr(function, "generated_text", None)
     if generated is not None:
         return str(generated)
-    module = inspect.getmodule(function)
-    text = inspect.getsource(module) if module is not None else inspect.getsource(function)
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    given = [f"{name} = {_constant(cell.cell_contents)}" for name, cell in cells]
-    return "\n".join([text, function.__qualname__, *given])
+    function = getattr(function, "py_func", function)
+    held = [_held_text(cell.cell_contents) for cell in function.__closure__ or ()]
+    return "\n".join((_bodies(), f"{function.__module__}.{function.__qualname__}", *held))
 
 
-def _constant(value: Any) -> str:
-    """What a kernel is compiled with, as text that is the same in every process."""
-    function = getattr(value, "py_func", value)
-    return text_of(function) if inspect.isfunction(function) else repr(value)
+def _held_text(value: Any) -> str:
+    is_ours = inspect.isfunction(getattr(value, "py_func", value))
+    return text_of(value) if is_ours else getattr(value, "__qualname__", "") or repr(value)
+
+
+@functools.cache
+def _bodies() -> str:
+    """The text of all of _code/, whose functions call each other."""
+    return "\n".join(path.read_text() for path in sorted(_CODE.glob("*.py")))
 
 
 def _path(kernel: Kernel, capability: tuple[int, int]) -> Path | None:
     folder = cache_folder(os.environ)
     if folder is None:
         return None
-    from importlib.metadata import version
+    versions = [_version(name) for name in ("numba", "numba-cuda", "llvmlite", "nvidia-nvjitlink")]
+    made_of = (_FORMAT, text_of(kernel.function), kernel.types, capability, versions)
+    return folder / f"cuda_{hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]}.bin"
 
-    made_of = (_FORMAT, text_of(kernel.function), kernel.types, capability, version("numba"))
-    return folder / f"cuda_{hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]}.ptx"
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
 
 
 def _read(path: Path | None) -> bytes | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tenfold_core import errors
@@ -35,6 +36,20 @@ class Buffer(Protocol):
     nbytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """How filters slide over images, along the height and the width."""
+
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    #: Zeros around the image, as many after it as before.
+    pads: tuple[int, int]
+    #: The channels, and the outputs, fall into so many.
+    groups: int = 1
+    #: Images are [N, H, W, C] and filters [O, R, S, C / groups]; else [N, C, H, W] and [O, C / groups, R, S].
+    channels_last: bool = False
+
+
 class Libraries(Protocol):
     """What is computed by libraries: products by cuBLAS, convolutions by cuDNN. All arrays are on one GPU."""
 
@@ -46,50 +61,28 @@ class Libraries(Protocol):
         transpose_a: bool = False,
         transpose_b: bool = False,
         accumulate: bool = False,
+        conjugate: bool = False,
     ) -> None:
-        """out[…, M, N] = a·b, or + a·b to `accumulate`; leading dimensions are batches, the same for all.
+        """out[…, M, N] = a·b, or + a·b to `accumulate`. Leading dimensions are batches: a and b have those of out, or
+        none, to serve all of them.
 
-        Floating and complex types, of which the transposed is not conjugated. float32 is not rounded to TF32.
+        Floating and complex types; what is transposed is conjugated too to `conjugate`. Sums of half and bfloat16 are
+        float32's; float32 is not rounded to TF32.
         """
         ...
 
-    def conv2d(
-        self,
-        x: DeviceArray,
-        filters: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: tuple[tuple[int, int], tuple[int, int]],
-        groups: int = 1,
-    ) -> None:
-        """out[N, H, W, O] of x[N, H, W, C] by filters[R, S, C / groups, O]."""
+    def conv2d(self, x: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution) -> None:
+        """out = x by filters, cross-correlated. Nothing is empty. Floating types, float32 not rounded to TF32."""
         ...
 
     def conv2d_input_gradient(
-        self,
-        gradient: DeviceArray,
-        filters: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: tuple[tuple[int, int], tuple[int, int]],
-        groups: int = 1,
+        self, gradient: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution
     ) -> None:
-        """out has the shape of conv2d's x."""
+        """out has the shape of conv2d's x, `gradient` that of its out."""
         ...
 
-    def conv2d_filter_gradient(
-        self,
-        x: DeviceArray,
-        gradient: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: tuple[tuple[int, int], tuple[int, int]],
-        groups: int = 1,
-    ) -> None:
-        """out has the shape of conv2d's filters."""
+    def conv2d_filter_gradient(self, x: DeviceArray, gradient: DeviceArray, out: DeviceArray, how: Convolution) -> None:
+        """out has the shape of conv2d's filters, `gradient` that of its out."""
         ...
 
 

@@ -19,10 +19,10 @@ from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
-    from tenfold_kernels.cuda._runtime import Libraries
+    from tenfold_kernels.cuda._runtime import Convolution, Libraries
     from tenfold_kernels.cuda._variables import DeviceVariable
 
 T = TypeVar("T")
@@ -32,8 +32,6 @@ _MEMORY = 1 << 30
 MEMORY_BYTES = "TENFOLD_SIMULATED_GPU_BYTES"
 #: Numba's simulator runs one kernel at a time.
 _one_kernel = threading.Lock()
-
-Pads = tuple[tuple[int, int], tuple[int, int]]
 
 
 class _Buffer:
@@ -185,6 +183,7 @@ def _quiet(function: Callable[..., None]) -> Callable[..., None]:
     """The function without NumPy's warnings, which threads do not take over from who starts them. It has the globals of
     the function, where the simulator looks for the module `cuda`.
     """
+    errstate = np.errstate
 
     errstate = np.errstate  # the globals are those of the function
 
@@ -192,9 +191,7 @@ def _quiet(function: Callable[..., None]) -> Callable[..., None]:
         with errstate(all="ignore"):
             function(*arguments)
 
-    return types.FunctionType(
-        template.__code__, function.__globals__, function.__name__, None, template.__closure__
-    )
+    return types.FunctionType(template.__code__, function.__globals__, function.__name__, None, template.__closure__)
 
 
 class _Recorded:
@@ -219,91 +216,92 @@ class _Libraries:
         transpose_a: bool = False,
         transpose_b: bool = False,
         accumulate: bool = False,
+        conjugate: bool = False,
     ) -> None:
-        x, y, target = host_view(a), host_view(b), host_view(out)
+        x, y = (
+            _turned(_wide(each), conjugate) if transpose else _wide(each)
+            for each, transpose in ((a, transpose_a), (b, transpose_b))
+        )
+        target = host_view(out)
         with np.errstate(all="ignore"):
-            product = (x.swapaxes(-1, -2) if transpose_a else x) @ (y.swapaxes(-1, -2) if transpose_b else y)
-            target[...] = target + product if accumulate else product
+            product = x @ y
+            target[...] = _wide(out) + product if accumulate else product
 
-    def conv2d(
-        self,
-        x: DeviceArray,
-        filters: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-        groups: int = 1,
-    ) -> None:
-        total = host_view(out)
+    def conv2d(self, x: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution) -> None:
+        image, weights, total = _padded(_image(x, how), how), _filters(filters, how), _image(out, how)
         total[...] = 0
-        for tap, window, group, channels, kernels in _taps(x, filters, out, strides, dilations, pads, groups):
-            total[..., kernels] += window[..., channels] @ host_view(filters)[tap][:, kernels]
-            del group
+        for tap, window, channels, kernels in _taps(image, weights, total, how):
+            total[..., kernels] += window[..., channels] @ weights[tap][:, kernels]
+        _image_view(out, how)[...] = total
 
     def conv2d_input_gradient(
-        self,
-        gradient: DeviceArray,
-        filters: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-        groups: int = 1,
+        self, gradient: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution
     ) -> None:
-        padded = np.zeros(_padded_shape(out.shape, pads), out.dtype)
-        for tap, window, _, channels, kernels in _taps(padded, filters, gradient, strides, dilations, None, groups):
-            window[..., channels] += host_view(gradient)[..., kernels] @ host_view(filters)[tap][:, kernels].T
-        host_view(out)[...] = _inside(padded, out.shape, pads)
+        padded = _padded(_image(out, how), how)
+        padded[...] = 0
+        given, weights = _image(gradient, how), _filters(filters, how)
+        for tap, window, channels, kernels in _taps(padded, weights, given, how):
+            window[..., channels] += given[..., kernels] @ weights[tap][:, kernels].T
+        down, across = how.pads
+        target = _image_view(out, how)
+        target[...] = padded[:, down : down + target.shape[1], across : across + target.shape[2]]
 
-    def conv2d_filter_gradient(
-        self,
-        x: DeviceArray,
-        gradient: DeviceArray,
-        out: DeviceArray,
-        strides: tuple[int, int],
-        dilations: tuple[int, int],
-        pads: Pads,
-        groups: int = 1,
-    ) -> None:
-        total = host_view(out)
-        for tap, window, _, channels, kernels in _taps(x, out, gradient, strides, dilations, pads, groups):
-            rows = window[..., channels].reshape(-1, out.shape[2])
-            total[tap][:, kernels] = rows.T @ host_view(gradient)[..., kernels].reshape(rows.shape[0], -1)
+    def conv2d_filter_gradient(self, x: DeviceArray, gradient: DeviceArray, out: DeviceArray, how: Convolution) -> None:
+        image, given, total = _padded(_image(x, how), how), _image(gradient, how), _filters(out, how)
+        for tap, window, channels, kernels in _taps(image, total, given, how):
+            rows = window[..., channels].reshape(-1, total.shape[2])
+            total[tap][:, kernels] = rows.T @ given[..., kernels].reshape(rows.shape[0], -1)
+        _filters_view(out, how)[...] = total
 
 
-def _padded_shape(shape: tuple[int, ...], pads: Pads) -> tuple[int, ...]:
-    return shape[0], shape[1] + sum(pads[0]), shape[2] + sum(pads[1]), shape[3]
+def _wide(array: DeviceArray) -> Any:
+    """Its elements, of what sums are computed in."""
+    view = host_view(array)
+    return view.astype(np.float32) if array.dtype.itemsize == 2 else view
 
 
-def _inside(padded: Any, shape: tuple[int, ...], pads: Pads) -> Any:
-    return padded[:, pads[0][0] : pads[0][0] + shape[1], pads[1][0] : pads[1][0] + shape[2]]
+def _turned(x: Any, conjugate: bool) -> Any:
+    turned = x.swapaxes(-1, -2)
+    return turned.conj() if conjugate else turned
 
 
-def _taps(
-    x: Any,
-    filters: DeviceArray,
-    out: DeviceArray,
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
-    pads: Pads | None,
-    groups: int,
-) -> Any:
-    """For each element of a filter and each group: its place, the elements of padded x that it meets, the group, the
-    channels of x and the kernels of that group.
+def _image_view(array: DeviceArray, how: Convolution) -> Any:
+    """An image, channels last whatever the layout."""
+    view = host_view(array)
+    return view if how.channels_last else view.transpose(0, 2, 3, 1)
+
+
+def _image(array: DeviceArray, how: Convolution) -> Any:
+    """The same as a copy, of what sums are computed in."""
+    return _image_view(array, how).astype(np.float32 if array.dtype.itemsize == 2 else array.dtype)
+
+
+def _filters_view(array: DeviceArray, how: Convolution) -> Any:
+    """Filters as [R, S, C / groups, O]."""
+    return host_view(array).transpose((1, 2, 3, 0) if how.channels_last else (2, 3, 1, 0))
+
+
+def _filters(array: DeviceArray, how: Convolution) -> Any:
+    return _filters_view(array, how).astype(np.float32 if array.dtype.itemsize == 2 else array.dtype)
+
+
+def _padded(image: Any, how: Convolution) -> Any:
+    down, across = how.pads
+    return np.pad(image, ((0, 0), (down, down), (across, across), (0, 0)))
+
+
+def _taps(image: Any, filters: Any, out: Any, how: Convolution) -> Iterator[tuple[Any, Any, slice, slice]]:
+    """For each element of a filter and each group: its place, the elements of the image that it meets, the channels of
+    the image and the kernels of that group.
     """
     rows, columns, depth, count = filters.shape
-    if pads is not None:
-        padded = np.zeros(_padded_shape(x.shape, pads), x.dtype)
-        _inside(padded, x.shape, pads)[...] = host_view(x)
-        x = padded
     _, height, width, _ = out.shape
     for r in range(rows):
         for s in range(columns):
-            top, left = r * dilations[0], s * dilations[1]
-            bottom, right = top + (height - 1) * strides[0] + 1, left + (width - 1) * strides[1] + 1
-            window = x[:, top : bottom : strides[0], left : right : strides[1]]
-            for group in range(groups):
+            top, left = r * how.dilations[0], s * how.dilations[1]
+            bottom, right = top + (height - 1) * how.strides[0] + 1, left + (width - 1) * how.strides[1] + 1
+            window = image[:, top : bottom : how.strides[0], left : right : how.strides[1]]
+            for group in range(how.groups):
                 channels = slice(group * depth, (group + 1) * depth)
-                kernels = slice(group * (count // groups), (group + 1) * (count // groups))
-                yield (r, s), window, group, channels, kernels
+                kernels = slice(group * (count // how.groups), (group + 1) * (count // how.groups))
+                yield (r, s), window, channels, kernels

@@ -149,7 +149,9 @@ def expression(
         return expressions.cast(operands[0], dtype)
     extra = EXTRA.get(op)
     if extra is None or given[0].kind != "f":
-        return _CALL.sub(r"\1(", expressions.write(op, attrs, operands, given, dtype, single=False))
+        text = _CALL.sub(r"\1(", expressions.write(op, attrs, operands, given, dtype, single=False))
+        # libdevice has a function for each, and Numba no common name
+        return text.replace("rint(", "rintf(") if given[0].name == "float32" else text
     constants = {"zero": 0, "one": 1, **_CONSTANTS}
     literals = {name: expressions.literal(value, given[0]) for name, value in constants.items()}
     return expressions.cast(extra.format(*operands, **literals), dtype)

@@ -29,7 +29,7 @@ _INVERSE = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
 def _of_numpy() -> dict[str, Any]:
     names = {name: getattr(np, name) for name in (*_SAME, "rint")}
     names |= {short: getattr(np, f"arc{short[1:]}") for short in _INVERSE}
-    names["atan2"] = np.arctan2
+    names |= {"atan2": np.arctan2, "rintf": np.rint}
     names |= {name: _plain(getattr(math, name)) for name in ("erf", "erfc", "lgamma")}
     return names
 
@@ -52,7 +52,7 @@ def _of_cuda() -> dict[str, Any]:
     names = {name: getattr(math, name) for name in (*_SAME, *_INVERSE, "atan2", "erf", "erfc", "lgamma")}
     from numba.cuda import libdevice
 
-    names["rint"] = libdevice.rint
+    names |= {"rint": libdevice.rint, "rintf": libdevice.rintf}
     return names
 
 

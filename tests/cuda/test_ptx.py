@@ -1,0 +1,107 @@
+"""Every kernel that the tests beside this file launch is one that Numba compiles to PTX, and that ptxas takes.
+
+Without a GPU: wants numba-cuda with NVVM (`pip install 'numba-cuda[cu13]'`), and ptxas for the second half.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import dry_gpu
+from tenfold_kernels.cuda import _ptx, _runtime
+
+HERE = Path(__file__).parent
+_PROBE = "from numba.cuda.cudadrv import nvvm; nvvm.NVVM()"
+
+
+def _compiler_is_missing() -> str:
+    """Why nothing can be compiled here; empty if it can be."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed"
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE], capture_output=True, text=True, env=_environment(), check=False
+    )
+    return "" if done.returncode == 0 else f"NVVM cannot be loaded: {done.stderr.strip().splitlines()[-1:]}"
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != _runtime.SIMULATOR}
+    return kept | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), kept.get("PYTHONPATH", "")])}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(dry_gpu.is_on(), reason="these tests run dry already")
+def test_every_kernel_is_one_that_the_compiler_takes(tmp_path: Path) -> None:
+    missing = _compiler_is_missing()
+    if missing:
+        pytest.skip(missing)
+    report = tmp_path / "report.json"
+    environment = _environment() | {dry_gpu.REPORT: str(report)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "support.dry_gpu", "-p", "no:cacheprovider", str(HERE)]
+
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    assert report.exists(), done.stdout[-2000:] + done.stderr[-2000:]
+    rows = json.loads(report.read_text())
+    assert len(rows) > 100, done.stdout[-2000:]
+    assert [(row["name"], row["types"], row["error"], row["text"]) for row in rows if "error" in row] == []
+    ptxas = shutil.which("ptxas")
+    if ptxas is None:
+        pytest.skip("PTX was made of all kernels; there is no ptxas to take it")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        failures = list(
+            threads.map(lambda number: _assemble(ptxas, rows[number], tmp_path / f"{number}"), range(len(rows)))
+        )
+    assert [failure for failure in failures if failure] == []
+
+
+def _assemble(ptxas: str, row: dict[str, str], path: Path) -> str:
+    """What ptxas says against it."""
+    text = path.with_suffix(".ptx")
+    text.write_text(row["ptx"])
+    major, minor = dry_gpu.CAPABILITY
+    command = [ptxas, f"-arch=sm_{major}{minor}", "-o", str(path.with_suffix(".cubin")), str(text)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f"{row['name']} {row['types']}: {done.stderr}" if done.returncode else ""
+
+
+def _scaled(factor: int):  # type: ignore[no-untyped-def]
+    def run(n):  # type: ignore[no-untyped-def]
+        return n * factor
+
+    return run
+
+
+def _other(factor: int):  # type: ignore[no-untyped-def]
+    def run(n):  # type: ignore[no-untyped-def]
+        return n + factor
+
+    return run
+
+
+def test_a_kept_kernel_is_known_by_all_that_it_was_made_of() -> None:
+    functions = (_scaled(2), _scaled(3), _scaled(_scaled(2)), _scaled(_scaled(3)), _other(2))
+
+    texts = {_ptx.text_of(function) for function in functions}
+
+    assert len(texts) == len(functions)
+    assert _ptx.text_of(_scaled(2)) == _ptx.text_of(_scaled(2))
+
+
+def test_the_entry_of_a_kernel_is_found_by_its_name() -> None:
+    text = b".visible .entry _ZN4loop3runB2v1B94cw51cXTLSUwHBAnRtqEiF3vEx(\n"
+
+    found = re.search(_ptx._ENTRY, text)
+
+    assert found is not None
+    assert found[1] == b"_ZN4loop3runB2v1B94cw51cXTLSUwHBAnRtqEiF3vEx"
