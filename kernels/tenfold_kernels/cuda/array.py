@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenfold_core import opdefs
+from tenfold_core import dtypes
 from tenfold_kernels.cuda._types import MOVED, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, no_kernel, shared_kernel
 
@@ -16,6 +17,8 @@ shared_kernel("Reshape", host=("shape",), T=MOVED)
 shared_kernel("ExpandDims", host=("dim",), T=MOVED)
 shared_kernel("Squeeze", "EnsureShape", host=(), T=MOVED)
 shared_kernel("Identity", "StopGradient", "PreventGradient", "Snapshot", "IdentityN", host=(EVERYTHING,), T=ON_HOST)
+# A handle stays with what it is a handle of, on whatever device: what hands it on must be able to stand there too.
+shared_kernel("Identity", host=(EVERYTHING,), T=(dtypes.resource, dtypes.variant, dtypes.string))
 shared_kernel("Reshape", "ExpandDims", "Squeeze", "EnsureShape", host=(EVERYTHING,), T=ON_HOST)
 shared_kernel("InvertPermutation", host=(EVERYTHING,))
 shared_kernel("GuaranteeConst", "RefIdentity", "DebugGradientIdentity", host=(), T=MOVED)

@@ -133,3 +133,4 @@ shared_kernel("Select", "SelectV2", host=(EVERYTHING,), T=ON_HOST)
 shared_kernel("Range", host=(EVERYTHING,), Tidx=ON_HOST)
 shared_kernel("LinSpace", host=(EVERYTHING,))
 
+shared_kernel("FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", host=(EVERYTHING,), T=ON_HOST)
