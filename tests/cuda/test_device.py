@@ -16,6 +16,7 @@ from tenfold_core import dtypes
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._launch import Kernel
 from tenfold_kernels.cuda._runtime import runtime
+from tenfold_protos.attr_value_pb2 import AttrValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -442,6 +443,34 @@ def test_a_kernel_that_does_not_compile_names_node_and_gpu() -> None:
         assert "{{node y}}" in caught.value.message
         assert f"(on {GPU})" in caught.value.message
         assert session.run(y).tolist() == [-1]
+
+
+def test_a_nan_under_check_numerics_names_the_node_and_the_task_goes_on() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    with tf.device("/gpu:0"):
+        checked = tf.check_numerics(tf.log(x), "the logarithm", name="checked")
+        y = checked + 1.0
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"the logarithm : Tensor had NaN") as caught:
+            session.run(y, {x: [1.0, -1.0]})
+        assert session.run(y, {x: [1.0, 1.0]}).tolist() == [1, 1]
+    assert caught.value.op.name == "checked"
+
+
+def test_a_handle_that_is_handed_on_keeps_its_variable_on_the_gpu() -> None:
+    with tf.device("/gpu:0"):
+        v = tf.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+        handle = tf.identity(v.handle)
+        graph = tf.get_default_graph()
+        dtype = AttrValue(type=tf.float32.as_datatype_enum)
+        given = [handle, tf.constant([1.0, 1.0])]
+        more = graph.create_op("AssignAddVariableOp", given, [], attrs={"dtype": dtype})
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(more)
+        value, metadata = traced(session, v)
+    assert value.tolist() == [2, 3]
+    assert ran_on(metadata)["v"] == "GPU:0"
 
 
 # -- without a GPU -------------------------------------------------------------------------------------------------

@@ -13,4 +13,4 @@ def test_the_executor_runs_them(op: str) -> None:
 
     assert absence is not None
     assert absence.executor
-    assert registry.devices_with_kernel(op, {}) == ("CPU",)
+    assert registry.devices_with_kernel(op, {}) == ("CPU", "GPU")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tenfold_core import opdefs
-from tenfold_core import dtypes
+from tenfold_core import dtypes, opdefs
 from tenfold_kernels.cuda._types import MOVED, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, no_kernel, shared_kernel
 
