@@ -10,6 +10,7 @@ import pytest
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cuda import _scatter, _sorting
+from tenfold_kernels.cuda._ptx import text_of
 from tenfold_kernels.cuda._runtime import runtime
 from tenfold_kernels.cuda._scatter import Meeting, scatter
 from tenfold_kernels.resources.state import ResourceManager
@@ -197,3 +198,12 @@ def test_only_rows_that_are_named_are_touched(way: str) -> None:
     found, given = target.to_host(), rows.to_host()
     np.testing.assert_array_equal(found[[0, 2]], [given[1], given[0] + given[2]])
     assert np.isnan(found[[1, 3]]).all()
+
+
+def test_kernels_of_one_module_are_told_apart() -> None:
+    from tenfold_kernels.cuda._code import sorting
+
+    kernels = [sorting.count, sorting.place, sorting.prefix_sums(4), sorting.prefix_sums(8)]
+
+    assert len(set(map(text_of, kernels))) == 4
+    assert text_of(sorting.prefix_sums(4)) == text_of(kernels[2])

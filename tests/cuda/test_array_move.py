@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import _moves
 from tenfold_kernels.cuda._runtime import runtime
+from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -262,3 +264,22 @@ def test_an_error_has_the_cpus_words(
 ) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         gpu.run(op, given, **attrs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128"])
+def test_a_slice_of_a_variable_is_assigned(gpu: SimpleNamespace, dtype: str) -> None:
+    resources = ResourceManager()
+    value, new = data((4, 6), dtype), data((2, 3), dtype, 1)
+    element = dtypes.as_dtype(value.dtype)
+    bounds = [i32([1, 0]), i32([3, 6]), i32([1, 2])]
+    made = gpu.run("VarHandleOp", [], resources=resources, dtype=element, shape=TensorShape(None), name="v")
+    gpu.run("AssignVariableOp", [made, value], resources=resources)
+
+    gpu.run("ResourceStridedSliceAssign", [made, *bounds, new], resources=resources)
+    gpu.run("ResourceStridedSliceAssign", [made, *bounds, new[0]], resources=resources, begin_mask=2)
+
+    found = gpu.run("ReadVariableOp", [made], resources=resources, dtype=element)
+    value[1:3, 0:6:2] = new[0]
+    np.testing.assert_array_equal(found, value)
+    with pytest.raises(errors.InvalidArgumentError, match=r"Cannot broadcast input shape \[4\] into final"):
+        gpu.run("ResourceStridedSliceAssign", [made, *bounds, data((4,), dtype)], resources=resources)

@@ -6,6 +6,10 @@
     _arrays.py      DeviceArray, the value on an edge between two nodes of a GPU
     _launch.py      a kernel's Python function and its argument types, compiled once a process
     _loops.py       the text of elementwise loops with broadcasting
+    _moves.py       copies between strided places: all that only moves elements
+    _views.py       which elements the CPU's views would have
+    _picks.py       elements and rows picked by numbers in the GPU's memory
+    _scatter.py     rows brought together by number, in their order; _sorting.py sorts the numbers
     _code/          the bodies of kernels, which import Numba
 
 Every launch and every copy of a GPU is put on its one stream, in the order of the calls, from any thread. So memory is

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cuda._arrays import DeviceArray
-from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
+from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,10 +114,7 @@ def move(source: DeviceArray, at: Place, target: DeviceArray, to: Place) -> None
         kernel = _swap(UNITS[found.unit], rank, runtime.reduce_threads)
         runtime.launch(kernel, blocks, runtime.reduce_threads, (count, *tiles, *bounds, given, out))
         return
-    count = math.prod(found.dims)
-    threads = runtime.block_threads
-    blocks = blocks_for(count, threads, runtime.most_threads)
-    runtime.launch(_loop(UNITS[found.unit], rank), blocks, threads, (count, *bounds, given, out))
+    launch_over(_loop(UNITS[found.unit], rank), math.prod(found.dims), bounds, (given, out))
 
 
 def fill(target: DeviceArray, value: DeviceArray) -> None:
@@ -263,15 +260,10 @@ def add(source: DeviceArray, at: Place, target: DeviceArray, to: Place) -> None:
 
     In one array the two places must have no element in common; each element of the target occurs once.
     """
-    count = math.prod(at.shape)
-    if not count:
-        return
-    runtime, itemsize, rank = source.runtime, source.dtype.itemsize, len(at.shape)
+    itemsize = source.dtype.itemsize
     strides = [stride // itemsize for stride in (*at.strides, *to.strides)]
     bounds = (at.begin // itemsize, to.begin // itemsize, *at.shape, *strides)
-    blocks = blocks_for(count, runtime.block_threads, runtime.most_threads)
-    kernel = _sum(source.dtype, rank)
-    runtime.launch(kernel, blocks, runtime.block_threads, (count, *bounds, source, target))
+    launch_over(_sum(source.dtype, len(at.shape)), math.prod(at.shape), bounds, (source, target))
 
 
 @functools.cache

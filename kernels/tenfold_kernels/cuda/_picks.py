@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cuda import _moves
-from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
+from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +35,7 @@ def _kernel(name: str, numbers: int, *arrays: np.dtype[Any]) -> Kernel:
 
 def launch(name: str, count: int, numbers: Sequence[int], arrays: Sequence[DeviceArray]) -> None:
     """Launches a body of _code/, such as "sorting.count", over `count` elements: with that, the numbers, the arrays."""
-    runtime = arrays[0].runtime
-    kernel = _kernel(name, 1 + len(numbers), *[each.dtype for each in arrays])
-    threads = runtime.block_threads
-    blocks = blocks_for(count, threads, runtime.most_threads)
-    runtime.launch(kernel, blocks, threads, (count, *numbers, *arrays))
+    launch_over(_kernel(name, 1 + len(numbers), *[each.dtype for each in arrays]), count, numbers, arrays)
 
 
 def as_whole(array: DeviceArray) -> DeviceArray:
@@ -68,11 +64,7 @@ def gather(params: DeviceArray, indices: DeviceArray, axis: int, batch: int = 0)
 def row_numbers(indices: DeviceArray, dims: Sequence[int]) -> DeviceArray:
     """Index tuples [N…, len(dims)] as numbers of rows, int64 [N…]; -1 for a tuple that is out of range."""
     out = indices.runtime.empty(indices.shape[:-1], np.dtype(np.int64))
-    if out.size:
-        runtime = out.runtime
-        blocks = blocks_for(out.size, runtime.block_threads, runtime.most_threads)
-        kernel = _row_numbers(len(dims), indices.dtype)
-        runtime.launch(kernel, blocks, runtime.block_threads, (out.size, *dims, indices, out))
+    launch_over(_row_numbers(len(dims), indices.dtype), out.size, dims, (indices, out))
     return out
 
 

@@ -20,14 +20,12 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda import _moves
-from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
+from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 from tenfold_kernels.cuda._sorting import sort
 from tenfold_kernels.cuda.loop_text import expression
 from tenfold_kernels.fusion import expressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from tenfold_kernels.cuda._arrays import DeviceArray
 
 #: Up to so many numbers are looked through by every thread: loads of some cache lines, against the dozen launches of a
@@ -114,19 +112,12 @@ def _bring(
         count = -(-keys.size // PIECE)
         pieces = [target.runtime.empty((count * width,), target.dtype)]
         pieces.append(target.runtime.empty((count,), np.dtype(np.int32)))
-        _launch(_pieces, (meeting.of_pieces(), *how, PIECE), count * width, numbers, (keys, *read, rows, *pieces))
-    piece = PIECE if pieces else 0
+        arrays = (keys, *read, rows, *pieces)
+        kernel = _pieces(meeting.of_pieces(), *how, PIECE, *[each.dtype for each in arrays])
+        launch_over(kernel, count * width, numbers, arrays)
     arrays = (keys, *read, rows, *pieces, target)
-    _launch(_whole, (meeting, is_sorted, *how, piece), keys.size * width, numbers, arrays)
-
-
-def _launch(
-    make: Any, text: Iterable[Any], count: int, numbers: Sequence[int], arrays: Sequence[DeviceArray]
-) -> None:
-    runtime = arrays[0].runtime
-    kernel = make(*text, *[each.dtype for each in arrays])
-    blocks = blocks_for(count, runtime.block_threads, runtime.most_threads)
-    runtime.launch(kernel, blocks, runtime.block_threads, (count, *numbers, *arrays))
+    kernel = _whole(meeting, is_sorted, *how, PIECE if pieces else 0, *[each.dtype for each in arrays])
+    launch_over(kernel, keys.size * width, numbers, arrays)
 
 
 def _names(ordered: bool, picked: bool) -> str:
@@ -238,9 +229,8 @@ def share(gradient: DeviceArray, ids: DeviceArray, divide: str) -> DeviceArray:
     ("sqrtn"); by 1 where none does.
     """
     out = gradient.runtime.empty(gradient.shape, gradient.dtype)
-    if out.size:
-        numbers = (math.prod(out.shape[1:]), ids.size)
-        _launch(_sharing, (divide,), out.size, numbers, (ids, gradient, out))
+    kernel = _sharing(divide, ids.dtype, out.dtype, out.dtype)
+    launch_over(kernel, out.size, (math.prod(out.shape[1:]), ids.size), (ids, gradient, out))
     return out
 
 
