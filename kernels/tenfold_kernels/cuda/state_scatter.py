@@ -15,8 +15,8 @@ import numpy as np
 from tenfold_kernels.cpu._variables import is_resource, variable_reader
 from tenfold_kernels.cpu.array_gather import check_nd_updates
 from tenfold_kernels.cpu.state_scatter import check_updates, operation_of
-from tenfold_kernels.cuda import _rows, loop_text
-from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
+from tenfold_kernels.cuda import _picks, _rows, loop_text
+from tenfold_kernels.cuda._launch import Kernel
 from tenfold_kernels.cuda._types import MOVED, NUMBERS
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 #: Operation → the elementwise op that combines the old element with the new one.
 _OPS = {"Add": "Add", "Sub": "Sub", "Mul": "Mul", "Div": "Div", "Min": "Minimum", "Max": "Maximum"}
 _ND = ("Add", "Sub", "Min", "Max")
-_INT64 = np.dtype(np.int64)
 
 
 def _both(names: Sequence[str], stem: str) -> tuple[str, ...]:
@@ -54,15 +53,12 @@ def build_scatter(node: KernelNode) -> Compute:
 def build_scatter_nd(node: KernelNode) -> Compute:
     """The last dimension of indices leads into the first dimensions of the variable."""
     launch = _launcher(node, np.int64)
-    index = np.dtype(node.input_types[1].as_numpy_dtype)
 
     def update(buffer: DeviceArray, indices: DeviceArray, updates: DeviceArray) -> None:
         check_nd_updates(indices, updates, buffer.shape)  # type: ignore[arg-type] # their shapes are all that it reads
-        depth, runtime = indices.shape[-1], buffer.runtime
-        count = math.prod(indices.shape[:-1])
-        rows = runtime.empty((count,), _INT64)
+        depth = indices.shape[-1]
         outer = buffer.shape[:depth]
-        launch_over(_row_numbers(depth, index), count, outer, (indices, rows))
+        rows = _picks.row_numbers(indices, outer)
         launch(buffer, rows, updates, math.prod(outer), math.prod(buffer.shape[depth:]))
 
     return _updating(node, update)
@@ -120,24 +116,3 @@ def _combined(operation: str, dtype: np.dtype[Any]) -> str:
         # NumPy's quotient by zero
         return expressions.cast(f"(x0 // {new} if {new} != 0 else 0)", dtype)
     return loop_text.expression(_OPS[operation], {}, ["x0", new], [dtype, dtype], dtype)
-
-
-@functools.cache
-def _row_numbers(depth: int, index: np.dtype[Any]) -> Kernel:
-    """(n, the outer dimensions, index tuples, row numbers of them): -1 for a tuple out of range."""
-    from tenfold_kernels.cuda._code import elementwise
-
-    sizes = [f"d{axis}" for axis in range(depth)]
-    lines = [f"def run({', '.join(['n', *sizes, 'indices', 'rows'])}):"]
-    lines += ["    for k in range(cuda.grid(1), n, cuda.gridsize(1)):"]
-    lines += ["        row = np.int64(0)", "        bad = False"]
-    for axis, size in enumerate(sizes):
-        lines += [
-            f"        c = indices[k * {depth} + {axis}]",
-            f"        bad = bad or c < 0 or c >= {size}",
-            f"        row = row * {size} + c",
-        ]
-    lines += ["        rows[k] = -1 if bad else row", ""]
-    return Kernel(
-        elementwise.function("\n".join(lines)), ("int64", *["int64"] * depth, pointer(index), pointer(_INT64))
-    )
