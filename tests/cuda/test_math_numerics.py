@@ -31,7 +31,7 @@ def test_others_are_an_error(gpu: SimpleNamespace, values: list[float], found: s
 
 @pytest.mark.parametrize(
     "op", ["FIFOQueueV2", "QueueEnqueueV2", "BarrierTakeMany", "Stage", "MapUnstage",
-           "RecordInput", "ConditionalAccumulator", "MutexLock", "RandomShuffle", "Multinomial", "ApplyAddSign"],
+           "RecordInput", "ConditionalAccumulator", "MutexLock", "RandomShuffle", "ApplyAddSign"],
 )  # fmt: skip
 def test_an_absence_has_its_reason(op: str) -> None:
     found = registry.absence(op, "GPU")

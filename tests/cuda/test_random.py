@@ -87,10 +87,23 @@ def test_int32_stays_on_the_host(gpu: SimpleNamespace) -> None:
     assert registry.memory_of("RandomUniformInt", {"Tout": dtypes.int32}, "GPU") is None
 
 
+@pytest.mark.parametrize("output", [dtypes.int32, dtypes.int64])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_classes_by_their_logits(gpu: SimpleNamespace, dtype: str, output: dtypes.DType) -> None:
+    for rows, classes, samples in ((1, 1, 1), (3, 5, 1), (2, 7, 6), (0, 2, 3), (2, 3, 0)):
+        logits = np.random.default_rng(classes).uniform(-2, 2, (rows, classes)).astype(dtype)
+        if classes > 4 and rows:
+            logits[0, 1:4] = (-np.inf, np.nan, np.inf)
+        inputs: list[Any] = [logits, np.array(samples, np.int32)]
+        gpu.same("Multinomial", inputs, output_dtype=output, **SEEDS)
+        gpu.same("StatelessMultinomial", [*inputs, SEED], output_dtype=output)
+
+
 ERRORS = [
     ("RandomUniform", [np.array([-1], np.int32)], {"dtype": dtypes.float32}, "must be >= 0"),
     ("RandomUniformInt", [SHAPE, np.array(4), np.array(4)], {}, r"^Need minval < maxval, got 4 >= 4$"),
     ("StatelessRandomUniform", [SHAPE, np.array([1])], {}, r"^seed must have shape \[2\], not \[1\]$"),
+    ("Multinomial", [np.ones((2, 0)), np.array(1, np.int32)], {}, r"^num_classes should be positive, got 0$"),
 ]
 
 

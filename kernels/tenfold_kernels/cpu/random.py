@@ -275,8 +275,8 @@ def build_random_uniform_int(node: KernelNode) -> Compute:
     return _IntDraws(node)
 
 
-def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable[[int], philox.Philox]) -> Array:
-    """logits_BC → num_samples class numbers a row; `reserve` gives room for as many outputs as it is told."""
+def samples_of(logits: Any, num_samples: Array) -> int:
+    """num_samples. Raises InvalidArgumentError unless it is a scalar ≥ 0, and logits a matrix with columns."""
     if logits.ndim != 2:
         raise invalid(f"logits should be a matrix, got shape {shape_text(logits.shape)}")
     if num_samples.ndim:
@@ -284,13 +284,24 @@ def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable
     count = int(num_samples)
     if count < 0:
         raise invalid(f"num_samples should be non-negative, got {count}")
-    rows, classes = logits.shape
+    if not logits.shape[1]:
+        raise invalid(f"num_classes should be positive, got {logits.shape[1]}")
+    return count
+
+
+def outputs_of_samples(rows: int, count: int) -> int:
+    """How many outputs of a generator `count` samples of each row take."""
+    return rows * ((count + 3) // 4 * 4) * 2
+
+
+def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable[[int], philox.Philox]) -> Array:
+    """logits_BC → num_samples class numbers a row; `reserve` gives room for as many outputs as it is told."""
+    count = samples_of(logits, num_samples)
+    rows = logits.shape[0]
     allow((rows, count), np.int64, WORK)
-    if not classes:
-        raise invalid(f"num_classes should be positive, got {classes}")
     if not rows * count:
         return np.empty((rows, count), dtype=dtype)
-    position = reserve(rows * ((count + 3) // 4 * 4) * 2)
+    position = reserve(outputs_of_samples(rows, count))
     words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
     draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
     cdf_BC = np.cumsum(_weights(logits.astype(np.float64)), axis=1)

@@ -30,7 +30,7 @@ def draw(runtime: Runtime, kind: str, position: Philox, shape: tuple[int, ...], 
     out = runtime.empty(shape, np.dtype(dtype))
     count, group = math.prod(shape), 16 // out.dtype.itemsize
     groups = -(-count // group)
-    launch_over(_kernel(kind, out.dtype.name), groups, (count, *_words(position)), (out,))
+    launch_over(_kernel(kind, out.dtype.name), groups, (count, *words_of(position)), (out,))
     return out
 
 
@@ -41,11 +41,11 @@ def draw_ints(runtime: Runtime, position: Philox, shape: tuple[int, ...], low: i
     groups = -(-count // 2)
     limits = (high - low, low & _MASK64)
     unsigned = out.view(np.dtype(np.uint64))
-    launch_over(_int_kernel(), groups, (count, *_words(position), *limits), (unsigned,))
+    launch_over(_int_kernel(), groups, (count, *words_of(position), *limits), (unsigned,))
     return out
 
 
-def _words(position: Philox) -> tuple[int, int, int]:
+def words_of(position: Philox) -> tuple[int, int, int]:
     """Key, and the halves of the counter."""
     return position.key & _MASK64, position.counter & _MASK64, position.counter >> 64
 

@@ -77,11 +77,6 @@ no_kernel(
     why="TensorFlow has none either; they read words one after the other",
 )
 no_kernel(
-    "Multinomial",
-    device="GPU",
-    why="its sums of double weights, one class after the other, decide what is drawn",
-)
-no_kernel(
     "ComputeAccidentalHits",
     "AllCandidateSampler",
     "FixedUnigramCandidateSampler",

@@ -71,7 +71,6 @@ shared_kernel(
     "StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg", "StatelessRandomGetAlg", host=(EVERYTHING,)
 )
 no_kernel(
-    "StatelessMultinomial",
     "StatelessShuffle",
     "StatelessRandomGammaV2",
     "StatelessRandomGammaV3",

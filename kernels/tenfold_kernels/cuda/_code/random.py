@@ -16,6 +16,7 @@ from numba import cuda
 
 from tenfold_kernels import scalar_philox
 from tenfold_kernels.cuda._code.bodies import device_function, text_of
+from tenfold_kernels.cuda._code.elementwise import NAMES
 
 _block = device_function(scalar_philox.block)
 _SHIFT = np.uint64(32)
@@ -24,6 +25,7 @@ _MASK, _MANTISSA_DOUBLE, _STEP_DOUBLE = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFF
 _LEAST_SINGLE, _LEAST_DOUBLE = np.float32(1e-7), 1e-7
 _MINUS_TWO_SINGLE, _TWO_SINGLE = np.float32(-2), np.float32(2)
 _CIRCLE = 2.0 * math.pi
+_exp = NAMES["exp"]
 
 
 @device_function
@@ -154,6 +156,40 @@ def ints(groups, n, key, low, high, span, base, out):  # type: ignore[no-untyped
             out[at + 1] = second
 
 
+def weigh(rows, classes, logits, sums):  # type: ignore[no-untyped-def]
+    # the sums of exp(logit) up to each class, but for a factor a row; 0 for what is not finite
+    for r in range(cuda.grid(1), rows, cuda.gridsize(1)):
+        begin = r * classes
+        top = -math.inf
+        for c in range(begin, begin + classes):
+            x = np.float64(logits[c])
+            if x - x == 0.0 and x > top:
+                top = x
+        total = 0.0
+        for c in range(begin, begin + classes):
+            x = np.float64(logits[c])
+            if x - x == 0.0:
+                total += _exp(x - top)
+            sums[c] = total
+
+
+def pick(n, samples, classes, key, low, high, sums, out):  # type: ignore[no-untyped-def]
+    # the first class whose sum is beyond a part of the whole that is drawn for each sample
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        begin = (i // samples) * classes
+        first, second = _block(key, low, high, i // 2)
+        drawn = _double(first if i % 2 == 0 else second) * sums[begin + classes - 1]
+        least = 0
+        most = classes
+        while least < most:
+            middle = (least + most) // 2
+            if sums[begin + middle] <= drawn:
+                least = middle + 1
+            else:
+                most = middle
+        out[i] = least
+
+
 KERNELS = {
     ("uniform", "float32"): uniform_float32,
     ("uniform", "float64"): uniform_float64,
@@ -163,6 +199,6 @@ KERNELS = {
     ("truncated", "float64"): truncated_float64,
 }
 _each: Any
-for _each in (*KERNELS.values(), ints):
+for _each in (*KERNELS.values(), ints, weigh, pick):
     # what its compiled form is kept under: the block is in another file
     _each.generated_text = _each.__name__ + inspect.getsource(sys.modules[__name__]) + text_of(scalar_philox.block)
