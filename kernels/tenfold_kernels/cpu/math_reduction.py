@@ -17,6 +17,7 @@ from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import (
     Array,
+    Shaped,
     as_array,
     canonical_axis,
     contiguous,
@@ -44,7 +45,7 @@ _finfo: Any = ml_dtypes.finfo
 Reduce = Callable[[Array, tuple[int, ...], bool], Any]
 
 
-def reduction_axes(x: Array, indices: Array) -> tuple[int, ...]:
+def reduction_axes(x: Shaped, indices: Array) -> tuple[int, ...]:
     """The axes, counted from the front. Raises InvalidArgumentError for one out of range or given twice."""
     axes: list[int] = []
     for d in indices.reshape(-1).tolist():
@@ -155,6 +156,17 @@ def build_all_any(node: KernelNode) -> Compute:
     return _reduction(node, lambda x, axes, keep: ufunc.reduce(x, axis=axes, keepdims=keep))
 
 
+def arg_axis(x: Shaped, dimension: Array) -> int:
+    """The axis, counted from the front. Raises InvalidArgumentError for one that is none, or empty."""
+    if dimension.ndim:
+        raise invalid(f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}")
+    d = int(dimension)
+    where = canonical_axis(d, x.ndim, f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {d}")
+    if x.shape[where] == 0:
+        raise invalid(f"Reduction axis {d} is empty in shape {shape_text(x.shape)}")
+    return where
+
+
 @kernel("ArgMax", "ArgMin")
 def build_arg_max(node: KernelNode) -> Compute:
     """Of equal elements the first wins. A nan never does; of nothing but nan the first is named."""
@@ -163,12 +175,7 @@ def build_arg_max(node: KernelNode) -> Compute:
     worst = -np.inf if node.op == "ArgMax" else np.inf
 
     def compute(x: Array, dimension: Array) -> Array:
-        if dimension.ndim:
-            raise invalid(f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}")
-        d = int(dimension)
-        where = canonical_axis(d, x.ndim, f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {d}")
-        if x.shape[where] == 0:
-            raise invalid(f"Reduction axis {d} is empty in shape {shape_text(x.shape)}")
+        where = arg_axis(x, dimension)
         found = as_array(function(x, axis=where))
         # Where there is a nan the sum is one, and for few it costs less than to look at what was found.
         if x.dtype.kind not in "biu" and (x.size > _FEW or x.dtype.kind != "f" or np.isnan(_add.reduce(x, None))):
@@ -180,6 +187,15 @@ def build_arg_max(node: KernelNode) -> Compute:
     return compute
 
 
+def scan_axis(x: Shaped, axis: Array) -> int:
+    """The axis, counted from the front. Raises InvalidArgumentError for one that is none."""
+    if axis.ndim:
+        raise invalid(f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
+    d = int(axis)
+    where = canonical_axis(d, x.ndim, f"Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {d}")
+    return where
+
+
 @kernel("Cumsum", "Cumprod", T=NUMERIC)
 def build_cumulative(node: KernelNode) -> Compute:
     """`exclusive` leaves the element itself out; `reverse` accumulates from the end."""
@@ -188,10 +204,7 @@ def build_cumulative(node: KernelNode) -> Compute:
     exclusive, reverse = bool(node.attrs.get("exclusive")), bool(node.attrs.get("reverse"))
 
     def compute(x: Array, axis: Array) -> Array:
-        if axis.ndim:
-            raise invalid(f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
-        d = int(axis)
-        where = canonical_axis(d, x.ndim, f"Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {d}")
+        where = scan_axis(x, axis)
         y = np.flip(x, where) if reverse else x
         out = ufunc.accumulate(y, axis=where, dtype=x.dtype)
         if exclusive and x.shape[where]:

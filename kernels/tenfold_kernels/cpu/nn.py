@@ -11,18 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, as_array, contiguous, input_type, invalid, output_type, shape_text
+from tenfold_kernels.arrays import (
+    Array,
+    Shaped,
+    as_array,
+    contiguous,
+    input_type,
+    invalid,
+    output_type,
+    shape_text,
+)
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING, NUMERIC, REAL
 
 _OTHER_REAL = REAL - COMPILED
 
 
-def _channels_first(node: KernelNode) -> bool:
+def is_channels_first(node: KernelNode) -> bool:
+    """Whether channels are the second dimension, not the last."""
     return node.attrs.get("data_format", b"NHWC") in (b"NCHW", "NCHW")
 
 
-def _check_bias(value: Array, bias: Array, channels: int) -> None:
+def check_bias(value: Shaped, bias: Shaped, channels: int) -> None:
+    """Raises InvalidArgumentError unless there is a bias for each of the channels, the dimension `channels`."""
     if value.ndim < 2:
         raise invalid(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
     if bias.ndim != 1:
@@ -35,20 +46,26 @@ def _check_bias(value: Array, bias: Array, channels: int) -> None:
         )
 
 
+def check_bias_gradient(gradient: Shaped) -> None:
+    """Raises InvalidArgumentError for what has no channels."""
+    if gradient.ndim < 2:
+        raise invalid(f"Input tensor must be at least 2D: {shape_text(gradient.shape)}")
+
+
 @kernel("BiasAdd", "BiasAddV1", T=NUMERIC)
 def build_bias_add(node: KernelNode) -> Compute:
     """Adds a bias a channel: the last dimension, or the second with NCHW."""
-    if _channels_first(node):
+    if is_channels_first(node):
 
         def channels_first(value: Array, bias: Array) -> Array:
-            _check_bias(value, bias, 1)
+            check_bias(value, bias, 1)
             return as_array(np.add(value, bias.reshape(-1, *(1,) * (value.ndim - 2))))
 
         return channels_first
     if node.input_types[0] not in COMPILED:
 
         def plain(value: Array, bias: Array) -> Array:
-            _check_bias(value, bias, -1)
+            check_bias(value, bias, -1)
             return as_array(np.add(value, bias))
 
         return plain
@@ -58,7 +75,7 @@ def build_bias_add(node: KernelNode) -> Compute:
     add = activations.bias_add(input_type(node))
 
     def compute(value: Array, bias: Array) -> Array:
-        _check_bias(value, bias, -1)
+        check_bias(value, bias, -1)
         value = contiguous(value)
         out = np.empty_like(value)
         if out.size:
@@ -74,16 +91,12 @@ def build_bias_add_grad(node: KernelNode) -> Compute:
     """The sum over everything but the channels."""
     dtype = input_type(node)
 
-    def check(gradient: Array) -> None:
-        if gradient.ndim < 2:
-            raise invalid(f"Input tensor must be at least 2D: {shape_text(gradient.shape)}")
-
-    if _channels_first(node) or node.input_types[0] not in COMPILED:
+    if is_channels_first(node) or node.input_types[0] not in COMPILED:
         wide = np.float32 if dtype == np.float16 else dtype
-        first = _channels_first(node)
+        first = is_channels_first(node)
 
         def plain(gradient: Array) -> Array:
-            check(gradient)
+            check_bias_gradient(gradient)
             axes = (0, *range(2, gradient.ndim)) if first else tuple(range(gradient.ndim - 1))
             return as_array(np.add.reduce(gradient, axis=axes, dtype=wide)).astype(dtype, copy=False)
 
@@ -94,7 +107,7 @@ def build_bias_add_grad(node: KernelNode) -> Compute:
     total = activations.bias_add_grad(dtype)
 
     def compute(gradient: Array) -> Array:
-        check(gradient)
+        check_bias_gradient(gradient)
         if gradient.size == 0:
             return np.zeros(gradient.shape[-1], dtype=dtype)
         out = np.empty(gradient.shape[-1], dtype=dtype)
@@ -126,7 +139,8 @@ def build_relu_other(node: KernelNode) -> Compute:
     return lambda x: as_array(np.maximum(x, zero))
 
 
-def _same_shape(node: KernelNode, a: Array, b: Array) -> None:
+def check_same_shape(node: KernelNode, a: Shaped, b: Shaped) -> None:
+    """Raises InvalidArgumentError for the two inputs of a gradient that differ."""
     if a.shape != b.shape:
         raise invalid(
             f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
@@ -142,7 +156,7 @@ def build_relu_grad(node: KernelNode) -> Compute:
     grad, zero = activations.relu_grad(dtype), dtype(0)
 
     def compute(gradients: Array, features: Array) -> Array:
-        _same_shape(node, gradients, features)
+        check_same_shape(node, gradients, features)
         gradients, features = contiguous(gradients), contiguous(features)
         out = np.empty_like(features)
         grad(gradients.reshape(-1), features.reshape(-1), out.reshape(-1), zero)
@@ -156,7 +170,7 @@ Body = Callable[[Array, Array, Any], Any]
 
 def _gradient(node: KernelNode, body: Body) -> Compute:
     def compute(gradients: Array, other: Array) -> Array:
-        _same_shape(node, gradients, other)
+        check_same_shape(node, gradients, other)
         return as_array(body(gradients, other, node.attrs)).astype(gradients.dtype, copy=False)
 
     return compute

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, contiguous, input_type, invalid, shape_text
+from tenfold_kernels.arrays import Array, Shaped, contiguous, input_type, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
 
@@ -18,6 +18,12 @@ from tenfold_kernels.typesets import FLOATING
 def _working_type(node: KernelNode) -> Any:
     dtype = input_type(node)
     return np.float32 if dtype == np.float16 else dtype
+
+
+def check_softmax(logits: Shaped) -> None:
+    """Raises InvalidArgumentError for logits without classes to sum over."""
+    if logits.ndim < 1:
+        raise invalid(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
 
 
 @kernel("Softmax", "LogSoftmax", T=FLOATING)
@@ -31,8 +37,7 @@ def build_softmax(node: KernelNode) -> Compute:
     finish = losses.log_normalize(work) if log else losses.normalize(work)
 
     def compute(logits: Array) -> Array:
-        if logits.ndim < 1:
-            raise invalid(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
+        check_softmax(logits)
         if logits.size == 0:
             return np.empty(logits.shape, dtype=dtype)
         x_BC = contiguous(logits.astype(work, copy=False)).reshape(-1, logits.shape[-1])
@@ -58,10 +63,9 @@ def build_dense_xent(node: KernelNode) -> Compute:
     shift, finish = losses.shift(work), losses.dense_xent(work)
 
     def compute(logits: Array, labels: Array) -> tuple[Array, Array]:
+        shape = dense_xent_shape(logits, labels)
         if logits.shape != labels.shape:
-            logits, labels = _broadcast(logits, labels)
-        if logits.ndim != 2:
-            raise invalid("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
+            logits, labels = np.broadcast_to(logits, shape), np.broadcast_to(labels, shape)
         loss_B = np.zeros(logits.shape[0], dtype=work)
         backprop_BC = np.empty(logits.shape, dtype=work)
         if logits.size:
@@ -74,15 +78,35 @@ def build_dense_xent(node: KernelNode) -> Compute:
     return compute
 
 
-def _broadcast(logits: Array, labels: Array) -> tuple[Array, Array]:
+def dense_xent_shape(logits: Shaped, labels: Shaped) -> tuple[int, ...]:
+    """[B, C], what logits and labels are broadcast to. Raises InvalidArgumentError where that is no matrix."""
+    shape = logits.shape
     try:
-        x, y = np.broadcast_arrays(logits, labels)
+        if labels.shape != shape:
+            shape = np.broadcast_shapes(shape, labels.shape)
     except ValueError:
         raise invalid(
             "logits and labels must be broadcastable: "
             f"logits_size={shape_text(logits.shape)} labels_size={shape_text(labels.shape)}"
         ) from None
-    return x, y
+    if len(shape) != 2:
+        raise invalid("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
+    return shape
+
+
+def check_sparse_xent(logits: Shaped, labels: Shaped) -> None:
+    """Raises InvalidArgumentError unless they are [B, C] and [B] with a class at least."""
+    if logits.ndim != 2:
+        raise invalid(f"logits must be 2-D, but got shape {shape_text(logits.shape)}")
+    if labels.ndim != 1:
+        raise invalid(f"labels must be 1-D, but got shape {shape_text(labels.shape)}")
+    if logits.shape[0] != labels.shape[0]:
+        raise invalid(
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{shape_text(logits.shape)} and labels shape {shape_text(labels.shape)}"
+        )
+    if logits.shape[1] < 1:
+        raise invalid(f"Must have at least one class, but got logits shape {shape_text(logits.shape)}")
 
 
 @kernel("SparseSoftmaxCrossEntropyWithLogits", T=FLOATING)
@@ -95,17 +119,7 @@ def build_sparse_xent(node: KernelNode) -> Compute:
     same = work is dtype
 
     def compute(logits: Array, labels: Array) -> tuple[Array, Array]:
-        if logits.ndim != 2:
-            raise invalid(f"logits must be 2-D, but got shape {shape_text(logits.shape)}")
-        if labels.ndim != 1:
-            raise invalid(f"labels must be 1-D, but got shape {shape_text(labels.shape)}")
-        if logits.shape[0] != labels.shape[0]:
-            raise invalid(
-                "logits and labels must have the same first dimension, got logits shape "
-                f"{shape_text(logits.shape)} and labels shape {shape_text(labels.shape)}"
-            )
-        if logits.shape[1] < 1:
-            raise invalid(f"Must have at least one class, but got logits shape {shape_text(logits.shape)}")
+        check_sparse_xent(logits, labels)
         loss_B = np.empty(logits.shape[0], dtype=work)
         backprop_BC = np.empty(logits.shape, dtype=work)
         if logits.size:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tenfold_kernels.arrays import (
     Array,
+    Shaped,
     as_array,
     contiguous,
     input_type,
@@ -51,6 +52,21 @@ def _times(x: Array) -> int:
     return times
 
 
+def check_lrn(x: Shaped, what: str = "in") -> None:
+    """Raises InvalidArgumentError unless it is [N, H, W, C]."""
+    if x.ndim != 4:
+        raise invalid(f"{what} must be 4-dimensional, got shape {shape_text(x.shape)}")
+
+
+def check_lrn_grad(gradient: Shaped, x: Shaped, y: Shaped) -> None:
+    """Raises InvalidArgumentError for shapes that differ."""
+    if gradient.shape != x.shape or y.shape != x.shape:
+        raise invalid(
+            "input_grads, input_image, and out_image should have the same shape: "
+            f"{shape_text(gradient.shape)}, {shape_text(x.shape)}, {shape_text(y.shape)}"
+        )
+
+
 class _Lrn:
     """The attrs and loops of one LRN or LRNGrad node."""
 
@@ -72,8 +88,7 @@ class _Lrn:
         return response.norms(self.wide)
 
     def rows(self, x: Array, what: str = "in") -> Array:
-        if x.ndim != 4:
-            raise invalid(f"{what} must be 4-dimensional, got shape {shape_text(x.shape)}")
+        check_lrn(x, what)
         return contiguous(x.astype(self.wide, copy=False)).reshape(-1, max(x.shape[-1], 1))
 
     def reach(self, x_RC: Array) -> int:
@@ -155,11 +170,7 @@ def build_lrn_grad(node: KernelNode) -> Compute:
             in_parts(lambda a, b: spread(scaled, rows, reach, factor, shares, a, b, out), len(out), _pixels(rows))
 
     def compute(gradient: Array, x: Array, y: Array) -> Array:
-        if gradient.shape != x.shape or y.shape != x.shape:
-            raise invalid(
-                "input_grads, input_image, and out_image should have the same shape: "
-                f"{shape_text(gradient.shape)}, {shape_text(x.shape)}, {shape_text(y.shape)}"
-            )
+        check_lrn_grad(gradient, x, y)
         given, rows, outs = lrn.rows(gradient, "input_grads"), lrn.rows(x), lrn.rows(y)
         out, reach, is_half = np.empty_like(rows), lrn.reach(rows), lrn.beta == 0.5
 
@@ -174,6 +185,46 @@ def build_lrn_grad(node: KernelNode) -> Compute:
         return out.reshape(x.shape).astype(dtype, copy=False)
 
     return compute
+
+
+def check_batch(x: Shaped, what: str = "x") -> None:
+    """Raises InvalidArgumentError unless it is a batch of images or of volumes."""
+    if x.ndim not in (4, 5):
+        raise invalid(f"input must be 4 or 5-dimensional: {what} has shape {shape_text(x.shape)}")
+
+
+def check_per_channel(name: str, value: Shaped, channels: int) -> None:
+    """Raises InvalidArgumentError unless it is a vector with an element a channel."""
+    if value.ndim != 1:
+        raise invalid(f"{name} must be 1-dimensional: {shape_text(value.shape)}")
+    if value.shape[0] != channels:
+        raise invalid(
+            f"{name} must have the same number of elements as the channels of x, got {value.shape[0]} and {channels}"
+        )
+
+
+def check_estimates(mean: Shaped, variance: Shaped) -> None:
+    """Raises InvalidArgumentError unless both are vectors; in training they may be empty."""
+    for name, value in (("estimated_mean", mean), ("estimated_variance", variance)):
+        if value.ndim != 1:
+            raise invalid(f"{name} must be 1-dimensional: {shape_text(value.shape)}")
+
+
+def check_backprop(x: Shaped, gradient: Shaped) -> None:
+    """Raises InvalidArgumentError unless they have one shape."""
+    if gradient.shape != x.shape:
+        raise invalid(
+            f"x and y_backprop must have same shape, but x has shape {shape_text(x.shape)} and y_backprop "
+            f"has shape {shape_text(gradient.shape)}"
+        )
+
+
+def batch_norm_activation(node: KernelNode) -> str:
+    """What follows the normalisation, Identity or Relu. Raises InvalidArgumentError for anything else."""
+    activation = text_attr(node, "activation_mode", "Identity")
+    if activation not in ("Identity", "Relu"):
+        raise invalid(f"Unsupported activation mode: {activation}")
+    return activation
 
 
 class BatchNorm:
@@ -192,8 +243,7 @@ class BatchNorm:
 
     def rows(self, x: Array, what: str = "x") -> tuple[Array, tuple[int, ...]]:
         """`x` as pixels × channels, and its shape with channels last."""
-        if x.ndim not in (4, 5):
-            raise invalid(f"input must be 4 or 5-dimensional: {what} has shape {shape_text(x.shape)}")
+        check_batch(x, what)
         wide = x.astype(self.wide, copy=False)
         last = np.ascontiguousarray(np.moveaxis(wide, 1, -1)) if self.first else contiguous(wide)
         return last.reshape(-1, last.shape[-1]) if last.size else last.reshape(0, last.shape[-1]), last.shape
@@ -203,12 +253,7 @@ class BatchNorm:
         return (np.ascontiguousarray(np.moveaxis(out, -1, 1)) if self.first else out).astype(self.dtype, copy=False)
 
     def per_channel(self, name: str, value: Array, channels: int) -> Array:
-        if value.ndim != 1:
-            raise invalid(f"{name} must be 1-dimensional: {shape_text(value.shape)}")
-        if value.shape[0] != channels:
-            raise invalid(
-                f"{name} must have the same number of elements as the channels of x, got {len(value)} and {channels}"
-            )
+        check_per_channel(name, value, channels)
         return contiguous(value.astype(self.wide, copy=False))
 
     def moments(self, rows: Array) -> tuple[Array, Array]:
@@ -273,9 +318,7 @@ def build_batch_norm(node: KernelNode) -> Compute:
     """(x, scale, offset, mean, variance, side input…) → (y, mean, variance, reserve spaces)."""
     norm = BatchNorm(node)
     average = float(node.attrs["exponential_avg_factor"])
-    activation = text_attr(node, "activation_mode", "Identity")
-    if activation not in ("Identity", "Relu"):
-        raise invalid(f"Unsupported activation mode: {activation}")
+    activation = batch_norm_activation(node)
     third = len(node.output_types) == 6
 
     def compute(x: Array, scale: Array, offset: Array, mean: Array, variance: Array, *side: Array) -> tuple[Array, ...]:
@@ -283,9 +326,7 @@ def build_batch_norm(node: KernelNode) -> Compute:
         channels = shape[-1]
         gamma, beta = norm.per_channel("scale", scale, channels), norm.per_channel("offset", offset, channels)
         needed = not norm.training or average != 1.0
-        for name, value in (("estimated_mean", mean), ("estimated_variance", variance)):
-            if value.ndim != 1:
-                raise invalid(f"{name} must be 1-dimensional: {shape_text(value.shape)}")
+        check_estimates(mean, variance)
         if needed:
             # The estimates are read in inference, and when a moving average is kept.
             mean = norm.per_channel("mean", mean, channels)
@@ -325,12 +366,8 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
 
     def compute(gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *_: Any) -> tuple[Array, ...]:
         rows, shape = norm.rows(x)
-        given, given_shape = norm.rows(gradient, "y_backprop")
-        if given_shape != shape:
-            raise invalid(
-                f"x and y_backprop must have same shape, but x has shape {shape_text(x.shape)} and y_backprop "
-                f"has shape {shape_text(gradient.shape)}"
-            )
+        given, _ = norm.rows(gradient, "y_backprop")
+        check_backprop(x, gradient)
         channels = shape[-1]
         gamma = norm.per_channel("scale", scale, channels)
         mean = norm.per_channel("reserve_space_1", mean, channels)

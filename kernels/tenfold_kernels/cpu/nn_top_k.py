@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, as_array, invalid, one_number, output_type, shape_text
+from tenfold_kernels.arrays import Array, Shaped, as_array, invalid, one_number, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL
 
@@ -33,6 +33,16 @@ def build_nth_element(node: KernelNode) -> Compute:
     return compute
 
 
+def check_top_k(x: Shaped, count: int) -> None:
+    """Raises InvalidArgumentError unless rows of x have `count` elements."""
+    if count < 0:
+        raise invalid(f"Need k >= 0, got {count}")
+    if x.ndim < 1:
+        raise invalid(f"input must be >= 1-D, got shape {shape_text(x.shape)}")
+    if x.shape[-1] < count:
+        raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
+
+
 @kernel("TopK", "TopKV2")
 def build_top_k(node: KernelNode) -> Compute:
     """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
@@ -41,18 +51,25 @@ def build_top_k(node: KernelNode) -> Compute:
 
     def compute(x: Array, k: Array | None = None) -> tuple[Array, Array]:
         count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
-        if count < 0:
-            raise invalid(f"Need k >= 0, got {count}")
-        if x.ndim < 1:
-            raise invalid(f"input must be >= 1-D, got shape {shape_text(x.shape)}")
-        if x.shape[-1] < count:
-            raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
+        check_top_k(x, count)
         # A stable sort of the reversed rows, read backwards, keeps the lower index first among equals.
         last = x.shape[-1] - 1
         order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
         return np.take_along_axis(x, order, axis=-1), order.astype(index_type)
 
     return compute
+
+
+def check_in_top_k(predictions: Shaped, targets: Shaped) -> None:
+    """Raises InvalidArgumentError unless they are [B, C] and [B]."""
+    if predictions.ndim != 2:
+        raise invalid(f"predictions must be 2-dimensional, got shape {shape_text(predictions.shape)}")
+    if targets.ndim != 1:
+        raise invalid(f"targets must be 1-dimensional, got shape {shape_text(targets.shape)}")
+    if predictions.shape[0] != targets.shape[0]:
+        raise invalid(
+            f"First dimension of predictions {predictions.shape[0]} must match length of targets {targets.shape[0]}"
+        )
 
 
 @kernel("InTopK", "InTopKV2")
@@ -62,14 +79,7 @@ def build_in_top_k(node: KernelNode) -> Compute:
 
     def compute(predictions: Array, targets: Array, k: Array | None = None) -> Array:
         count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
-        if predictions.ndim != 2:
-            raise invalid(f"predictions must be 2-dimensional, got shape {shape_text(predictions.shape)}")
-        if targets.ndim != 1:
-            raise invalid(f"targets must be 1-dimensional, got shape {shape_text(targets.shape)}")
-        if predictions.shape[0] != targets.shape[0]:
-            raise invalid(
-                f"First dimension of predictions {predictions.shape[0]} must match length of targets {targets.shape[0]}"
-            )
+        check_in_top_k(predictions, targets)
         inside = (targets >= 0) & (targets < predictions.shape[1])
         rows = np.arange(targets.size)
         if not predictions.shape[1]:
