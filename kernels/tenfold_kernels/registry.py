@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -230,6 +231,8 @@ def shared_kernel(*ops: str, host: Collection[str], **types: DType | Collection[
     def build(node: KernelNode) -> Compute:
         return lookup(node, "CPU")(node)
 
+    # of the module that writes the row down, as any builder is
+    build.__module__ = sys._getframe(1).f_globals["__name__"]
     kernel(*ops, device="GPU", host=host, **types)(build)  # type: ignore[arg-type] # names of attributes only
 
 
@@ -358,11 +361,14 @@ def _overlap(a: Mapping[str, frozenset[DType]], b: Mapping[str, frozenset[DType]
 
 
 def _wide_row(op: str, attrs: Mapping[str, Any], rows: list[_KernelRow]) -> tuple[_KernelRow, Mapping[str, Any]] | None:
-    """The row that runs `op` with float32 in place of narrow floats, and the attributes that it gets then."""
+    """The row that runs `op` with float32 in place of narrow floats, and the attributes that it gets then. NumPy rounds
+    them, so a GPU has none.
+    """
     wide = narrow.wide_attrs(op, attrs)
     if wide is None:
         return None
-    return next(((row, wide) for row in rows if row.accepts(wide) and not row.blocking), None)
+    fit = (row for row in rows if row.accepts(wide) and not row.blocking and row.device_type == "CPU")
+    return next(((row, wide) for row in fit), None)
 
 
 def _rows_of(op: str, device_type: str) -> list[_KernelRow]:

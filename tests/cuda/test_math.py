@@ -36,7 +36,8 @@ def rows() -> list[tuple[str, str]]:
     found = []
     for op in sorted({*expressions.OPS, *EXTRA} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
         if opdefs.has(op) and opdefs.family_of(op) == "math":
-            for name in TYPES:
+            has_types = any(attr.name == "T" for attr in opdefs.get(op).attrs)
+            for name in TYPES if has_types else ("bool",):
                 dtype = np.dtype(name)
                 from tenfold_core import dtypes
 

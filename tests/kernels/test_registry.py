@@ -42,8 +42,8 @@ def test_a_wrong_type_gets_the_types_that_exist() -> None:
 
 
 def test_a_device_without_kernels_says_why_and_what_there_is() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=r"No GPU kernel .*no CUDA kernels.*with a kernel: CPU"):
-        registry.lookup(node("MatMul", T=dtypes.float32), "GPU")
+    with pytest.raises(errors.InvalidArgumentError, match=r"No GPU kernel .*TensorFlow has none.*with a kernel: CPU"):
+        registry.lookup(node("NthElement", T=dtypes.float32), "GPU")
 
 
 def test_a_written_absence_is_part_of_the_error() -> None:
@@ -52,13 +52,14 @@ def test_a_written_absence_is_part_of_the_error() -> None:
 
 
 def test_ops_of_the_executor_can_be_placed_but_not_looked_up() -> None:
-    assert registry.devices_with_kernel("Switch", {"T": dtypes.float32}) == ("CPU",)
+    assert registry.devices_with_kernel("Switch", {"T": dtypes.float32}, ["CPU"]) == ("CPU",)
     with pytest.raises(errors.NotFoundError, match="belong to the executor"):
         registry.lookup(node("Switch", T=dtypes.float32), "CPU")
 
 
 def test_devices_with_kernel_asks_for_the_types() -> None:
-    assert registry.devices_with_kernel("Floor", {"T": dtypes.float32}) == ("CPU",)
+    assert set(registry.devices_with_kernel("Floor", {"T": dtypes.float32})) == {"CPU", "GPU"}
+    assert registry.devices_with_kernel("Floor", {"T": dtypes.bfloat16}) == ("CPU",)
     assert registry.devices_with_kernel("Floor", {"T": dtypes.int32}) == ()
     assert registry.devices_with_kernel("NoSuchOp", {}) == ()
 

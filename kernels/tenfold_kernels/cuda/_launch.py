@@ -2,7 +2,7 @@
 
 The same function runs in the simulator, where an array argument is a flat NumPy array, and on a GPU, where it is a
 pointer: so it indexes with one number, asks for no shape, and gets all sizes as arguments. `float32*` is an array of
-float32; a number is `int64`, `float32` and so on.
+float32, `boolean*` one of bytes that are 0 or 1; a number is `int64`, `float32` and so on.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ here. Memory is counted as on a GPU, so that running out of it can be tried too.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import types
 from functools import partial
@@ -30,6 +31,8 @@ T = TypeVar("T")
 #: Bytes that a simulated GPU has, unless this variable says another number.
 _MEMORY = 1 << 30
 MEMORY_BYTES = "TENFOLD_SIMULATED_GPU_BYTES"
+#: Seconds that a simulated thread runs before another one may.
+_TURN = 2e-5
 #: Numba's simulator runs one kernel at a time.
 _one_kernel = threading.Lock()
 
@@ -152,7 +155,13 @@ class SimulatedRuntime:
                 from numba import cuda
 
                 run = kernel.compiled["simulated"] = cuda.jit(_quiet(kernel.function))
-            run[blocks, threads, 0, shared_bytes](*given)
+            # A thread that waits for the others of its block gets its turn soon: else each wait takes 5 ms.
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(_TURN)
+            try:
+                run[blocks, threads, 0, shared_bytes](*given)
+            finally:
+                sys.setswitchinterval(interval)
 
     def synchronize(self) -> None:
         self._refuse_to_record("a wait for the GPU")
@@ -174,7 +183,8 @@ def _argument(value: Any, kind: str) -> Any:
         assert type(value) is DeviceArray, f"{kind} is wanted, {type(value).__name__} given"
         dtype = np.dtype("bool" if kind == "boolean*" else kind[:-1])
         assert value.dtype == dtype, f"{kind} is wanted, {value.dtype} given"
-        return host_view(value).reshape(-1)
+        flat = host_view(value).reshape(-1)
+        return flat.view(np.uint8) if kind == "boolean*" else flat
     assert not isinstance(value, DeviceArray), kind
     return bool(value) if kind == "boolean" else np.dtype(kind).type(value)
 

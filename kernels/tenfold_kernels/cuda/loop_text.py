@@ -128,7 +128,6 @@ EXTRA: dict[str, str] = {
     "Xdivy": "{zero} if {0} == {zero} else {0} / {1}",
     "Xlogy": "{zero} if {0} == {zero} else {0} * log({1})",
     "FloorDiv": "floor({0} / {1})",
-    "Conj": "{0}",
 }
 _CONSTANTS = {"six": 6.0, "scale": 1.0507009873554804934193349852946, "scale_alpha": 1.7580993408473768599402175208123}
 _CALL = re.compile(r"\b(?:math|np)\.(exp|expm1|log|log1p|sqrt|tanh|sin|cos|floor|ceil|rint|isfinite|isinf)\(")

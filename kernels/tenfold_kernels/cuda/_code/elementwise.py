@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cuda
+from numba import cuda, types
 
 from tenfold_kernels.cuda._runtime import is_simulated
 
@@ -62,7 +62,7 @@ NAMES = _of_numpy() if is_simulated() else _of_cuda()
 
 def function(text: str, names: Mapping[str, Any] | None = None, made_of: str = "") -> Callable[..., None]:
     """The function `run` of that text, which may use `names` too; `made_of` is the text of what those are."""
-    namespace: dict[str, Any] = {"cuda": cuda, "np": np, "math": math, **NAMES, **(names or {})}
+    namespace: dict[str, Any] = {"cuda": cuda, "np": np, "math": math, "types": types, **NAMES, **(names or {})}
     exec(compile(text, "<tenfold CUDA loop>", "exec", dont_inherit=True), namespace)
     run: Any = namespace["run"]
     # what its compiled form is kept under

@@ -1,0 +1,18 @@
+"""What bodies of kernels share: functions that a kernel may call, and functions of numbers, see elementwise.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cuda
+
+from tenfold_kernels.cuda._code.elementwise import NAMES
+
+exp, log, sqrt = NAMES["exp"], NAMES["log"], NAMES["sqrt"]
+
+
+def device(function: Any) -> Any:
+    """Makes a function one that kernels call. One that asks `cuda` for something must lie in its kernels' own module:
+    that is where the simulator puts its `cuda`.
+    """
+    return cuda.jit(device=True)(function)
