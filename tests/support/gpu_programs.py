@@ -14,7 +14,7 @@ from tenfold_kernels import gpus
 from tenfold_kernels.cuda import _runtime, _simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 
 @contextlib.contextmanager
@@ -42,11 +42,14 @@ def with_gpus(count: int = 1, memory: int | None = None) -> Iterator[None]:
             inprocess.stop_shared_server()
 
 
-def trained(device: str, build: Callable[[], tuple[Any, Any]], feeds: list[Any], seed: int = 1) -> list[Any]:
+def trained(
+    device: str, build: Callable[[], tuple[Any, Any]], feeds: list[Any], seed: int = 1
+) -> tuple[list[Any], dict[str, set[str]]]:
     """Builds a model on `device`, what has no kernel there on the CPU, and takes a step for each of `feeds`.
 
     `build` gives (the fetches of a step, what to fetch at the end), of placeholders named like the keys of a feed.
-    Returns what the steps gave, and the end. Variables and random numbers begin as `seed` has it.
+    Returns what the steps gave, and the end; and where each op ran in the last of them, which is traced. Variables and
+    random numbers begin as `seed` has it.
     """
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(seed)
@@ -56,20 +59,43 @@ def trained(device: str, build: Callable[[], tuple[Any, Any]], feeds: list[Any],
         with tf.Session(config=config) as session:
             session.run(tf.global_variables_initializer())
             named = [{graph.get_tensor_by_name(f"{name}:0"): value for name, value in feed.items()} for feed in feeds]
-            return [session.run(step, feed) for feed in named] + [session.run(end)]
+            found = [session.run(step, feed) for feed in named[:-1]]
+            metadata = tf.RunMetadata()
+            options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            found.append(session.run(step, named[-1], options=options, run_metadata=metadata))
+            return [*found, session.run(end)], ops_on(metadata)
 
 
 def same_training(
-    build: Callable[[], tuple[Any, Any]], feeds: list[Any], *, rtol: float = 1e-4, atol: float = 1e-5
+    build: Callable[[], tuple[Any, Any]],
+    feeds: list[Any],
+    ops: Collection[str] = (),
+    *,
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
 ) -> list[Any]:
-    """Asserts that a model learns on a GPU what it learns on the CPU; gives what it learned on the GPU."""
-    ours, theirs = trained("/gpu:0", build, feeds), trained("/cpu:0", build, feeds)
+    """Asserts that a model learns on a GPU what it learns on the CPU, and that all nodes of these `ops` ran there; gives
+    what it learned on the GPU.
+    """
+    ours, places = trained("/gpu:0", build, feeds)
+    theirs, _ = trained("/cpu:0", build, feeds)
+    assert {op: places.get(op) for op in ops} == {op: {"GPU:0"} for op in ops}
     for number, (found, wanted) in enumerate(zip(ours, theirs, strict=True)):
         flat = zip(tf.contrib.framework.nest.flatten(found), tf.contrib.framework.nest.flatten(wanted), strict=True)
         for one, other in flat:
             if one is not None:
                 np.testing.assert_allclose(one, other, rtol=rtol, atol=atol, err_msg=f"after step {number}")
     return ours
+
+
+def ops_on(metadata: Any) -> dict[str, set[str]]:
+    """Op → the devices on which nodes of it ran in a traced step."""
+    found: dict[str, set[str]] = {}
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            op = node.timeline_label.partition(" = ")[2].partition("(")[0]
+            found.setdefault(op, set()).add(device.device.rpartition("/device:")[2])
+    return found
 
 
 def ran_on(metadata: Any) -> dict[str, str]:
