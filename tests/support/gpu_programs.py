@@ -74,8 +74,9 @@ def same_training(
     rtol: float = 1e-4,
     atol: float = 1e-5,
 ) -> list[Any]:
-    """Asserts that a model learns on a GPU what it learns on the CPU, and that all nodes of these `ops` ran there; gives
-    what it learned on the GPU.
+    """Asserts that a model learns on a GPU what it learns on the CPU, and that all nodes of these `ops` ran there.
+
+    Gives what it learned on the GPU.
     """
     ours, places = trained("/gpu:0", build, feeds)
     theirs, _ = trained("/cpu:0", build, feeds)
