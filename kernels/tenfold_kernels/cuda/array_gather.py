@@ -40,7 +40,8 @@ MANY_INDICES = INDICES | {dtypes.int16}
 shared_kernel("Gather", "GatherV2", "GatherNd", host=(EVERYTHING,), Tparams=ON_HOST)
 shared_kernel("DynamicPartition", "DynamicStitch", "ParallelDynamicStitch", host=(EVERYTHING,), T=ON_HOST)
 # How many there are is known when they have been looked at: their inputs come to the host, as do those who say so.
-shared_kernel("Where", "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", host=(EVERYTHING,))
+shared_kernel("Where", "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", host=(EVERYTHING,),
+              T=MOVED | ON_HOST)  # fmt: skip
 
 
 @kernel("Gather", device="GPU", Tparams=MOVED, Tindices=INDICES)
