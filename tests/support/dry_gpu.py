@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from support import gpu_runs
@@ -53,14 +54,15 @@ class DryRuntime(_simulated.SimulatedRuntime):
         if "dry" in kernel.compiled:
             return
         kernel.compiled["dry"] = True
-        text = _ptx.text_of(kernel.function)
-        key = repr((text, kernel.types))
+        key = repr((_ptx.text_of(kernel.function), kernel.types))
         if key in self.found:
             return
         row: dict[str, Any] = {"name": f"{kernel.function.__module__}.{kernel.function.__qualname__}"}
         row |= {"types": kernel.types, "text": getattr(kernel.function, "generated_text", "")}
         try:
-            row["ptx"] = _ptx.compile_ptx(kernel, CAPABILITY).decode()
+            text = _ptx.compile_ptx(kernel, CAPABILITY)
+            linked = _ptx.link(text, CAPABILITY)
+            row |= {"ptx": text.decode(), "linked": linked is not None}
         except Exception as error:  # whatever the compiler says
             row["error"] = f"{type(error).__name__}: {error}"
         self.found[key] = row
@@ -75,7 +77,16 @@ def _same(op: str, inputs: list[Any], *, rtol: float = 0.0, atol: float = 0.0, *
 _dry: list[DryRuntime] = []
 
 
+def _compile_without_a_gpu() -> None:
+    """Numba asks the GPU what functions that kernels call are to be compiled for."""
+    from numba.cuda import dispatcher
+
+    asked: Any = dispatcher
+    asked.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    _compile_without_a_gpu()
     _dry.append(DryRuntime())
     _runtime._runtimes[0] = _dry[0]
     gpu_runs.same = _same
