@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEVICE = "/job:localhost/replica:0/task:0/device:GPU:0"
-ROUNDS = 7
 
 
 @dataclass
@@ -63,18 +62,21 @@ class Sizes:
     vector: int
     matrix: int
     steps: int
+    rounds: int
+    #: Steps of a graph until it is fused and recorded.
+    until_hot: int
 
 
-LARGE = Sizes(1 << 30, 100_000_000, (8192, 32768), 100, 1024, 8192, 30)
-SMALL = Sizes(1 << 10, 64, (3, 8), 5, 8, 6, 2)
+LARGE = Sizes(1 << 30, 100_000_000, (8192, 32768), 100, 1024, 8192, 30, 7, 200)
+SMALL = Sizes(1 << 10, 64, (3, 8), 5, 8, 6, 1, 1, 2)
 
 
-def seconds_of(step: Callable[[], Any], synchronize: Callable[[], None], repeat: int) -> float:
-    """The median time of one call, of ROUNDS rounds of `repeat`."""
-    for _ in range(3):
+def seconds_of(step: Callable[[], Any], synchronize: Callable[[], None], repeat: int, rounds: int = 7) -> float:
+    """The median time of one call, of `rounds` of `repeat`."""
+    for _ in range(min(rounds, 3)):
         step()
     found = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         synchronize()
         began = time.perf_counter()
         for _ in range(repeat):
@@ -94,7 +96,7 @@ def copying(sizes: Sizes) -> Row:
     runtime = _runtime.runtime(0)
     source = runtime.to_device(np.ones(sizes.copy_bytes, np.uint8))
     target = runtime.empty(source.shape, source.dtype)
-    seconds = seconds_of(lambda: runtime.copy(source, target), runtime.synchronize, sizes.steps)
+    seconds = seconds_of(lambda: runtime.copy(source, target), runtime.synchronize, sizes.steps, sizes.rounds)
     return Row("copy", {"tenfold": seconds}, nbytes=2.0 * sizes.copy_bytes)
 
 
@@ -110,7 +112,8 @@ def adam(sizes: Sizes) -> Row:
     types = (reference,) * 3 + (dtypes.float32,) * 7
     update = kernel_of("ApplyAdam", types, (reference,), T=dtypes.float32, use_locking=False, use_nesterov=False)
     step = lambda: update(*variables, *scalars, gradient)  # noqa: E731
-    return Row("fused Adam", {"tenfold": seconds_of(step, runtime.synchronize, sizes.steps)}, nbytes=7 * 4.0 * count)
+    seconds = seconds_of(step, runtime.synchronize, sizes.steps, sizes.rounds)
+    return Row("fused Adam", {"tenfold": seconds}, nbytes=7 * 4.0 * count)
 
 
 def cross_entropy(sizes: Sizes) -> Row:
@@ -121,7 +124,7 @@ def cross_entropy(sizes: Sizes) -> Row:
     labels = runtime.to_device(np.full(sizes.softmax, 1 / sizes.softmax[1], np.float32))
     both = (dtypes.float32,) * 2
     loss = kernel_of("SoftmaxCrossEntropyWithLogits", both, both, T=dtypes.float32)
-    seconds = seconds_of(lambda: loss(logits, labels), runtime.synchronize, sizes.steps)
+    seconds = seconds_of(lambda: loss(logits, labels), runtime.synchronize, sizes.steps, sizes.rounds)
     return Row("softmax cross-entropy", {"tenfold": seconds}, nbytes=3 * 4.0 * sizes.softmax[0] * sizes.softmax[1])
 
 
@@ -132,11 +135,11 @@ def product(sizes: Sizes) -> Row:
     a, b = (runtime.to_device(random.standard_normal((n, n), np.float32)) for _ in range(2))
     attrs = {"T": dtypes.float32, "transpose_a": False, "transpose_b": False}
     multiply = kernel_of("MatMul", (dtypes.float32,) * 2, (dtypes.float32,), **attrs)
-    seconds = seconds_of(lambda: multiply(a, b), runtime.synchronize, max(1, sizes.steps // 10))
+    seconds = seconds_of(lambda: multiply(a, b), runtime.synchronize, max(1, sizes.steps // 10), sizes.rounds)
     return Row("matrix product", {"tenfold": seconds}, flops=2.0 * n**3)
 
 
-def session_step(build: Callable[[], Any]) -> Callable[[], Any]:
+def session_step(build: Callable[[], Any], until_hot: int) -> Callable[[], Any]:
     """A step of a graph on the GPU that feeds and fetches nothing, hot: fused and captured."""
     graph = tf.Graph()
     with graph.as_default(), tf.device("/gpu:0"):
@@ -145,7 +148,7 @@ def session_step(build: Callable[[], Any]) -> Callable[[], Any]:
     session = tf.Session(graph=graph)
     session.run(start)
     call = session.make_callable(step)
-    for _ in range(200 if not _runtime.is_simulated() else 12):
+    for _ in range(until_hot):
         call()
     return call
 
@@ -161,16 +164,17 @@ def small_kernels(sizes: Sizes) -> Row:
             value = tf.matmul(weights, value)
         return state.assign(value).op
 
-    call = session_step(build)
-    return Row(f"{sizes.chain} small kernels", {"tenfold": seconds_of(call, _runtime.runtime(0).synchronize, 10)})
+    call = session_step(build, sizes.until_hot)
+    seconds = seconds_of(call, _runtime.runtime(0).synchronize, sizes.steps, sizes.rounds)
+    return Row(f"{sizes.chain} small kernels", {"tenfold": seconds})
 
 
-def model(name: str, small: bool) -> Row:
+def model(name: str, sizes: Sizes) -> Row:
     """A training step of one of cuda_models' programs, and the memory that the GPU's arrays take after it."""
-    sizes = cuda_models.SIZES[name][small]
-    call = session_step(lambda: cuda_models.BUILDERS[name](**sizes)[0])
+    shapes = cuda_models.SIZES[name][sizes is SMALL]
+    call = session_step(lambda: cuda_models.BUILDERS[name](**shapes)[0], sizes.until_hot)
     runtime = _runtime.runtime(0)
-    seconds = seconds_of(call, runtime.synchronize, 2 if small else 30)
+    seconds = seconds_of(call, runtime.synchronize, sizes.steps, sizes.rounds)
     used, kept = runtime.memory_info()
     return Row(name, {"tenfold": seconds}, notes={"bytes in use": used, "bytes kept": kept})
 
@@ -212,7 +216,7 @@ def main() -> None:
         raise SystemExit("There is no GPU here. In the simulator: NUMBA_ENABLE_CUDASIM=1, with --small.")
     sizes = SMALL if options.small else LARGE
     rows = [measure(sizes) for measure in (copying, adam, cross_entropy, product, small_kernels)]
-    rows += [model(name, options.small) for name in cuda_models.SIZES]
+    rows += [model(name, sizes) for name in cuda_models.SIZES]
     text = table(rows, with_torch(rows, sizes))
     print(text)
     if options.json is not None:

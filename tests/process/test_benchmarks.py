@@ -123,3 +123,16 @@ def test_kills_are_noticed_and_training_goes_on(tmp_path: Path) -> None:
     found = json.loads(figures.read_text())
     assert (found["kills"], found["hangs"], found["wrong_sums"]) == (1, [], [])
     assert 0 < found["detection"][0] < found["recovery"][0]
+
+
+@pytest.mark.thorough
+def test_a_gpu_is_measured_in_the_simulator_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    figures = tmp_path / "cuda.json"
+
+    done = run("cuda.py", "--small", f"--json={figures}")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = [row["name"] for row in json.loads(figures.read_text())["rows"]]
+    assert names[:3] == ["copy", "fused Adam", "softmax cross-entropy"]
+    assert names[-3:] == ["mlp", "cnn", "lstm"]
