@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from support.kernel_runs import make_node
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
@@ -197,6 +198,17 @@ def test_bits_are_seen_as_another_type(gpu: SimpleNamespace) -> None:
     gpu.same("Bitcast", [x], type=dtypes.float64)
     gpu.same("Bitcast", [x], type=dtypes.uint8)
     gpu.same("Bitcast", [i32([1, 2, 3])], type=dtypes.float32)
+
+
+def test_bits_that_are_not_aligned_are_copied(gpu: SimpleNamespace) -> None:
+    host = data((9,), "uint8")
+    part = _moves.take(runtime(0).to_device(host), _moves.Place((4,), (1,), 3))
+    node = make_node("Bitcast", [host], {"type": dtypes.float32}, ResourceManager(), "cast", gpu.device)
+
+    found = registry.lookup(node, "GPU")(node)(part)
+
+    assert found.offset % 4 == 0
+    np.testing.assert_array_equal(found.to_host().reshape(1).view(np.uint8), host[3:7])
 
 
 def test_nchw_blocks_of_space_become_channels(gpu: SimpleNamespace) -> None:

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 _PLANS = 512
 _BYTES = np.dtype(np.uint8)
 _TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
+#: Where cuDNN's plans take it that arrays begin: at a multiple of so many bytes. A part of an array need not.
+_ALIGNMENT = 16
 Shape = tuple[int, ...]
+
+
+def _aligned(array: DeviceArray) -> DeviceArray:
+    """The array, or a copy of one that begins where a plan cannot read."""
+    if array.offset % _ALIGNMENT == 0:
+        return array
+    out = array.runtime.empty(array.shape, array.dtype)
+    array.runtime.copy(array, out)
+    return out
 
 
 class Convolutions:
@@ -49,7 +60,8 @@ class Convolutions:
         with self._lock, self._of.current():
             graph, tensors, size = self._plan(kind, a.shape, b.shape, out.shape, out.dtype.name, how)
             workspace = self._of.empty((max(size, 1),), _BYTES)
-            pack = {tensor: pointer_of(array) for tensor, array in zip(tensors, (a, b, out), strict=True)}
+            arrays = (_aligned(a), _aligned(b), out)
+            pack = {tensor: pointer_of(array) for tensor, array in zip(tensors, arrays, strict=True)}
             cudnn.set_stream(handle=self._handle, stream=self._of.current_stream().ptr)
             graph.execute(pack, pointer_of(workspace), handle=self._handle)
 
