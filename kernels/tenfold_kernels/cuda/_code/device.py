@@ -1,4 +1,7 @@
-"""What bodies of kernels share: functions that a kernel may call, and functions of numbers, see elementwise.py."""
+"""What bodies of kernels share: functions that only kernels call, and functions of numbers, see elementwise.py.
+
+Functions of numbers that the CPU has too are made into a kernel's by bodies.py.
+"""
 
 from __future__ import annotations
 
