@@ -10,12 +10,10 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold_kernels.cuda.fused_runs import DeviceRun
 from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
 
-from .captures import LEAST, Capture, Stretch, stretches
 from .levels import OF_SHAPES, Levels
 from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
 from .remembered import looks_at_shapes, nodes_of_shapes
@@ -24,6 +22,7 @@ from .run import RunWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_kernels.cuda.fused_runs import DeviceRun
     from tenfold_kernels.fusion.cache import FusionCache
     from tenfold_kernels.resources.state import ResourceManager
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from ..optimize.nodes import Constants
     from ..part import PartGraph, PartNode
     from ..regions import Region
+    from .captures import Capture, Stretch
 
 #: LLVM's time grows faster than a run's length.
 MAX_OPS = 512
@@ -127,6 +127,8 @@ def _recorded(
     order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
 ) -> list[PartNode | Group]:
     """The schedule with each long stretch on a GPU as a group, which is added to `groups`."""
+    from .captures import LEAST, Stretch, stretches  # not where there is no GPU
+
     found: list[PartNode | Group] = []
     for item in stretches(order, levels):
         if not isinstance(item, Stretch):
@@ -152,6 +154,8 @@ def _of_stretch(
     outputs = levels.edges_read_outside(inside)
     if len(inputs) + len(outputs) > MAX_ARGUMENTS:
         return None
+    from .captures import Capture
+
     capture = Capture(stretch.device, resources, len(outputs))
     return Group(number, members, capture, list(inputs), outputs, cache, items=stretch.items)
 
@@ -176,7 +180,11 @@ def _make_group(number: int, members: list[PartNode], space: Shape, levels: Leve
         return None
     if space and not any(given.role == "full" for given in run.inputs):
         return None
-    what = run if members[0].memory is None else DeviceRun(run)
+    what: FusedRun | DeviceRun = run
+    if members[0].memory is not None:
+        from tenfold_kernels.cuda.fused_runs import DeviceRun
+
+        what = DeviceRun(run)
     return Group(number, members, what, list(writer.inputs), [(node.index, 0) for node in outputs], cache)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS
-from tenfold_kernels.cuda.loop_text import has_expression
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.runs import REDUCTIONS, Role
 
@@ -88,6 +87,8 @@ def _has_expression(node: PartNode, constants: Constants) -> bool:
 
 def _has_gpu_expression(node: PartNode) -> bool:
     """Whether a GPU's loop can do the node: all of it is on the GPU, and it reduces nothing."""
+    from tenfold_kernels.cuda.loop_text import has_expression  # not where there is no GPU
+
     assert node.memory is not None
     inputs, output = np_types(node)
     if node.op in REDUCTIONS or not all((*node.memory[0], *node.memory[1])):
