@@ -75,7 +75,8 @@ class SimulatedRuntime:
         self.index, self.name = index, f"simulated GPU {index}"
         self.memory = int(int(os.environ.get(MEMORY_BYTES, _MEMORY)) * (share or 1.0))
         self.libraries: Libraries = _Recorded(self._do, _Libraries())
-        self._lock = threading.Lock()
+        #: Re-entrant: a buffer may be collected, and given back, while another one is being made.
+        self._lock = threading.RLock()
         self._used = 0
         #: `.now` is what a thread records.
         self._recordings = threading.local()
