@@ -1,7 +1,7 @@
 """Scalar bodies that are written once for all devices, as functions that a kernel calls.
 
-On a GPU Numba compiles them into the kernel. In the simulator they run as they are, with NumPy's functions in place of
-Python's, which raise where a GPU gives infinity or NaN.
+On a GPU Numba compiles them into the kernel (device.py). In the simulator they run as they are, with functions of
+NumPy in place of Python's, which raise where a GPU gives infinity or NaN.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import inspect
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from numba import cuda
-
 from tenfold_kernels.cuda._code import elementwise
+from tenfold_kernels.cuda._code.device import device
 from tenfold_kernels.cuda._runtime import is_simulated
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def device_function(body: Callable[..., Any]) -> Any:
     if is_simulated():
         code: Any = body
         return FunctionType(code.__code__, {**code.__globals__, "math": SimpleNamespace(**elementwise.NAMES)})
-    return cuda.jit(device=True)(body)
+    return device(body)
 
 
 def text_of(*bodies: Callable[..., Any]) -> str:
