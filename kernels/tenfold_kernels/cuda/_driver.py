@@ -41,6 +41,8 @@ _MOST_OF_MEMORY = 0.95
 MEMORY_FRACTION = "TENFOLD_GPU_MEMORY_FRACTION"
 #: Copies to a GPU go by pinned memory: in pieces of so many bytes, at most so many of which wait for the GPU.
 _STAGED_PIECE, _STAGED_PIECES = 16 << 20, 8
+#: Bytes that the driver takes along with the command, where they are not in pinned memory.
+_DIRECT = 64 << 10
 #: Blocks of a grid-stride loop for each multiprocessor: enough to hide the memory's latency.
 _BLOCKS_A_MULTIPROCESSOR = 16
 
@@ -169,7 +171,12 @@ class DriverRuntime:
         self._refuse_to_record("a copy from the host")
         source = np.ascontiguousarray(array)
         out = self.empty(array.shape, array.dtype)
-        if source.nbytes:
+        if 0 < source.nbytes <= _DIRECT and _is_numpys(source):
+            # such memory has been read when the call returns
+            with self._device:
+                place = source.ctypes.data
+                cuda.memcpyAsync(pointer_of(out), place, source.nbytes, cuda.memcpyHostToDevice, self.stream.ptr)
+        elif source.nbytes:
             self._stage(source.reshape(-1).view(np.uint8), pointer_of(out))
         return out
 
@@ -269,6 +276,14 @@ class DriverRuntime:
             self.stream.synchronize()
         except cuda.CUDARuntimeError as error:
             raise errors.InternalError(None, None, f"{self.name} failed: {error}") from error
+
+
+def _is_numpys(array: np.ndarray[Any, np.dtype[Any]]) -> bool:
+    """Whether the elements are in memory of NumPy's own, which is not pinned."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return owner is None
 
 
 def _number(value: Any, kind: str) -> Any:
