@@ -75,7 +75,7 @@ screenshots: $(VENV)/.installed-dev ## Take the pictures of docs/dashboard.md an
 tf-env: $(TF_ENV)/.installed $(TF_ENV)1.15/.tried $(TF_ENV)1.4/.tried ## Environments with TensorFlow itself, for tests/interop
 
 bench-cuda: $(VENV)/.installed-run ## Measure a GPU of this machine, beside torch where it is installed (needs the extra `cuda`)
-	$(BIN)/python benchmarks/cuda.py --report benchmarks/reports
+	$(BIN)/python benchmarks/cuda_speed.py --report benchmarks/reports
 
 test-cuda: $(VENV)/.installed-dev ## Run all tests of GPUs' kernels: on a GPU where there is one, else in the simulator
 	TENFOLD_TEST_LONG=1 $(BIN)/python -m pytest tests/cuda

@@ -1,4 +1,4 @@
-"""Three training steps for benchmarks/cuda.py: an MLP with Adam, a small convolutional net, an unrolled LSTM.
+"""Three training steps for benchmarks/cuda_speed.py: an MLP with Adam, a small convolutional net, an unrolled LSTM.
 
 Each builder makes a graph whose inputs are variables of the GPU, so that a step is the GPU's work, and gives the op of
 a step and its loss. cuda_torch.py has the same models. Shapes are in the arguments; `small` is for a look.

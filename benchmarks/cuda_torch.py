@@ -1,4 +1,4 @@
-"""What benchmarks/cuda.py measures, in torch: eager, and compiled where that makes a difference. Needs torch with CUDA.
+"""What cuda_speed.py measures, in torch: eager, and compiled where that makes a difference. Needs torch with CUDA.
 
 Products of float32 are not rounded to TF32, as Tenfold's are not.
 """

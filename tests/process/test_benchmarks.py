@@ -130,7 +130,7 @@ def test_a_gpu_is_measured_in_the_simulator_too(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     figures = tmp_path / "cuda.json"
 
-    done = run("cuda.py", "--small", f"--json={figures}")
+    done = run("cuda_speed.py", "--small", f"--json={figures}")
 
     assert done.returncode == 0, done.stdout + done.stderr
     names = [row["name"] for row in json.loads(figures.read_text())["rows"]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a GPU gives: kernels against the bandwidth of a copy, captured steps and whole models against torch, one run.
 
-    python benchmarks/cuda.py [--small] [--json FILE] [--report FOLDER]        (make bench-cuda)
+    python benchmarks/cuda_speed.py [--small] [--json FILE] [--report FOLDER]        (make bench-cuda)
 
 Everything runs on GPU 0 of this machine, both sides in this process, in turns; torch is compared where it is installed.
 A time is the median of the rounds; each is taken from a synchronized GPU to a synchronized GPU. `--small` is a look at
@@ -225,7 +225,7 @@ def main() -> None:
     if options.report is not None:
         today = datetime.date.today().isoformat()
         machine = f"{found[0][1]}, Python {platform.python_version()}"
-        head = f"# CUDA, {today}\n\n`python benchmarks/cuda.py` on {machine}.\n\n"
+        head = f"# CUDA, {today}\n\n`python benchmarks/cuda_speed.py` on {machine}.\n\n"
         (options.report / f"{today}-cuda.md").write_text(head + text)
 
 
