@@ -7,7 +7,9 @@ The fixture `gpu` runs ops on both devices: `gpu.same("Add", [x, y])` asserts th
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +24,20 @@ def _has_driver() -> bool:
     except OSError:
         return False
     return True
+
+
+#: Types whose kernels are the same text as float32's: `make test-thorough` and `make test-cuda` try them.
+_OTHER_TYPES = re.compile(r"\b(float64|u?int8|u?int16|complex64|complex128)\b")
+
+
+@pytest.hookimpl(tryfirst=True)  # what is marked here is skipped by the folder above
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a table of types one type is enough for `make test`, where the table has float32."""
+    here = [item for item in items if Path(__file__).parent in item.path.parents]
+    float32 = {getattr(item, "originalname", "") for item in here if "float32" in item.name}
+    for item in here:
+        if _OTHER_TYPES.search(item.name) and getattr(item, "originalname", "") in float32:
+            item.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ def test_linear_regression() -> None:
     assert np.abs(w - [[2.0], [-1.0]]).max() < 1.5
 
 
-@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("use_resource", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_a_classifier_with_adam(use_resource: bool) -> None:
     def build() -> tuple[Any, Any]:
         x, y = tf.placeholder(tf.float32, [None, 9], name="x"), tf.placeholder(tf.int64, [None], name="y")
@@ -97,7 +97,7 @@ def test_a_small_convolutional_net() -> None:
     same_training(build, feeds, ops)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_an_lstm(dynamic: bool) -> None:
     feeds = [{"x": numbers(i, 2, 3, 2), "y": numbers(i + 9, 2, 3)} for i in range(2)]
 
