@@ -177,10 +177,10 @@ class TestQueueRunner:
         enqueue = out.enqueue(source.dequeue())
         runner = tf.train.QueueRunner(out, [enqueue, enqueue])
         with tf.Session() as session:
-            session.run([source.enqueue_many([[1, 2, 3]])])
-            session.run(source.close())
             threads = runner.create_threads(session, start=True)
             assert runner.create_threads(session) == [], "they run already"
+            session.run([source.enqueue_many([[1, 2, 3]])])
+            session.run(source.close())
             got = sorted(session.run(out.dequeue()) for _ in range(3))
             with pytest.raises(tf.errors.OutOfRangeError):
                 session.run(out.dequeue())
