@@ -6,7 +6,6 @@ The fixture `gpu` runs ops on both devices: `gpu.same("Add", [x, y])` asserts th
 
 from __future__ import annotations
 
-import ctypes
 import re
 import sys
 from pathlib import Path
@@ -16,15 +15,7 @@ import pytest
 
 from support import dry_gpu, gpu_runs
 from tenfold_kernels.cuda import _runtime
-
-
-def _has_driver() -> bool:
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    return True
-
+from tenfold_kernels.gpus import has_driver
 
 #: Types whose kernels are the same text as float32's: `make test-thorough` and `make test-cuda` try them.
 _OTHER_TYPES = re.compile(r"\b(float64|u?int8|u?int16|complex64|complex128)\b")
@@ -43,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def simulated() -> bool:
     """Whether these tests run in the simulator."""
-    return not (dry_gpu.is_on() or _has_driver())
+    return not (dry_gpu.is_on() or has_driver())
 
 
 @pytest.fixture(autouse=True)

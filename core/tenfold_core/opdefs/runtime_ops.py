@@ -22,6 +22,10 @@ TRIGGER_OPS = frozenset(("ControlTrigger",))
 BRANCH_OPS = SWITCH_OPS | SWITCH_N_OPS
 #: Ops that make deadness or frames, or end deadness: a part with one of them runs on the dynamic executor.
 DYNAMIC_OPS = TRIGGER_OPS | BRANCH_OPS | MERGE_OPS | ENTER_OPS | EXIT_OPS | NEXT_ITERATION_OPS
+#: Those that an executor runs itself, with what a loop tests: dead tensors and frames are its own.
+FLOW_OPS = (DYNAMIC_OPS - TRIGGER_OPS) | frozenset(("LoopCond",))
+#: What moves values between partitions, feeds, fetches and functions.
+TRANSFER_OPS = RECV_OPS | SEND_OPS | frozenset(("_Arg", "_Retval"))
 #: Ops whose one output is their first input, whatever the types: no kernel, no copy.
 ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdentity", "LoopCond"))
 #: Ops that only order others.

@@ -12,28 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tenfold_core.opdefs.runtime_ops import FLOW_OPS
 from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, executor_op, kernel, no_kernel
 
 if TYPE_CHECKING:
     from tenfold_kernels.resources.state import Variable
 
-executor_op(
-    "Switch",
-    "RefSwitch",
-    "_SwitchN",
-    "Merge",
-    "RefMerge",
-    "Enter",
-    "RefEnter",
-    "Exit",
-    "RefExit",
-    "NextIteration",
-    "RefNextIteration",
-    "LoopCond",
-    device="CPU",
-    why="dead tensors and frames belong to the executor",
-)
+executor_op(*sorted(FLOW_OPS), device="CPU", why="dead tensors and frames belong to the executor")
 no_kernel(
     "SymbolicGradient",
     device="CPU",

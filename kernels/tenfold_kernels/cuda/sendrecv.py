@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from tenfold_core.opdefs.runtime_ops import TRANSFER_OPS
 from tenfold_kernels.registry import executor_op
 
 executor_op(
-    "_Send",
-    "_Recv",
-    "_HostSend",
-    "_HostRecv",
-    "_Arg",
-    "_Retval",
+    *sorted(TRANSFER_OPS),
     device="GPU",
     why="the executor moves values between partitions, feeds and fetches itself",
 )
