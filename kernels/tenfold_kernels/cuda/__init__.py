@@ -1,7 +1,7 @@
 """CUDA kernels, a file an op family, as in cpu/. Nothing here imports Numba before a GPU's kernel is built.
 
     _runtime.py     what a GPU does for the kernels: memory, copies, launches, products (Runtime)
-    _simulated.py   that by Numba's simulator, in the host's memory
+    _simulated.py   that by Numba's simulator, in the host's memory (_simulated_memory.py, _simulated_libraries.py)
     _driver.py      that by CuPy and the CUDA driver
     _arrays.py      DeviceArray, the value on an edge between two nodes of a GPU
     _launch.py      a kernel's Python function and its argument types, compiled once a process

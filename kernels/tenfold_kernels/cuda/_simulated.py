@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import types
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,12 +18,14 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
+from tenfold_kernels.cuda._simulated_libraries import SimulatedLibraries
+from tenfold_kernels.cuda._simulated_memory import SimulatedBuffer, host_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
-    from tenfold_kernels.cuda._runtime import Convolution, Libraries
+    from tenfold_kernels.cuda._runtime import Libraries
     from tenfold_kernels.cuda._variables import DeviceVariable
 
 T = TypeVar("T")
@@ -35,18 +37,6 @@ MEMORY_BYTES = "TENFOLD_SIMULATED_GPU_BYTES"
 _TURN = 2e-5
 #: Numba's simulator runs one kernel at a time.
 _one_kernel = threading.Lock()
-
-
-class _Buffer:
-    def __init__(self, runtime: SimulatedRuntime, nbytes: int) -> None:
-        self.nbytes = nbytes
-        self.data = np.empty(nbytes, np.uint8)
-        # what nobody has written must not look like zeros
-        self.data.fill(0xA5)
-        self._runtime = runtime
-
-    def __del__(self) -> None:
-        self._runtime.give_back(self.nbytes)
 
 
 class _Recording:
@@ -74,7 +64,7 @@ class SimulatedRuntime:
         """`share` is of the memory, for this process."""
         self.index, self.name = index, f"simulated GPU {index}"
         self.memory = int(int(os.environ.get(MEMORY_BYTES, _MEMORY)) * (share or 1.0))
-        self.libraries: Libraries = _Recorded(self._do, _Libraries())
+        self.libraries: Libraries = _Recorded(self._do, SimulatedLibraries())
         #: Re-entrant: a buffer may be collected, and given back, while another one is being made.
         self._lock = threading.RLock()
         self._used = 0
@@ -92,7 +82,7 @@ class SimulatedRuntime:
                     f"{self.name}: {nbytes} bytes are asked for, {self._used} of {self.memory} are in use.",
                 )
             self._used += nbytes
-        return DeviceArray(self, _Buffer(self, nbytes), tuple(shape), dtype)
+        return DeviceArray(self, SimulatedBuffer(self.give_back, nbytes), tuple(shape), dtype)
 
     def give_back(self, nbytes: int) -> None:
         """A buffer is gone."""
@@ -155,6 +145,7 @@ class SimulatedRuntime:
             if run is None:
                 from numba import cuda
 
+                _one_array_for_a_block()
                 run = kernel.compiled["simulated"] = cuda.jit(_quiet(kernel.function))
             # A thread that waits for the others of its block gets its turn soon: else each wait takes 5 ms.
             interval = sys.getswitchinterval()
@@ -171,14 +162,6 @@ class SimulatedRuntime:
         return self._used, self._used
 
 
-def host_view(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
-    """The array's elements where they are: of a simulated GPU only."""
-    buffer = array.buffer
-    assert isinstance(buffer, _Buffer)
-    data = buffer.data[array.offset : array.offset + array.nbytes]
-    return data.view(array.dtype).reshape(array.shape)
-
-
 def _argument(value: Any, kind: str) -> Any:
     if kind.endswith("*"):
         assert type(value) is DeviceArray, f"{kind} is wanted, {type(value).__name__} given"
@@ -188,6 +171,33 @@ def _argument(value: Any, kind: str) -> Any:
         return flat.view(np.uint8) if kind == "boolean*" else flat
     assert not isinstance(value, DeviceArray), kind
     return bool(value) if kind == "boolean" else np.dtype(kind).type(value)
+
+
+@cache
+def _one_array_for_a_block() -> None:
+    """Numba's simulator gives two threads of a block that ask at once for a shared array an array each: give them one.
+
+    As there, an array is known by the line that asks for it.
+    """
+    from numba.cuda.simulator import kernelapi
+
+    numbas = kernelapi.FakeCUDAShared
+
+    class Shared(numbas):  # type: ignore[misc, valid-type]
+        def __init__(self, dynamic_bytes: int) -> None:
+            super().__init__(dynamic_bytes)
+            self._arrays: dict[tuple[Any, int], Any] = {}
+
+        def array(self, shape: Any, dtype: Any) -> Any:
+            if shape == 0:
+                return super().array(shape, dtype)
+            caller = sys._getframe(1)
+            place = caller.f_code, caller.f_lineno
+            found = self._arrays.get(place)
+            # setdefault() is one act: the first array is everybody's
+            return self._arrays.setdefault(place, numbas(0).array(shape, dtype)) if found is None else found
+
+    kernelapi.FakeCUDAShared = Shared
 
 
 def _quiet(function: Callable[..., None]) -> Callable[..., None]:
@@ -208,111 +218,9 @@ def _quiet(function: Callable[..., None]) -> Callable[..., None]:
 class _Recorded:
     """Hands calls on, now or when the recording is launched."""
 
-    def __init__(self, do: Callable[[Callable[[], None]], None], libraries: _Libraries) -> None:
+    def __init__(self, do: Callable[[Callable[[], None]], None], libraries: SimulatedLibraries) -> None:
         self._do, self._libraries = do, libraries
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         function = getattr(self._libraries, name)
         return lambda *arguments, **named: self._do(partial(function, *arguments, **named))
-
-
-class _Libraries:
-    """NumPy in place of cuBLAS and cuDNN."""
-
-    def matmul(
-        self,
-        a: DeviceArray,
-        b: DeviceArray,
-        out: DeviceArray,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        accumulate: bool = False,
-        conjugate: bool = False,
-    ) -> None:
-        x, y = (
-            _turned(_wide(each), conjugate) if transpose else _wide(each)
-            for each, transpose in ((a, transpose_a), (b, transpose_b))
-        )
-        target = host_view(out)
-        with np.errstate(all="ignore"):
-            product = x @ y
-            target[...] = _wide(out) + product if accumulate else product
-
-    def conv2d(self, x: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution) -> None:
-        image, weights, total = _padded(_image(x, how), how), _filters(filters, how), _image(out, how)
-        total[...] = 0
-        for tap, window, channels, kernels in _taps(image, weights, total, how):
-            total[..., kernels] += window[..., channels] @ weights[tap][:, kernels]
-        _image_view(out, how)[...] = total
-
-    def conv2d_input_gradient(
-        self, gradient: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution
-    ) -> None:
-        padded = _padded(_image(out, how), how)
-        padded[...] = 0
-        given, weights = _image(gradient, how), _filters(filters, how)
-        for tap, window, channels, kernels in _taps(padded, weights, given, how):
-            window[..., channels] += given[..., kernels] @ weights[tap][:, kernels].T
-        down, across = how.pads
-        target = _image_view(out, how)
-        target[...] = padded[:, down : down + target.shape[1], across : across + target.shape[2]]
-
-    def conv2d_filter_gradient(self, x: DeviceArray, gradient: DeviceArray, out: DeviceArray, how: Convolution) -> None:
-        image, given, total = _padded(_image(x, how), how), _image(gradient, how), _filters(out, how)
-        for tap, window, channels, kernels in _taps(image, total, given, how):
-            rows = window[..., channels].reshape(-1, total.shape[2])
-            total[tap][:, kernels] = rows.T @ given[..., kernels].reshape(rows.shape[0], -1)
-        _filters_view(out, how)[...] = total
-
-
-def _wide(array: DeviceArray) -> Any:
-    """Its elements, of what sums are computed in."""
-    view = host_view(array)
-    return view.astype(np.float32) if array.dtype.itemsize == 2 else view
-
-
-def _turned(x: Any, conjugate: bool) -> Any:
-    turned = x.swapaxes(-1, -2)
-    return turned.conj() if conjugate else turned
-
-
-def _image_view(array: DeviceArray, how: Convolution) -> Any:
-    """An image, channels last whatever the layout."""
-    view = host_view(array)
-    return view if how.channels_last else view.transpose(0, 2, 3, 1)
-
-
-def _image(array: DeviceArray, how: Convolution) -> Any:
-    """The same as a copy, of what sums are computed in."""
-    return _image_view(array, how).astype(np.float32 if array.dtype.itemsize == 2 else array.dtype)
-
-
-def _filters_view(array: DeviceArray, how: Convolution) -> Any:
-    """Filters as [R, S, C / groups, O]."""
-    return host_view(array).transpose((1, 2, 3, 0) if how.channels_last else (2, 3, 1, 0))
-
-
-def _filters(array: DeviceArray, how: Convolution) -> Any:
-    return _filters_view(array, how).astype(np.float32 if array.dtype.itemsize == 2 else array.dtype)
-
-
-def _padded(image: Any, how: Convolution) -> Any:
-    down, across = how.pads
-    return np.pad(image, ((0, 0), (down, down), (across, across), (0, 0)))
-
-
-def _taps(image: Any, filters: Any, out: Any, how: Convolution) -> Iterator[tuple[Any, Any, slice, slice]]:
-    """For each element of a filter and each group: its place, the elements of the image that it meets, the channels of
-    the image and the kernels of that group.
-    """
-    rows, columns, depth, count = filters.shape
-    _, height, width, _ = out.shape
-    for r in range(rows):
-        for s in range(columns):
-            top, left = r * how.dilations[0], s * how.dilations[1]
-            bottom, right = top + (height - 1) * how.strides[0] + 1, left + (width - 1) * how.strides[1] + 1
-            window = image[:, top : bottom : how.strides[0], left : right : how.strides[1]]
-            for group in range(how.groups):
-                channels = slice(group * depth, (group + 1) * depth)
-                kernels = slice(group * (count // how.groups), (group + 1) * (count // how.groups))
-                yield (r, s), window, channels, kernels
