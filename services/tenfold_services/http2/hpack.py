@@ -1,9 +1,9 @@
 """HPACK by the hpack package, and a memory of what gRPC's clients repeat. Used by connection.py. Source: RFC 7541.
 
 Nearly all of a call's fields are references to the table, and come first. Such a run of references means the same
-fields until the table changes, so its fields are remembered by its bytes, as are those of the rest; metadata.py keeps
-there what it has made of the run, too. What we send refers to the static table or is literal, so the encoder keeps no
-state.
+fields until the table changes, so its fields are remembered by its bytes, as are those of the rest, and those of a
+block whose rest came before; metadata.py keeps there what it has made of them, too. What we send refers to the static
+table or is literal, so the encoder keeps no state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class HpackError(ValueError):
 
 
 class FieldRun:
-    """The fields of a part of a block: the references that it begins with, or the rest."""
+    """The fields of a block, or of a part of it: the references that it begins with, or the rest."""
 
     __slots__ = ("fields", "meaning", "size")
 
@@ -63,10 +63,13 @@ class Decoder:
         self._runs: dict[bytes, FieldRun] = {}
 
     def decode(self, block: bytes) -> tuple[FieldRun, list[Field] | None]:
-        """The leading run, and the fields after it; None instead of them when the list is too large.
+        """The leading run, or all, and the fields after it; None instead of them when the list is too large.
 
         Raises HpackError.
         """
+        whole = self._runs.get(block)
+        if whole is not None:
+            return whole, [] if whole.size <= self._list_size else None
         match = _LEADING_RUN.match(block)
         at = match.end() if match is not None else 0
         run = self._read(block[:at]) if at else _NO_RUN
@@ -74,7 +77,10 @@ class Decoder:
             return run, [] if run.size <= self._list_size else None
         if at and block[at] & 0xE0 == 0x20:
             raise HpackError("a change of the table's size after a field")
-        rest = self._read(block[at:])
+        repeated = self._runs.get(block[at:])
+        rest = self._read(block[at:]) if repeated is None else repeated
+        if repeated is not None and len(block) <= _LONGEST_RUN and len(self._runs) < _RUNS:
+            self._runs[block] = FieldRun((*run.fields, *rest.fields))
         return run, list(rest.fields) if run.size + rest.size <= self._list_size else None
 
     def _read(self, part: bytes) -> FieldRun:

@@ -146,6 +146,18 @@ def test_a_repeated_run_of_references_is_looked_up_once() -> None:
     assert (one, two) == ([(b"a", b"1")], [(b"a", b"2")])
 
 
+def test_a_repeated_block_is_one_run() -> None:
+    decoder = Decoder()
+    block = bytes.fromhex("828684") + b"\x00\x01a\x01b"
+    fields = decoded(decoder, block)
+    assert decoded(decoder, block) == fields  # its rest was known
+    run, rest = decoder.decode(block)
+    assert (list(run.fields), rest) == (fields, [])
+    assert decoder.decode(block)[0] is run
+    decoder.decode(b"\x40\x01c\x01d")
+    assert decoder.decode(block)[0] is not run
+
+
 def test_a_run_means_something_else_after_the_table_changed() -> None:
     decoder = Decoder()
     decoder.decode(b"\x40\x01a\x01b")
