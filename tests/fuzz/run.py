@@ -74,7 +74,7 @@ def fuzz(name: str, seconds: int) -> int:
     log = folder / "log"
     command = [sys.executable, __file__, "--inside", name, "--seconds", str(seconds), f"-max_total_time={seconds}"]
     command += [f"-max_len={TARGETS[name].most_bytes}", f"-timeout={HANG_SECONDS}", "-rss_limit_mb=512"]
-    command += ["-print_final_stats=1", f"-artifact_prefix={folder / 'found'}/"]
+    command += ["-print_final_stats=1", "-entropic_scale_per_exec_time=1", f"-artifact_prefix={folder / 'found'}/"]
     command += [str(folder / "seen"), str(folder / "seeds")]
     begin = time.monotonic()
     with log.open("wb") as out:

@@ -18,7 +18,6 @@ op(
     "handle: Ref(string), local_step: int64, gradient: dtype",
     "",
     "dtype: {numeric}",
-    shape=s.scalar,
 )
 op("AccumulatorNumAccumulated", "handle: Ref(string)", "num_accumulated: int32", shape=r.scalar)
 op("AccumulatorSetGlobalStep", "handle: Ref(string), new_global_step: int64", "")

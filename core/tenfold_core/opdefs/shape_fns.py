@@ -34,8 +34,42 @@ def _dims(shape: TensorShape) -> list[int | None] | None:
 
 
 def _scalar_constant(c: ShapeContext, index: int) -> int | None:
+    """Raises ValueError for what is no scalar, but for one element."""
     value = c.constant(index)
+    if value is not None and value.size != 1:
+        raise ValueError(f"Shape must be rank 0 but is rank {value.ndim}: input {index} of {c.op_def.name} is a scalar")
     return None if value is None else int(value.reshape(()))
+
+
+def _vector_constant(c: ShapeContext, index: int, count: int) -> list[int] | None:
+    """What input `index` [count] holds, if it is known. Raises ValueError for another shape."""
+    length = c.input(index).with_rank(1).as_list()[0]
+    if length not in (None, count):
+        raise ValueError(f"Dimension must be {count} but is {length}: input {index} of {c.op_def.name}")
+    value = c.constant(index)
+    return None if value is None else [int(element) for element in value]
+
+
+def _pair(c: ShapeContext, index: int) -> tuple[int | None, int | None]:
+    """The height and width that input `index` [2] holds. Raises ValueError for another shape, and for negative sizes."""
+    value = _vector_constant(c, index, 2)
+    if value is None:
+        return None, None
+    height, width = value
+    if height < 0 or width < 0:
+        raise ValueError(f"{c.op_def.name}: a size must not be negative, got [{height}, {width}]")
+    return height, width
+
+
+def _each_axis(c: ShapeContext, attribute: str, rank: int) -> list[int]:
+    """An attribute with a value for each axis; 1 for one that is left out. Raises ValueError for another number."""
+    values = c.attrs.get(attribute) or [1] * rank
+    if len(values) != rank:
+        name = attribute.removesuffix("s") if attribute not in ("ksize", "ksizes") else attribute
+        raise ValueError(
+            f"{c.op_def.name} requires the {name} attribute to contain {rank} values, but got: {len(values)}"
+        )
+    return list(values)
 
 
 def _size_constant(c: ShapeContext, index: int) -> int | None:

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.opdefs.shape_fns import _axis, add_n, always, attr_shape, broadcast, scalar, unchanged
+from tenfold_core.opdefs.shape_fns import (
+    _axis,
+    _each_axis,
+    _scalar_constant,
+    _vector_constant,
+    add_n,
+    always,
+    attr_shape,
+    broadcast,
+    scalar,
+    unchanged,
+)
 from tenfold_core.opdefs.shape_fns_math import unsorted_segment
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
@@ -38,10 +49,9 @@ def fourth_input(c: ShapeContext) -> Shapes:
 
 def _size(c: ShapeContext, index: int) -> int | None:
     """A size that an input holds, where its value is known."""
-    value = c.constant(index)
-    if value is None:
+    size = _scalar_constant(c, index)
+    if size is None:
         return None
-    size = int(value.reshape(-1)[0])
     if size < 0:
         raise ValueError(f"a size must not be negative, got {size} for '{c.op_def.inputs[index].name}'")
     return size
@@ -88,8 +98,13 @@ def _blocks(c: ShapeContext, shape: TensorShape, block: Any, pads: Any, to_batch
     if shape.ndims is None:
         return _UNKNOWN
     dims = shape.with_rank_at_least(len(block) + 1).as_list()
+    if pads is not None and pads.shape != (len(block), 2):
+        what = "paddings" if to_batch else "crops"
+        raise ValueError(f"{c.op_def.name}: {what} should have shape [{len(block)}, 2], but have {list(pads.shape)}")
     whole = 1
     for size in block:
+        if size <= 0:
+            raise ValueError(f"{c.op_def.name}: block sizes must be positive, got {list(map(int, block))}")
         whole *= int(size)
     batch = dims[0]
     if to_batch:
@@ -145,7 +160,7 @@ def batch_to_space_nd(c: ShapeContext) -> Shapes:
 def patches(c: ShapeContext) -> Shapes:
     """ExtractImagePatches: a patch's values lie in the channels."""
     dims = c.input(0).with_rank(4).as_list()
-    return [from_dims([dims[0], *_windows(c, dims[1:3], c.attrs["rates"][1:3]), _patch(c, dims[3])])]
+    return [from_dims([dims[0], *_windows(c, dims[1:3], _each_axis(c, "rates", 4)[1:3]), _patch(c, dims[3])])]
 
 
 def volume_patches(c: ShapeContext) -> Shapes:
@@ -162,8 +177,11 @@ def _patch(c: ShapeContext, depth: int | None) -> int | None:
 
 def _windows(c: ShapeContext, extents: Any, rates: Any) -> list[int | None]:
     found: list[int | None] = []
+    strides, sizes = (_each_axis(c, name, len(extents) + 2) for name in ("strides", "ksizes"))
     for i, extent in enumerate(extents, 1):
-        stride, reach = int(c.attrs["strides"][i]), (int(c.attrs["ksizes"][i]) - 1) * int(rates[i - 1]) + 1
+        stride, reach = int(strides[i]), (int(sizes[i]) - 1) * int(rates[i - 1]) + 1
+        if stride <= 0:
+            raise ValueError(f"Stride must be > 0, but got {stride}")
         if extent is None:
             found.append(None)
         elif c.attrs["padding"] == b"SAME":
@@ -195,11 +213,13 @@ def matrix_diag_part(c: ShapeContext) -> Shapes:
     return [shape[:-2].concatenate([None if rows is None or columns is None else min(rows, columns)])]
 
 
-def _band(c: ShapeContext) -> tuple[int, int] | None:
-    value = c.constant(1)
+def _band(c: ShapeContext, index: int = 1) -> tuple[int, int] | None:
+    value = c.constant(index)
     if value is None:
         return None
     flat = value.reshape(-1)
+    if len(flat) not in (1, 2):
+        raise ValueError(f"diag_index must be a vector with one or two elements. It has {len(flat)} elements.")
     lower, upper = int(flat[0]), int(flat[-1])
     if lower > upper:
         raise ValueError(f"diag_index[0] ({lower}) must not be larger than diag_index[1] ({upper})")
@@ -254,10 +274,9 @@ def matrix_set_diag(c: ShapeContext) -> Shapes:
 
 def matrix_set_diag_v2(c: ShapeContext) -> Shapes:
     shape, diagonal = c.input(0).with_rank_at_least(2), c.input(1).with_rank_at_least(1)
-    index = c.constant(2)
-    if index is not None:
-        flat = index.reshape(-1)
-        one = len(flat) == 1 or bool(flat[0] == flat[-1])
+    band = _band(c, 2)
+    if band is not None:
+        one = band[0] == band[1]
     elif c.input(2).ndims == 0:
         one = True
     else:
@@ -347,6 +366,8 @@ def mirror_pad_grad(c: ShapeContext) -> Shapes:
     if pads is None:
         rows = c.input(1).as_list()[0] if c.input(1).ndims == 2 else None
         return [unknown_shape(rows if shape.ndims is None or rows is not None else None)]
+    if pads.ndim != 2 or pads.shape[1] != 2:
+        raise ValueError(f"paddings must have shape [rank, 2], but have {list(pads.shape)}")
     if shape.ndims is None:
         return [unknown_shape(len(pads))]
     return [
@@ -484,10 +505,10 @@ def einsum(c: ShapeContext) -> Shapes:
 
 def _spectrum(c: ShapeContext, halve: bool) -> Shapes:
     axes = int(c.op_def.name[-2]) if c.op_def.name[-2:] in ("2D", "3D") else 1
-    shape, length = c.input(0).with_rank_at_least(axes), c.constant(1)
+    shape, length = c.input(0).with_rank_at_least(axes), _vector_constant(c, 1, axes)
     if shape.ndims is None:
         return [_UNKNOWN]
-    sizes: list[int | None] = [None] * axes if length is None else [int(size) for size in length.reshape(-1)]
+    sizes: list[int | None] = [None] * axes if length is None else [*length]
     last = sizes[-1]
     if halve and last:
         sizes[-1] = last // 2 + 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _merge, _scalar_constant
+from tenfold_core.opdefs.shape_fns import _merge, _pair, _scalar_constant
 from tenfold_core.opdefs.shape_fns_nn import decoded, resize
 from tenfold_core.tensor_shape import TensorShape, from_dims
 
@@ -64,8 +64,7 @@ def glimpse(c: ShapeContext) -> Shapes:
     images = c.input(0).with_rank(4).as_list()
     c.input(1).with_rank(1)
     batch = _merge(images[0], _offsets(c), ": as many offsets as images")
-    size = c.constant(1)
-    height, width = (None, None) if size is None or size.shape != (2,) else (int(size[0]), int(size[1]))
+    height, width = _pair(c, 1)
     return [from_dims([batch, height, width, images[3]])]
 
 

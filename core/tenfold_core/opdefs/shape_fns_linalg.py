@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import broadcast_shapes, unchanged
+from tenfold_core.opdefs.shape_fns import _vector_constant, broadcast_shapes, unchanged
 from tenfold_core.tensor_shape import TensorShape, from_dims
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def as_right_side(c: ShapeContext) -> Shapes:
 
 
 def sparse_matmul(c: ShapeContext) -> Shapes:
-    shape, dense = c.constant(2), c.input(3)
+    shape, dense = _vector_constant(c, 2, 2), c.input(3)
     rows = None if shape is None else int(shape[1 if c.attrs["adjoint_a"] else 0])
     if dense.ndims is None:
         return [from_dims([rows, None])]

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core.opdefs.shape_fns import (
     _UNKNOWN,
     _dims,
+    _each_axis,
     _merge,
+    _pair,
     _size_constant,
+    _vector_constant,
     always,
     attr_shape,
     broadcast_shapes,
@@ -70,7 +73,7 @@ def _extras(c: ShapeContext, rank: int) -> list[int]:
 def _convolution(c: ShapeContext, rank: int) -> tuple[list[Any], list[Any], int]:
     image, kernel = c.input(0).with_rank(rank).as_list(), c.input(1).with_rank(rank).as_list()
     spatial, channels = _axes(c, rank)
-    strides, dilations = c.attrs["strides"], c.attrs.get("dilations") or [1] * rank
+    strides, dilations = _each_axis(c, "strides", rank), _each_axis(c, "dilations", rank)
     extras, out = _extras(c, rank), list(image)
     for i, axis in enumerate(spatial):
         out[axis] = _along(image[axis], kernel[i], strides[axis], c.attrs["padding"], dilations[axis], extras[axis])
@@ -99,7 +102,7 @@ def fused_conv2d(c: ShapeContext) -> Shapes:
 def padded_conv2d(c: ShapeContext) -> Shapes:
     """Images, the size [2] that they are brought to or not, edges [4, 2], and the filter of a convolution."""
     image, kernel = c.input(0).with_rank(4).as_list(), c.input(len(c.op_def.inputs) - 1).with_rank(4).as_list()
-    paddings = c.constant(len(c.op_def.inputs) - 2)
+    paddings, strides = c.constant(len(c.op_def.inputs) - 2), _each_axis(c, "strides", 4)
     if len(c.op_def.inputs) == 4:
         resized = c.constant(1)
         image[1:3] = (None, None) if resized is None or resized.shape != (2,) else resized.tolist()
@@ -108,7 +111,7 @@ def padded_conv2d(c: ShapeContext) -> Shapes:
         size = image[i]
         if paddings is not None and paddings.shape == (4, 2) and size is not None:
             padded = size + int(paddings[i].sum())
-            out[i] = _along(padded, kernel[i - 1], c.attrs["strides"][i], c.attrs["padding"], 1, 0)
+            out[i] = _along(padded, kernel[i - 1], strides[i], c.attrs["padding"], 1, 0)
     return [from_dims(out)]
 
 
@@ -167,15 +170,14 @@ def colours(c: ShapeContext) -> Shapes:
 
 def resized_from(c: ShapeContext) -> Shapes:
     """The gradient of nearest neighbours: the size [2] of the images is the second input."""
-    images, size = c.input(0).with_rank(4).as_list(), c.constant(1)
-    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    images, (height, width) = c.input(0).with_rank(4).as_list(), _pair(c, 1)
     return [from_dims([images[0], height, width, images[3]])]
 
 
 def dilation(c: ShapeContext) -> Shapes:
     """Images [N, H, W, C] and a filter [h, w, C]."""
     images, window = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(3).as_list()
-    strides, rates = c.attrs["strides"], c.attrs["rates"]
+    strides, rates = _each_axis(c, "strides", 4), _each_axis(c, "rates", 4)
     depth = images[3] if window[2] is None else window[2]
     if None in (*images[1:3], *window[:2]):
         return [from_dims([images[0], None, None, depth])]
@@ -201,16 +203,17 @@ def _pooled(c: ShapeContext, rank: int, sizes: Any, strides: Any) -> TensorShape
 def pool(c: ShapeContext) -> Shapes:
     if c.attrs.get("data_format") == b"NCHW_VECT_C":
         return [_UNKNOWN] * c.output_count
-    return [_pooled(c, len(c.attrs["ksize"]), c.attrs["ksize"], c.attrs["strides"])] * c.output_count
+    rank = _rank(c)
+    return [_pooled(c, rank, _each_axis(c, "ksize", rank), _each_axis(c, "strides", rank))] * c.output_count
 
 
 def pool_v2(c: ShapeContext) -> Shapes:
     """The window's sizes and strides are the last two inputs."""
     count = len(c.inputs)
-    sizes, strides = c.constant(count - 2), c.constant(count - 1)
+    sizes, strides = (_vector_constant(c, count - back, 4) for back in (2, 1))
     if sizes is None or strides is None or c.attrs.get("data_format") == b"NCHW_VECT_C":
         return [_UNKNOWN]
-    return [_pooled(c, 4, sizes.tolist(), strides.tolist())]
+    return [_pooled(c, 4, sizes, strides)]
 
 
 def second_input(c: ShapeContext) -> Shapes:
@@ -242,15 +245,13 @@ def batch_norm_grad(c: ShapeContext) -> Shapes:
 
 def resize(c: ShapeContext) -> Shapes:
     """images [N, H, W, C] and size [2] → [N, h, w, C]."""
-    image, size = c.input(0).with_rank(4).as_list(), c.constant(1)
-    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    image, (height, width) = c.input(0).with_rank(4).as_list(), _pair(c, 1)
     return [from_dims([image[0], height, width, image[3]])]
 
 
 def crop_and_resize(c: ShapeContext) -> Shapes:
     image, boxes = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(2).as_list()
-    size = c.constant(3)
-    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    height, width = _pair(c, 3)
     return [from_dims([boxes[0], height, width, image[3]])]
 
 

@@ -111,7 +111,13 @@ def transpose(c: ShapeContext) -> Shapes:
         return [unknown_shape(None if order is None or not order.ndim else len(order))]
     if order is None:
         return [unknown_shape(len(dims))]
-    if sorted(int(i) % max(len(dims), 1) for i in order) != list(range(len(dims))):
+    if order.ndim != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {order.ndim}: the order of Transpose is a vector")
+    rank = len(dims)
+    for i in order:
+        if not -rank <= i < rank:
+            raise ValueError(f"perm dim {int(i)} is out of range of input rank {rank}")
+    if sorted(int(i) % rank for i in order) != list(range(rank)):
         raise ValueError(f"Transpose: {list(map(int, order))} is no permutation of the axes of {c.input(0)}")
     return [from_dims(dims[int(i)] for i in order)]
 

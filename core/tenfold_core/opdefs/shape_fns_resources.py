@@ -58,6 +58,8 @@ def loop(c: ShapeContext) -> Shapes:
 
 def inputs_of_gradient(c: ShapeContext) -> Shapes:
     """A function's gradient: the shapes of its inputs, which come first."""
+    if len(c.inputs) < c.output_count:
+        raise ValueError(f"len(inputs) < len(outputs): {len(c.inputs)} vs {c.output_count}")
     return list(c.inputs[: c.output_count])
 
 

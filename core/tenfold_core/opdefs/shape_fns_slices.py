@@ -204,6 +204,8 @@ def split_v(c: ShapeContext) -> Shapes:
             dims[at] = None
         return [from_dims(dims)] * c.output_count
     total, pieces = dims[at], [int(n) for n in sizes.reshape(-1)]
+    if len(pieces) != c.output_count:
+        raise ValueError(f"Length of size_splits should be equal to num_outputs: {len(pieces)} vs {c.output_count}")
     rest = None if total is None else total - sum(n for n in pieces if n >= 0)
     if rest is not None and (rest < 0 or (rest and min(pieces, default=0) >= 0)):
         raise ValueError(f"can't split axis of size {total} into pieces of size {pieces}")

@@ -110,6 +110,8 @@ def fill_empty_rows(c: ShapeContext) -> Shapes:
     rank = length if rank is None else rank
     values = _rows(c.input(1).with_rank(1))
     count = _rows(indices) if values is None else values
+    if length == 0:
+        raise ValueError("Dense shape cannot be empty.")
     rows = None if shape is None else int(shape[0])
     return [TensorShape([None, rank]), _VECTOR, TensorShape([rows]), TensorShape([count])]
 

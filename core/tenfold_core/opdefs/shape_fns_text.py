@@ -40,7 +40,7 @@ def padded_raw(c: ShapeContext) -> Shapes:
     length = c.constant(1)
     if length is None or c.input(0).ndims is None:
         return raw(c)
-    width, size = int(c.attrs["out_type"].size), int(length.reshape(-1)[0])
+    width, size = int(c.attrs["out_type"].size), int(length.reshape(()))
     if size <= 0:
         raise ValueError(f"fixed_length must be greater than zero, got {size}")
     if size % width:
@@ -49,6 +49,14 @@ def padded_raw(c: ShapeContext) -> Shapes:
 
 
 # ---- tf.Example ------------------------------------------------------------------------------------------------------
+
+
+def _as_many(c: ShapeContext, *pairs: tuple[str, str]) -> None:
+    """Raises ValueError unless the two attributes of each pair, lists or numbers, say of the same number of things."""
+    for pair in pairs:
+        one, other = (value if isinstance(value, int) else len(value) for value in map(c.attrs.__getitem__, pair))
+        if one != other:
+            raise ValueError(f"{c.op_def.name} needs as many {pair[0]} as {pair[1]}, but got {one} and {other}")
 
 
 def _sparse(count: int, rank: int | None) -> Shapes:
@@ -74,12 +82,14 @@ def _splits(c: ShapeContext) -> TensorShape:
 
 def parse_example(c: ShapeContext) -> Shapes:
     batch = c.input(0).with_rank(1)
+    _as_many(c, ("Nsparse", "sparse_types"), ("Tdense", "dense_shapes"))
     return [*_sparse(int(c.attrs["Nsparse"]), 2), *_dense(batch, c.attrs["dense_shapes"])]
 
 
 def parse_example_v2(c: ShapeContext) -> Shapes:
     batch, ragged = c.input(0), len(c.attrs["ragged_value_types"])
     rank = None if batch.ndims is None else batch.ndims + 1
+    _as_many(c, ("num_sparse", "sparse_types"), ("Tdense", "dense_shapes"), ("ragged_value_types", "ragged_split_types"))
     return [
         *_sparse(int(c.attrs["num_sparse"]), rank),
         *_dense(batch, c.attrs["dense_shapes"]),
@@ -88,11 +98,26 @@ def parse_example_v2(c: ShapeContext) -> Shapes:
 
 
 def parse_single_example(c: ShapeContext) -> Shapes:
+    _as_many(c, ("num_sparse", "sparse_types"), ("Tdense", "dense_shapes"))
     return [*_sparse(int(c.attrs["num_sparse"]), 1), *_dense(TensorShape([]), c.attrs["dense_shapes"])]
+
+
+#: Of SequenceExamples, batched or not.
+_SEQUENCE_PAIRS = (
+    ("Ncontext_sparse", "context_sparse_types"),
+    ("Tcontext_dense", "context_dense_shapes"),
+    ("Nfeature_list_sparse", "feature_list_sparse_types"),
+    ("feature_list_dense_types", "feature_list_dense_shapes"),
+)
+_RAGGED_PAIRS = (
+    ("context_ragged_value_types", "context_ragged_split_types"),
+    ("feature_list_ragged_value_types", "feature_list_ragged_split_types"),
+)
 
 
 def _sequences(c: ShapeContext, batch: TensorShape, context_ragged: int, list_ragged: int) -> Shapes:
     """Context and feature lists of a batch of SequenceExamples, or of a single one (a scalar batch)."""
+    _as_many(c, *_SEQUENCE_PAIRS, ("Nfeature_list_dense", "feature_list_dense_types"))
     rank = None if batch.ndims is None else batch.ndims + 1
     lists_rank = None if rank is None else rank + 1
     lists = _dense(batch.concatenate([None]), c.attrs["feature_list_dense_shapes"])
@@ -116,11 +141,13 @@ def parse_sequence_example(c: ShapeContext) -> Shapes:
 
 
 def parse_sequence_example_v2(c: ShapeContext) -> Shapes:
+    _as_many(c, *_RAGGED_PAIRS)
     context, lists = len(c.attrs["context_ragged_value_types"]), len(c.attrs["feature_list_ragged_value_types"])
     return _sequences(c, c.input(0), context, lists)
 
 
 def parse_single_sequence_example(c: ShapeContext) -> Shapes:
+    _as_many(c, *_SEQUENCE_PAIRS)
     return [
         *_sparse(int(c.attrs["Ncontext_sparse"]), 1),
         *_dense(TensorShape([]), c.attrs["context_dense_shapes"]),

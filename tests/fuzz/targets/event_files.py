@@ -12,6 +12,7 @@ from fuzz.messages import mutated as message_mutated
 from fuzz.messages import parsed
 from tenfold.summary.summary_iterator import summary_iterator
 from tenfold_core import tensor_util
+from tenfold_core.memory_limits import limit_tensor
 from tenfold_core.records import frame
 from tenfold_protos.event_pb2 import Event
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def one_input(data: bytes) -> None:
     if not data:
         return
+    limit_tensor(16 << 20)
     parts = pieces.split(data[1:])
     content = b"".join(parts) if data[0] & 1 else b"".join(frame(part) for part in parts)
     path = scratch.put("events", content)
