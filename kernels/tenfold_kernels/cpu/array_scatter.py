@@ -34,13 +34,16 @@ def build_tensor_scatter(node: KernelNode) -> Compute:
     def compute(tensor: Array, indices: Array, updates: Array) -> Array:
         check_nd_updates(indices, updates, tensor.shape)
         out = tensor.copy()
+        if not updates.size:
+            return out
         meet.at(out, nd_index(indices, out.shape, "shape"), updates)
         return out
 
     return compute
 
 
-@kernel("InplaceAdd", "InplaceSub", "InplaceUpdate")
+@kernel("InplaceUpdate")
+@kernel("InplaceAdd", "InplaceSub", T=NUMERIC)
 def build_inplace(node: KernelNode) -> Compute:
     """(x, rows, values) → a copy of x with those rows changed: no kernel writes to an input."""
 

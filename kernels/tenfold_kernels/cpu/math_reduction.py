@@ -28,7 +28,7 @@ from tenfold_kernels.arrays import (
     shape_text,
 )
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
+from tenfold_kernels.typesets import BOOL, COMPILED, FLOATING, INDEX, NUMERIC, REAL
 
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
@@ -167,7 +167,7 @@ def arg_axis(x: Shaped, dimension: Array) -> int:
     return where
 
 
-@kernel("ArgMax", "ArgMin")
+@kernel("ArgMax", "ArgMin", T=NUMERIC | BOOL)
 def build_arg_max(node: KernelNode) -> Compute:
     """Of equal elements the first wins. A nan never does; of nothing but nan the first is named."""
     function = np.argmax if node.op == "ArgMax" else np.argmin

@@ -73,6 +73,8 @@ class _Lrn:
     def __init__(self, node: KernelNode) -> None:
         self.wide = wide = wide_type(output_type(node))
         self.radius = int(node.attrs["depth_radius"])
+        if self.radius < 0:
+            raise invalid(f"depth_radius must not be negative, got {self.radius}")
         self.bias, self.alpha = wide(node.attrs["bias"]), wide(node.attrs["alpha"])
         self.beta = float(node.attrs["beta"])
         #: The exponents that have roots, and so a loop of their own.

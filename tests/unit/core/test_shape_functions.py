@@ -1,106 +1,41 @@
 """Shape functions meet shapes, values and attributes of anybody: they give shapes, or say what is wrong.
 
 What they are given fits the op's definition, as it does when a node has been read; whether it makes sense is what they
-find out. Each case is made from the op's name and a number, so that it can be made again.
+find out.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from support.random_nodes import RandomNode
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.shape_inference import infer_shapes
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_core.tensor_util import tensor_to_proto
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tenfold_core.op_def import ArgDef, AttrDef, OpDef
 
 CASES, MORE_CASES = 12, 500
-SIZES = (0, 1, 2, 3, 5)
-NUMBERS = (-2, -1, 0, 1, 2, 3, 4, 5, 7)
-TEXTS = (b"", b"a", b"NHWC", b"NCHW", b"SAME", b"VALID", b"ab,bc->ac", b"...")
-TYPES = (dtypes.float32, dtypes.int32, dtypes.int64, dtypes.string, dtypes.as_dtype("bool"))
 
 
 def with_shape_functions() -> list[str]:
     return [name for name in opdefs.names() if opdefs.get(name).shape_fn is not None]
 
 
-class Case:
-    """A node of an op with random attributes, shapes of inputs, and values of some of them."""
-
-    def __init__(self, op: OpDef, number: int) -> None:
-        self._chance = random.Random(f"{op.name} {number}")
-        self.attrs = {attr.name: self._attribute(attr) for attr in op.attrs}
-        types = self._types(op.inputs)
-        self.output_count = len(self._types(op.outputs))
-        self.values = {i: self._value(dtype) for i, dtype in enumerate(types) if self._chance.random() < 0.5}
-        given = {i: TensorShape(value.shape) for i, value in self.values.items()}
-        self.shapes = [given[i] if i in given else self._shape() for i in range(len(types))]
-
-    def _shape(self) -> TensorShape:
-        if self._chance.random() < 0.1:
-            return TensorShape(None)
-        return TensorShape([self._chance.choice((None, *SIZES)) for _ in range(self._chance.randrange(6))])
-
-    def _attribute(self, attr: AttrDef) -> Any:
-        if attr.has_default and self._chance.random() < 0.3:
-            return attr.default
-        if not attr.type.startswith("list("):
-            return self._one(attr, attr.type)
-        return [self._one(attr, attr.type[5:-1]) for _ in range(max(self._chance.randrange(7), attr.minimum or 0))]
-
-    def _one(self, attr: AttrDef, kind: str) -> Any:
-        chance = self._chance
-        if attr.allowed:
-            return chance.choice(attr.allowed)
-        made = {
-            "int": lambda: max(chance.choice(NUMBERS), attr.minimum if attr.type == "int" and attr.minimum else -9),
-            "bool": lambda: chance.random() < 0.5,
-            "float": lambda: chance.choice((-1.0, 0.0, 0.5, 2.0)),
-            "string": lambda: chance.choice(TEXTS),
-            "type": lambda: chance.choice(TYPES),
-            "shape": self._shape,
-            "tensor": lambda: tensor_to_proto(np.zeros((2, 2), np.float32)),
-            "func": lambda: None,
-        }
-        return made[kind]()
-
-    def _types(self, args: Iterable[ArgDef]) -> list[Any]:
-        found: list[Any] = []
-        for arg in args:
-            if arg.type_list_attr:
-                found += self.attrs[arg.type_list_attr] or []
-            else:
-                count = max(self.attrs[arg.number_attr], 0) if arg.number_attr else 1
-                found += [arg.type or self.attrs.get(arg.type_attr)] * count
-        return found
-
-    def _value(self, dtype: Any) -> np.ndarray:
-        shape = tuple(self._chance.choice(SIZES) for _ in range(self._chance.choice((0, 1, 1, 1, 2, 2, 3))))
-        if dtype is dtypes.string:
-            return np.full(shape, b"a", object)
-        numbers = np.array([self._chance.choice(NUMBERS) for _ in range(math.prod(shape))]).reshape(shape)
-        return numbers.astype(np.bool_ if dtype is TYPES[-1] else np.int64)
-
-
 def ask(name: str, number: int) -> None:
     op = opdefs.get(name)
-    case = Case(op, number)
+    node = RandomNode(op, number)
+    values = {
+        i: node.array(each, node.few_sizes()) for i, each in enumerate(node.input_types) if node.chance.random() < 0.5
+    }
+    shapes = [TensorShape(values[i].shape) if i in values else node.shape() for i in range(len(node.input_types))]
     try:
-        infer_shapes(op, case.attrs, case.shapes, case.values.get, case.output_count)
+        infer_shapes(op, node.attrs, shapes, values.get, len(node.output_types))
     except (ValueError, errors.InvalidArgumentError):
         pass
     except Exception as error:
-        raise AssertionError(f"{name}, case {number}: {case.shapes}, {case.values}, {case.attrs}") from error
+        raise AssertionError(f"{name}, case {number}: {shapes}, {values}, {node.attrs}") from error
 
 
 def test_they_give_shapes_or_say_what_is_wrong() -> None:

@@ -1,0 +1,82 @@
+"""Kernels meet attributes and inputs of anybody: they compute, or say what is wrong by an error of the tree.
+
+Of the kernels that only compute, on the CPU. An error of Python's would reach a client as an InternalError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.random_nodes import RandomNode
+from tenfold_core import errors, memory_limits, opdefs
+from tenfold_core.opdefs import compute_only
+from tenfold_kernels import registry
+from tenfold_kernels.resources.state import ResourceManager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CASES, MORE_CASES = 2, 60
+
+
+def only_computes(name: str) -> bool:
+    """Whether it takes and gives tensors alone, and keeps nothing."""
+    op = opdefs.get(name)
+    if compute_only.refusal(name) is not None or (op.is_stateful and opdefs.family_of(name) != "random"):
+        return False
+    if opdefs.family_of(name) in ("control_flow", "data_flow", "list") or name == "Const":
+        return False
+    handles = any(
+        arg.is_ref or (arg.type is not None and arg.type.name in ("resource", "variant"))
+        for arg in (*op.inputs, *op.outputs)
+    )
+    return not handles and not any("func" in attr.type for attr in op.attrs)
+
+
+def ask(name: str, number: int) -> bool:
+    """Whether there is a kernel."""
+    made = RandomNode(opdefs.get(name), number, "kernel ")
+    inputs = made.inputs()
+    node = registry.KernelNode(
+        "n", name, made.attrs, tuple(made.input_types), tuple(made.output_types), "/device:CPU:0", ResourceManager()
+    )
+    try:
+        build = registry.lookup(node, "CPU")
+    except errors.OpError:
+        return False
+    try:
+        with registry.quiet():
+            build(node)(*inputs)
+    except errors.InternalError as error:
+        raise AssertionError(f"{name}, case {number}: {inputs}, {made.attrs}") from error
+    except errors.OpError:
+        pass
+    except Exception as error:
+        raise AssertionError(f"{name}, case {number}: {inputs}, {made.attrs}") from error
+    return True
+
+
+@pytest.fixture(autouse=True)
+def small_tensors() -> Iterator[None]:
+    """No tensor of more than 16 MiB: sizes are inputs like others."""
+    before = memory_limits.tensor_limit()
+    memory_limits.limit_tensor(16 << 20)
+    yield
+    memory_limits.limit_tensor(before)
+
+
+def test_they_compute_or_say_what_is_wrong() -> None:
+    names = [name for name in opdefs.names() if only_computes(name)]
+    tried = sum(ask(name, number) for name in names for number in range(CASES))
+    assert tried > len(names)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+def test_of_many_cases_too() -> None:
+    for name in opdefs.names():
+        if only_computes(name):
+            for number in range(CASES, MORE_CASES):
+                ask(name, number)
