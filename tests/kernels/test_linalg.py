@@ -60,6 +60,13 @@ def test_determinants(ops: Any) -> None:
     same(sign * np.exp(logarithm), np.array([5.0, -1]))
 
 
+def test_half_least_squares_of_more_unknowns_than_equations(ops: Any) -> None:
+    solved = ops.run("MatrixSolveLs", [np.ones((1, 2), np.float16), np.ones((1, 1), np.float16), np.float64(0)])
+
+    assert solved.dtype == np.float16
+    np.testing.assert_allclose(solved, [[0.5], [0.5]])
+
+
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
 def test_matrices_without_a_decomposition(ops: Any, wrong: float) -> None:
     """LAPACK's iterations may not end with such: one request must not hold a thread for ever."""

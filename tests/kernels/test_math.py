@@ -326,6 +326,14 @@ def test_batch_matmul_broadcasts_from_v2_on(ops: Any) -> None:
         ops.run("BatchMatMul", [x, y])
 
 
+def test_products_of_two_types_are_computed_in_the_results(ops: Any) -> None:
+    x, y = np.full((1, 2, 300), 100, np.int8), np.full((300, 1), 100, np.int8)
+
+    assert ops.run("BatchMatMulV3", [x, y], Tout=dtypes.int32).tolist() == [[[3_000_000], [3_000_000]]]
+    with pytest.raises(errors.InvalidArgumentError, match="no product of float16 and complex64 in float16"):
+        ops.run("BatchMatMulV3", [np.ones((1, 1), np.float16), np.ones((1, 1), np.complex64)], Tout=dtypes.float16)
+
+
 def test_select(ops: Any) -> None:
     t, e = np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32)
 
@@ -358,6 +366,8 @@ def test_making_and_adding(ops: Any) -> None:
     assert ops.run("Range", [1, 7, 2]).tolist() == [1, 3, 5]
     assert ops.run("Range", [5, 0, -2]).tolist() == [5, 3, 1]
     assert ops.run("Range", [0.0, 1.0, 0.25]).tolist() == [0, 0.25, 0.5, 0.75]
+    bfloat16 = np.array([0, 1, 0.25], dtypes.bfloat16.as_numpy_dtype)
+    assert ops.run("Range", [*bfloat16]).tolist() == [0, 0.25, 0.5, 0.75]
     assert ops.run("LinSpace", [0.0, 1.0, 3]).tolist() == [0, 0.5, 1]
     assert ops.run("AddN", [[1.0, 2], [3.0, 4], [5.0, 6]]).tolist() == [9, 12]
     assert ops.run("AddN", [np.float32(1).reshape(())] * 2).tolist() == 2

@@ -89,7 +89,8 @@ class RandomNode:
             texts[:] = [self.chance.choice(_STRINGS) for _ in range(count)]
             return texts.reshape(shape)
         numbers = np.array([self.chance.choice((*_NUMBERS, 100)) for _ in range(count)], np.int64)
-        made = numbers.astype(dtype.as_numpy_dtype if not dtype.is_carried else np.int8)
+        kind = np.dtype(dtype.as_numpy_dtype)
+        made = numbers.astype(kind[0]).view(kind) if dtype.is_carried else numbers.astype(kind)
         if dtype.is_floating and count and self.chance.random() < 0.2:
             made[self.chance.randrange(count)] = self.chance.choice((np.nan, np.inf, -np.inf))
         return made.reshape(shape)

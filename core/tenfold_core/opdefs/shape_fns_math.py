@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, _axis, _dims, _merge, _scalar_constant, broadcast_shapes
@@ -81,8 +82,12 @@ def range_(c: ShapeContext) -> Shapes:
         raise ValueError("Range: delta must not be 0")
     if (b < a and d > 0) or (b > a and d < 0):
         raise ValueError(f"Range: start {a}, limit {b} and delta {d} describe no range")
-    size = -(-(b - a) // d) if isinstance(d, int) else -int(-(b - a) // d)
-    return [TensorShape([int(size)])]
+    if isinstance(d, int):
+        return [TensorShape([-(-(b - a) // d)])]
+    size = math.ceil((b - a) / d) if math.isfinite((b - a) / d) else -1
+    if size < 0:
+        raise ValueError(f"Range: (limit - start) / delta is no size: start {a}, limit {b} and delta {d}")
+    return [TensorShape([size])]
 
 
 def lin_space(c: ShapeContext) -> Shapes:

@@ -297,7 +297,10 @@ class Inputs:
         return self.take(1)[0]
 
     def take(self, count: int) -> tuple[Array, ...]:
+        """Raises InvalidArgumentError for a node whose attributes speak of more inputs than it has."""
         self._at += count
+        if self._at > len(self._values):
+            raise invalid(f"Expected {self._at} inputs at least, by the attributes, but got: {len(self._values)}")
         return self._values[self._at - count : self._at]
 
     def keys(self, count: int) -> list[str]:
@@ -306,6 +309,8 @@ class Inputs:
         for value in values:
             if value.ndim:
                 raise invalid(f"a key must be a scalar, got shape {shape_text(value.shape)}")
+            if not value.dtype.hasobject:
+                raise invalid(f"a key must be a string, got {value.dtype.name}")
         return [_text(bytes(value.item())) for value in values]
 
 

@@ -193,6 +193,16 @@ def nd_index(indices: Array, shape: tuple[int, ...], what: str) -> tuple[Array, 
     return tuple(indices[..., i] for i in range(depth))
 
 
+def update_place(out: Array, indices: Array) -> tuple[Array, tuple[Array, ...]]:
+    """A view of `out`, and the index into it where updates go. Index tuples of no numbers mean all of `out`, each time.
+
+    Raises InvalidArgumentError on a bad tuple.
+    """
+    if indices.shape[-1]:
+        return out, nd_index(indices, out.shape, "shape")
+    return out[np.newaxis], (np.zeros(indices.shape[:-1], np.intp),)
+
+
 @kernel("GatherNd", Tparams=ANY)
 def build_gather_nd(node: KernelNode) -> Compute:
     good = good_rows(node)
@@ -261,7 +271,7 @@ def build_scatter_nd(node: KernelNode) -> Compute:
         if good is not None:
             inside = good(indices, dims)
             indices, updates = indices[inside], updates[inside]
-        np.add.at(out, nd_index(indices, dims, "shape"), updates)
+        np.add.at(*update_place(out, indices), updates)
         return out
 
     return compute
@@ -283,11 +293,11 @@ def build_tensor_scatter(node: KernelNode) -> Compute:
     def compute(tensor: Array, indices: Array, updates: Array) -> Array:
         check_nd_updates(indices, updates, tensor.shape)
         out = tensor.copy()
-        index = nd_index(indices, out.shape, "shape")
+        place, index = update_place(out, indices)
         if add:
-            np.add.at(out, index, updates)
+            np.add.at(place, index, updates)
         else:
-            out[index] = updates
+            place[index] = updates
         return out
 
     return compute
@@ -434,7 +444,8 @@ def build_sparse_to_dense(node: KernelNode) -> Compute:
             limits = shape_text(dims)
             raise invalid(f"indices[{at}] = {shape_text(rows[at])} is out of bounds: need 0 <= index < {limits}")
         out = np.full(dims, default[()], dtype=values.dtype)
-        out[nd_index(rows, dims, "shape")] = values
+        place, index = update_place(out, rows)
+        place[index] = values
         return out
 
     return compute

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_kernels.arrays import Array, invalid, shape_text
-from tenfold_kernels.cpu.array_gather import check_nd_updates, nd_index
+from tenfold_kernels.cpu.array_gather import check_nd_updates, update_place
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import BOOL, NUMERIC, REAL
 
@@ -34,9 +34,7 @@ def build_tensor_scatter(node: KernelNode) -> Compute:
     def compute(tensor: Array, indices: Array, updates: Array) -> Array:
         check_nd_updates(indices, updates, tensor.shape)
         out = tensor.copy()
-        if not updates.size:
-            return out
-        meet.at(out, nd_index(indices, out.shape, "shape"), updates)
+        meet.at(*update_place(out, indices), updates)
         return out
 
     return compute

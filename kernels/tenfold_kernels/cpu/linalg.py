@@ -168,7 +168,7 @@ def build_solve_least_squares(node: KernelNode) -> Compute:
         _check_sides(node, matrix, right, -2)
         if l2 < 0:
             raise invalid("l2_regularizer must be >= 0.")
-        turned = adjoint(wide)
+        turned, right = adjoint(wide), right.astype(wide.dtype, copy=False)
         rows, columns = wide.shape[-2:]
         if not fast:
             finite = _finite(wide)[..., None, None]

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from tenfold_kernels.arrays import Array, as_array, contiguous, incompatible, input_type, invalid, output_type
-from tenfold_kernels.cpu.math_matmul import build_batch_matmul
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import INTEGER, NUMERIC
-
-kernel("BatchMatMulV3", Ta=NUMERIC, Tb=NUMERIC)(build_batch_matmul)
+from tenfold_kernels.typesets import INTEGER
 
 
 def _broadcasting(function: Any) -> Compute:

@@ -13,7 +13,17 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
-from tenfold_kernels.arrays import Array, Shaped, as_array, incompatible, input_type, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import (
+    Array,
+    Shaped,
+    as_array,
+    incompatible,
+    input_type,
+    invalid,
+    output_type,
+    shape_text,
+    text_attr,
+)
 from tenfold_kernels.cpu._products import OWN_LEAST, OWN_LEAST_PLAIN, add_product, batched, prepare, product
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPLEX, FLOATING, INDEX, NUMERIC, REAL
@@ -167,6 +177,21 @@ def build_batch_matmul(node: KernelNode) -> Compute:
             return as_array(_product(left, right))
         except ValueError:
             raise batch_mismatch(x, y) from None
+
+    return compute
+
+
+@kernel("BatchMatMulV3", Ta=NUMERIC, Tb=NUMERIC)
+def build_mixed_batch_matmul(node: KernelNode) -> Compute:
+    """Products of two types, computed in the type of the result: bytes sum to int32."""
+    multiply, wide = build_batch_matmul(node), np.dtype(output_type(node))
+    kinds = {np.dtype(each.as_numpy_dtype).kind for each in node.input_types}
+    if "c" in kinds and wide.kind != "c":
+        types = " and ".join(each.name for each in node.input_types)
+        raise invalid(f"There is no product of {types} in {wide.name}: complex numbers give complex ones")
+
+    def compute(x: Array, y: Array) -> Any:
+        return multiply(x.astype(wide, copy=False), y.astype(wide, copy=False))
 
     return compute
 

@@ -5,8 +5,6 @@ Follows sequence_ops.cc and ragged_range_op.cc.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tenfold_core.memory_limits import allow
@@ -20,6 +18,7 @@ _SMALL = 1 << 12
 @kernel("Range")
 def build_range(node: KernelNode) -> Compute:
     dtype = output_type(node)
+    whole = np.dtype(dtype).kind in "iu"
 
     def compute(start: Array, limit: Array, delta: Array) -> Array:
         for name, value in (("start", start), ("limit", limit), ("delta", delta)):
@@ -32,7 +31,7 @@ def build_range(node: KernelNode) -> Compute:
             raise invalid(f"Requires start <= limit when delta > 0: {first}/{last}")
         if step < 0 and first < last:
             raise invalid(f"Requires start >= limit when delta < 0: {first}/{last}")
-        if np.dtype(dtype).kind == "f":
+        if not whole:
             length = np.ceil(abs((float(last) - float(first)) / float(step)))
             if not np.isfinite(length):
                 raise invalid(f"Requires ((limit - start) / delta) <= {np.iinfo(np.int64).max}")
@@ -43,9 +42,7 @@ def build_range(node: KernelNode) -> Compute:
         count = len(range(int(first), int(last), int(step)))
         if count > _SMALL:
             allow((count,), dtype, 2)
-        at_once: Any = dtype if np.dtype(dtype).kind in "iu" else None
-        out: Array = np.arange(int(first), int(last), int(step), dtype=at_once).astype(dtype, copy=False)
-        return out
+        return np.arange(int(first), int(last), int(step), dtype=dtype)
 
     return compute
 
@@ -82,12 +79,14 @@ def build_ragged_range(node: KernelNode) -> Compute:
         if (deltas == 0).any():
             raise invalid("Requires delta != 0")
         rows = [tuple(v.item() for v in row) for row in np.broadcast(starts, limits, deltas)]
-        total = sum(np.maximum(0.0, np.ceil((limit - start) / delta)) for start, limit, delta in rows)
+        counts = [np.maximum(0.0, np.ceil((limit - start) / delta)) for start, limit, delta in rows]
+        total = sum(counts)
         if not np.isfinite(total):
             raise invalid(f"Requires ((limit - start) / delta) <= {np.iinfo(np.int64).max}")
         allow((int(total),), dtype, 2)
-        parts = [np.arange(*row, dtype=dtype) for row in rows]
+        nothing = np.empty(0, dtype)
+        parts = [np.arange(*row, dtype=dtype) if count else nothing for row, count in zip(rows, counts, strict=True)]
         splits = np.cumsum([0, *(len(p) for p in parts)]).astype(splits_type)
-        return splits, np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
+        return splits, np.concatenate(parts).astype(dtype, copy=False) if parts else nothing
 
     return compute

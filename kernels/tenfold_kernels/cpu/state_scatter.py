@@ -14,7 +14,7 @@ import numpy as np
 
 from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text
 from tenfold_kernels.cpu._variables import is_resource, variable_of
-from tenfold_kernels.cpu.array_gather import check_indices, check_nd_updates, index_error, nd_index
+from tenfold_kernels.cpu.array_gather import check_indices, check_nd_updates, index_error, update_place
 from tenfold_kernels.registry import Compute, KernelNode, kernel, lookup
 from tenfold_kernels.typesets import ANY, COMPILED, INDEX
 
@@ -127,11 +127,11 @@ def build_scatter_nd(node: KernelNode) -> Compute:
         with variable.lock:
             buffer = variable.buffer(exclusive=resource)
             check_nd_updates(indices, updates, buffer.shape)
-            index = nd_index(indices, buffer.shape, "shape")
+            place, index = update_place(buffer, indices)
             if ufunc is None:
-                buffer[index] = updates
+                place[index] = updates
             else:
-                ufunc.at(buffer, index, updates)
+                ufunc.at(place, index, updates)
         return None if resource else variable
 
     return compute
