@@ -314,6 +314,20 @@ def test_scatter_nd_extremes(ops: Any, op: str, expected: list[float]) -> None:
     assert variable.value.tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [("TensorScatterAdd", [2, 1, 8]), ("TensorScatterUpdate", [1, 1, 7]), ("TensorScatterSub", [0, 1, -6])],
+)
+def test_bad_indices_are_passed_over_where_that_is_asked_for(ops: Any, op: str, expected: list[float]) -> None:
+    inputs = [np.ones(3, F), ints([2], [3], [0], [-1]), np.array([7, 9, 1, 9], F)]
+
+    assert ops.run(op, inputs, bad_indices_policy=b"IGNORE").tolist() == expected
+    with pytest.raises(errors.InvalidArgumentError, match=r"indices\[1\] = \[3\] does not index into shape \[3\]"):
+        ops.run(op, inputs)
+    with pytest.raises(errors.InvalidArgumentError, match="it must be DEFAULT, ERROR or IGNORE"):
+        ops.run(op, inputs, bad_indices_policy=b"SOMETIMES")
+
+
 def test_fingerprints_of_rows(ops: Any) -> None:
     method = np.array(b"farmhash64", dtype=object)
     rows = ops.run("Fingerprint", [ints([1, 2], [1, 2], [3, 4]), method])

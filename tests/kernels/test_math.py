@@ -324,6 +324,8 @@ def test_batch_matmul_broadcasts_from_v2_on(ops: Any) -> None:
     np.testing.assert_allclose(ops.run("BatchMatMulV2", [x, sample((5, 4), "f")], adj_y=True).shape, (2, 3, 5))
     with pytest.raises(errors.InvalidArgumentError, match="compatible batch dimensions"):
         ops.run("BatchMatMul", [x, y])
+    narrow = np.ones((2, 3, 0), dtypes.bfloat16.as_numpy_dtype)
+    assert ops.run("BatchMatMulV2", [narrow, narrow], adj_y=True).tolist() == np.zeros((2, 3, 3)).tolist()
 
 
 def test_products_of_two_types_are_computed_in_the_results(ops: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 
@@ -51,7 +51,7 @@ def build_mirror_pad_grad(node: KernelNode) -> Compute:
             if after:
                 core[size - offset - after : size - offset] += moved[before + size :][::-1]
             out = np.moveaxis(core, 0, axis)
-        return np.ascontiguousarray(out)
+        return contiguous(out)
 
     return compute
 

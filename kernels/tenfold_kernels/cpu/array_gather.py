@@ -1,7 +1,7 @@
-"""Picking and placing rows by index: Gather, GatherNd, ScatterNd, the dynamic partition and stitch, SparseToDense.
+"""Picking rows by index: Gather, GatherNd, the dynamic partition and stitch.
 
 Every index is checked, as TensorFlow's CPU kernels do, and the error names the first bad one. Row gathers of float
-tables run compiled (_compiled/rows.py). Outputs are fresh. Follows gather_op.cc, gather_nd_op.cc, scatter_nd_op.cc.
+tables run compiled (_compiled/rows.py). Outputs are fresh. Follows gather_op.cc and gather_nd_op.cc.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import (
     Array,
     as_array,
-    as_shape,
     canonical_axis,
     contiguous,
     invalid,
     output_type,
     remembering,
     shape_text,
-    text_attr,
 )
+from tenfold_kernels.cpu._nd_places import good_rows, nd_index
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY, COMPILED, INDEX
 
@@ -162,47 +161,6 @@ def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -
     return np.stack(parts).reshape(shape) if parts else np.empty(shape, dtype=params.dtype)
 
 
-def good_rows(node: KernelNode) -> Callable[[Array, tuple[int, ...]], Array] | None:
-    """What tells which index tuples lie inside a shape, for a node that shall pass over the others; else None.
-
-    Raises InvalidArgumentError for a `bad_indices_policy` that there is not.
-    """
-    policy = text_attr(node, "bad_indices_policy")
-    if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
-        raise invalid(f"bad_indices_policy is {policy!r}; it must be DEFAULT, ERROR or IGNORE.")
-    if policy != "IGNORE":
-        return None
-
-    def good(indices: Array, shape: tuple[int, ...]) -> Array:
-        limits = np.array(shape[: indices.shape[-1]], dtype=np.int64)
-        return np.asarray(((indices >= 0) & (indices < limits)).all(axis=-1))
-
-    return good
-
-
-def nd_index(indices: Array, shape: tuple[int, ...], what: str) -> tuple[Array, ...]:
-    """Splits index tuples (last dimension) into one array a dimension. Raises InvalidArgumentError on a bad tuple."""
-    depth = indices.shape[-1]
-    limits = np.array(shape[:depth], dtype=np.int64)
-    bad = ((indices < 0) | (indices >= limits)).any(axis=-1)
-    if bad.any():
-        where = np.unravel_index(int(bad.reshape(-1).argmax()), bad.shape)
-        at = ",".join(str(int(i)) for i in where)
-        values = ", ".join(str(int(v)) for v in indices[where])
-        raise invalid(f"indices[{at}] = [{values}] does not index into {what} {shape_text(shape)}")
-    return tuple(indices[..., i] for i in range(depth))
-
-
-def update_place(out: Array, indices: Array) -> tuple[Array, tuple[Array, ...]]:
-    """A view of `out`, and the index into it where updates go. Index tuples of no numbers mean all of `out`, each time.
-
-    Raises InvalidArgumentError on a bad tuple.
-    """
-    if indices.shape[-1]:
-        return out, nd_index(indices, out.shape, "shape")
-    return out[np.newaxis], (np.zeros(indices.shape[:-1], np.intp),)
-
-
 @kernel("GatherNd", Tparams=ANY)
 def build_gather_nd(node: KernelNode) -> Compute:
     good = good_rows(node)
@@ -234,73 +192,6 @@ def check_gather_nd(params: Array, indices: Array) -> None:
         )
     if math.prod(indices.shape[:-1]) and not params.size:
         raise invalid(f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}")
-
-
-def check_nd_updates(indices: Array, updates: Array, shape: tuple[int, ...]) -> None:
-    """Whether the three shapes go together. Raises InvalidArgumentError."""
-    if indices.ndim < 1:
-        raise invalid(f"Indices shape must have rank at least one. Found: {shape_text(indices.shape)}")
-    if updates.ndim < 1:
-        raise invalid(f"Updates shape must have rank at least one. Found: {shape_text(updates.shape)}")
-    if not shape:
-        raise invalid(f"Output must be at least 1-D, got shape: {shape_text(shape)}")
-    if (indices.size or updates.size) and not (indices.size and updates.size and math.prod(shape)):
-        raise invalid(f"Indices and updates specified for empty output.  indices shape: {shape_text(indices.shape)}")
-    depth = indices.shape[-1]
-    outer = indices.ndim - 1
-    if updates.shape[:outer] != indices.shape[:-1]:
-        raise invalid(
-            f"Dimensions [0,{outer}) of indices[shape={shape_text(indices.shape)}] must match dimensions "
-            f"[0,{outer}) of updates[shape={shape_text(updates.shape)}]"
-        )
-    if depth > len(shape) or updates.shape[outer:] != shape[depth:]:
-        raise invalid(
-            f"Dimensions [{depth},{len(shape)}) of input[shape={shape_text(shape)}] must match dimensions "
-            f"[{outer},{updates.ndim}) of updates[shape={shape_text(updates.shape)}]"
-        )
-
-
-@kernel("ScatterNd", T=ANY)
-def build_scatter_nd(node: KernelNode) -> Compute:
-    """Zeros (or empty strings) of `shape` with the updates added; updates to one place accumulate."""
-    good = good_rows(node)
-
-    def compute(indices: Array, updates: Array, shape: Array) -> Array:
-        dims = scattered_shape(indices, updates, shape)
-        out = np.zeros(dims, updates.dtype) if not updates.dtype.hasobject else np.full(dims, b"", object)
-        if good is not None:
-            inside = good(indices, dims)
-            indices, updates = indices[inside], updates[inside]
-        np.add.at(*update_place(out, indices), updates)
-        return out
-
-    return compute
-
-
-def scattered_shape(indices: Array, updates: Array, shape: Array) -> tuple[int, ...]:
-    """The shape that ScatterNd gives. Raises InvalidArgumentError."""
-    if shape.ndim != 1:
-        raise invalid("Shape must be a vector")
-    dims = as_shape(shape, dtype=updates.dtype)
-    check_nd_updates(indices, updates, dims)
-    return dims
-
-
-@kernel("TensorScatterAdd", "TensorScatterUpdate", T=ANY)
-def build_tensor_scatter(node: KernelNode) -> Compute:
-    add = node.op == "TensorScatterAdd"
-
-    def compute(tensor: Array, indices: Array, updates: Array) -> Array:
-        check_nd_updates(indices, updates, tensor.shape)
-        out = tensor.copy()
-        place, index = update_place(out, indices)
-        if add:
-            np.add.at(place, index, updates)
-        else:
-            place[index] = updates
-        return out
-
-    return compute
 
 
 @kernel("DynamicPartition", T=ANY, views=True)
@@ -409,60 +300,3 @@ def stitched_rows(indices: Sequence[Array], data: Sequence[Array]) -> tuple[int,
                 raise invalid(f"indices[{i}] is out of range")
             size = max(size, int(index.max()) + 1)
     return size, row
-
-
-@kernel("SparseToDense", T=ANY)
-def build_sparse_to_dense(node: KernelNode) -> Compute:
-    validate = bool(node.attrs.get("validate_indices", True))
-
-    def compute(indices: Array, shape: Array, values: Array, default: Array) -> Array:
-        if indices.ndim > 2:
-            raise invalid(
-                f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices.shape)}"
-            )
-        if shape.ndim != 1:
-            raise invalid(f"output_shape must be rank 1, got shape {shape_text(shape.shape)}")
-        rows = (
-            indices.reshape(indices.shape[0] if indices.ndim else 1, -1)
-            if indices.size
-            else indices.reshape(0, shape.size)
-        )
-        if rows.shape[1] != shape.size:
-            raise invalid(f"output_shape has incorrect number of elements: {shape.size} should be: {rows.shape[1]}")
-        if values.ndim and values.shape != (rows.shape[0],):
-            raise invalid(
-                f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] or [{rows.shape[0]}]"
-            )
-        if default.ndim:
-            raise invalid(f"default_value should be a scalar, got shape {shape_text(default.shape)}")
-        dims = as_shape(shape, "output_shape", values.dtype)
-        if validate:
-            _check_order(rows, dims)
-        outside = (rows < 0) | (rows >= np.array(dims, np.int64))
-        if outside.any():
-            at = int(outside.any(axis=1).argmax())
-            limits = shape_text(dims)
-            raise invalid(f"indices[{at}] = {shape_text(rows[at])} is out of bounds: need 0 <= index < {limits}")
-        out = np.full(dims, default[()], dtype=values.dtype)
-        place, index = update_place(out, rows)
-        place[index] = values
-        return out
-
-    return compute
-
-
-def _check_order(rows: Array, dims: tuple[int, ...]) -> None:
-    """Index tuples must be inside, strictly increasing, and so without repeats."""
-    previous: list[int] | None = None
-    for i, row in enumerate(rows.tolist()):
-        text = f"indices[{i}] = [{','.join(map(str, row))}]"
-        if any(not 0 <= v < d for v, d in zip(row, dims, strict=True)):
-            raise invalid(f"{text} is out of bounds: need 0 <= index < {shape_text(dims)}")
-        if previous is not None and row == previous:
-            raise invalid(f"{text} is repeated")
-        if previous is not None and row < previous:
-            raise invalid(
-                f"{text} is out of order. Many sparse ops require sorted indices.\n"
-                "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
-            )
-        previous = row

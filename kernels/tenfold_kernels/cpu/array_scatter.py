@@ -1,4 +1,4 @@
-"""Tensors with some elements updated: TensorScatter*, ScatterNdNonAliasingAdd, Inplace*. Outputs are fresh.
+"""Tensors with some elements updated: ScatterNd, TensorScatter*, SparseToDense, Inplace*. Outputs are fresh.
 
 An index out of bounds is an error that names it. Scatters into variables are in state_scatter.py. Follows
 scatter_nd_op.cc and inplace_ops.cc.
@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, invalid, shape_text
-from tenfold_kernels.cpu.array_gather import check_nd_updates, update_place
+from tenfold_kernels.arrays import Array, as_shape, invalid, shape_text
+from tenfold_kernels.cpu._nd_places import check_nd_updates, nd_updater, scattered_shape, update_place
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import BOOL, NUMERIC, REAL
+from tenfold_kernels.typesets import ANY, BOOL, NUMERIC, REAL
 
-#: Op → how an update meets what is there.
+#: Op → how an update meets what is there; None: it takes its place.
 _SCATTERS: dict[str, Any] = {
+    "TensorScatterAdd": np.add,
+    "TensorScatterUpdate": None,
     "TensorScatterSub": np.subtract,
     "TensorScatterMax": np.maximum,
     "TensorScatterMin": np.minimum,
@@ -24,18 +26,30 @@ _SCATTERS: dict[str, Any] = {
 }
 
 
+@kernel("ScatterNd", T=ANY)
+def build_scatter_nd(node: KernelNode) -> Compute:
+    """Zeros (or empty strings) of `shape` with the updates added; updates to one place accumulate."""
+    update = nd_updater(node, np.add)
+
+    def compute(indices: Array, updates: Array, shape: Array) -> Array:
+        dims = scattered_shape(indices, updates, shape)
+        out = np.zeros(dims, updates.dtype) if not updates.dtype.hasobject else np.full(dims, b"", object)
+        return update(out, indices, updates)
+
+    return compute
+
+
+@kernel("TensorScatterAdd", "TensorScatterUpdate", T=ANY)
 @kernel("TensorScatterSub", T=NUMERIC)
 @kernel("ScatterNdNonAliasingAdd", T=NUMERIC | BOOL)
 @kernel("TensorScatterMax", "TensorScatterMin", T=REAL)
 def build_tensor_scatter(node: KernelNode) -> Compute:
     """A copy of the tensor with the updates worked in; updates to one place accumulate."""
-    meet = _SCATTERS[node.op]
+    update = nd_updater(node, _SCATTERS[node.op])
 
     def compute(tensor: Array, indices: Array, updates: Array) -> Array:
         check_nd_updates(indices, updates, tensor.shape)
-        out = tensor.copy()
-        meet.at(*update_place(out, indices), updates)
-        return out
+        return update(tensor.copy(), indices, updates)
 
     return compute
 
@@ -60,3 +74,60 @@ def build_inplace(node: KernelNode) -> Compute:
         return out
 
     return compute
+
+
+@kernel("SparseToDense", T=ANY)
+def build_sparse_to_dense(node: KernelNode) -> Compute:
+    validate = bool(node.attrs.get("validate_indices", True))
+
+    def compute(indices: Array, shape: Array, values: Array, default: Array) -> Array:
+        if indices.ndim > 2:
+            raise invalid(
+                f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices.shape)}"
+            )
+        if shape.ndim != 1:
+            raise invalid(f"output_shape must be rank 1, got shape {shape_text(shape.shape)}")
+        rows = (
+            indices.reshape(indices.shape[0] if indices.ndim else 1, -1)
+            if indices.size
+            else indices.reshape(0, shape.size)
+        )
+        if rows.shape[1] != shape.size:
+            raise invalid(f"output_shape has incorrect number of elements: {shape.size} should be: {rows.shape[1]}")
+        if values.ndim and values.shape != (rows.shape[0],):
+            raise invalid(
+                f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] or [{rows.shape[0]}]"
+            )
+        if default.ndim:
+            raise invalid(f"default_value should be a scalar, got shape {shape_text(default.shape)}")
+        dims = as_shape(shape, "output_shape", values.dtype)
+        if validate:
+            _check_order(rows, dims)
+        outside = (rows < 0) | (rows >= np.array(dims, np.int64))
+        if outside.any():
+            at = int(outside.any(axis=1).argmax())
+            limits = shape_text(dims)
+            raise invalid(f"indices[{at}] = {shape_text(rows[at])} is out of bounds: need 0 <= index < {limits}")
+        out = np.full(dims, default[()], dtype=values.dtype)
+        place, index = update_place(out, rows)
+        place[index] = values
+        return out
+
+    return compute
+
+
+def _check_order(rows: Array, dims: tuple[int, ...]) -> None:
+    """Index tuples must be inside, strictly increasing, and so without repeats."""
+    previous: list[int] | None = None
+    for i, row in enumerate(rows.tolist()):
+        text = f"indices[{i}] = [{','.join(map(str, row))}]"
+        if any(not 0 <= v < d for v, d in zip(row, dims, strict=True)):
+            raise invalid(f"{text} is out of bounds: need 0 <= index < {shape_text(dims)}")
+        if previous is not None and row == previous:
+            raise invalid(f"{text} is repeated")
+        if previous is not None and row < previous:
+            raise invalid(
+                f"{text} is out of order. Many sparse ops require sorted indices.\n"
+                "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+            )
+        previous = row

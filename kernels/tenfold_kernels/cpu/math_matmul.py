@@ -159,6 +159,7 @@ def _stacks(a_KM: Sequence[Array], b_KN: Sequence[Array]) -> bool:
 def build_batch_matmul(node: KernelNode) -> Compute:
     """Leading dimensions must be equal, and broadcast from V2 on; adj_x and adj_y take the adjoint."""
     prepare()
+    dtype = output_type(node)
     adjoint_x, adjoint_y = bool(node.attrs.get("adj_x")), bool(node.attrs.get("adj_y"))
 
     def adjoint(x: Array) -> Array:
@@ -174,7 +175,7 @@ def build_batch_matmul(node: KernelNode) -> Compute:
         if node.op == "BatchMatMul" and x.shape[:-2] != y.shape[:-2]:
             raise batch_mismatch(x, y)
         try:
-            return as_array(_product(left, right))
+            return as_array(_product(left, right)).astype(dtype, copy=False)
         except ValueError:
             raise batch_mismatch(x, y) from None
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, contiguous, input_type, invalid, one_number, output_type
+from tenfold_kernels.arrays import Array, Shaped, as_array, contiguous, input_type, invalid, one_number, output_type
 from tenfold_kernels.cpu.math_reduction import check_segments, segment_summer
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
@@ -172,6 +172,16 @@ _SEGMENTS: dict[str, tuple[Any, Any]] = {
 }
 
 
+def numbered_segments(data: Shaped, ids: Shaped, num_segments: Array) -> int:
+    """How many segments there are. Raises InvalidArgumentError for a negative number, and unless each row has an id."""
+    count = one_number(num_segments, "num_segments")
+    if ids.ndim != 1 or data.ndim < 1 or ids.shape[0] != data.shape[0]:
+        raise invalid("segment_ids should be the same size as dimension 0 of input.")
+    if count < 0:
+        raise invalid(f"segment ids must be in [0, num_segments = {count})")
+    return count
+
+
 @kernel(*_SEGMENTS, T=NUMERIC)
 def build_segment_v2(node: KernelNode) -> Compute:
     """Reduction by sorted ids into `num_segments` rows."""
@@ -180,12 +190,10 @@ def build_segment_v2(node: KernelNode) -> Compute:
     start = empty(dtype)
 
     def compute(data: Array, ids: Array, num_segments: Array) -> Array:
-        count = one_number(num_segments, "num_segments")
-        if ids.ndim != 1 or data.ndim < 1 or len(ids) != len(data):
-            raise invalid("segment_ids should be the same size as dimension 0 of input.")
+        count = numbered_segments(data, ids, num_segments)
         if ids.size and (np.diff(ids) < 0).any():
             raise invalid("segment ids are not increasing")
-        if count < 0 or (ids.size and (ids[0] < 0 or ids[-1] >= count)):
+        if ids.size and (ids[0] < 0 or ids[-1] >= count):
             raise invalid(f"segment ids must be in [0, num_segments = {count})")
         allow((count, *data.shape[1:]), dtype)
         out = np.full((count, *data.shape[1:]), start, dtype)

@@ -67,14 +67,20 @@ def check_lrn_grad(gradient: Shaped, x: Shaped, y: Shaped) -> None:
         )
 
 
+def lrn_radius(node: KernelNode) -> int:
+    """Raises InvalidArgumentError for a negative one."""
+    radius = int(node.attrs["depth_radius"])
+    if radius < 0:
+        raise invalid(f"depth_radius must not be negative, got {radius}")
+    return radius
+
+
 class _Lrn:
     """The attrs and loops of one LRN or LRNGrad node."""
 
     def __init__(self, node: KernelNode) -> None:
         self.wide = wide = wide_type(output_type(node))
-        self.radius = int(node.attrs["depth_radius"])
-        if self.radius < 0:
-            raise invalid(f"depth_radius must not be negative, got {self.radius}")
+        self.radius = lrn_radius(node)
         self.bias, self.alpha = wide(node.attrs["bias"]), wide(node.attrs["alpha"])
         self.beta = float(node.attrs["beta"])
         #: The exponents that have roots, and so a loop of their own.

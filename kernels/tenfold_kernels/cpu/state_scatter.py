@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text
+from tenfold_kernels.cpu._nd_places import check_nd_updates, nd_updater
 from tenfold_kernels.cpu._variables import is_resource, variable_of
-from tenfold_kernels.cpu.array_gather import check_indices, check_nd_updates, index_error, update_place
+from tenfold_kernels.cpu.array_gather import check_indices, index_error
 from tenfold_kernels.registry import Compute, KernelNode, kernel, lookup
 from tenfold_kernels.typesets import ANY, COMPILED, INDEX
 
@@ -120,18 +121,14 @@ _REF_ND_OPS = tuple(f"ScatterNd{name}" for name in ("Add", "Sub", "Min", "Max", 
 
 @kernel(*_REF_ND_OPS, *(f"Resource{op}" for op in _REF_ND_OPS), T=ANY)
 def build_scatter_nd(node: KernelNode) -> Compute:
-    ufunc, resource = _UFUNCS[operation_of(node.op)], is_resource(node)
+    update, resource = nd_updater(node, _UFUNCS[operation_of(node.op)]), is_resource(node)
 
     def compute(ref: Any, indices: Array, updates: Array) -> Any:
         variable = variable_of(node, ref)
         with variable.lock:
             buffer = variable.buffer(exclusive=resource)
             check_nd_updates(indices, updates, buffer.shape)
-            place, index = update_place(buffer, indices)
-            if ufunc is None:
-                place[index] = updates
-            else:
-                ufunc.at(place, index, updates)
+            update(buffer, indices, updates)
         return None if resource else variable
 
     return compute

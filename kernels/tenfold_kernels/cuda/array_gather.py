@@ -15,12 +15,12 @@ import numpy as np
 from tenfold_core import dtypes, errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import output_type, remembering, text_attr
+from tenfold_kernels.cpu._nd_places import good_rows
 from tenfold_kernels.cpu.array_gather import (
     check_gather_nd,
     check_partitions,
     gather_axis,
     gather_batch,
-    good_rows,
     scalar_axis,
     stitched_rows,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tenfold_kernels.cpu.array_gather import check_nd_updates, scattered_shape
+from tenfold_kernels.cpu._nd_places import check_nd_updates, scattered_shape
 from tenfold_kernels.cuda import _picks
 from tenfold_kernels.cuda._scatter import Meeting, scatter
 from tenfold_kernels.cuda._types import INDICES, MOVED, NUMBERS, ON_HOST

@@ -15,7 +15,7 @@ from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import invalid, one_number, output_type
 from tenfold_kernels.cpu.math_reduction import check_segment_shapes, highest_finite, lowest_finite, segment_count
-from tenfold_kernels.cpu.math_segments import check_vectors, dense_rows
+from tenfold_kernels.cpu.math_segments import check_vectors, dense_rows, numbered_segments
 from tenfold_kernels.cuda import _moves
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda._scatter import Meeting, scatter, scatter_sorted, share
@@ -100,7 +100,10 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
     meeting, empty = Meeting(by), constant(node, start)
 
     def compute(data: DeviceArray, ids: DeviceArray, num_segments: Array) -> DeviceArray:
-        count = segment_count(data, ids, num_segments)  # type: ignore[arg-type] # as above
+        if node.op in _NUMBERED:
+            count = numbered_segments(data, ids, num_segments)
+        else:
+            count = segment_count(data, ids, num_segments)  # type: ignore[arg-type] # as above
         row = data.shape[ids.ndim :]
         out = filled(data, (count, *row), empty)
         scatter(meeting, out, ids.reshape((ids.size,)), data.reshape((ids.size, *row)))

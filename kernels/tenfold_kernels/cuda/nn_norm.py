@@ -22,6 +22,7 @@ from tenfold_kernels.cpu.nn_norm import (
     check_lrn,
     check_lrn_grad,
     check_per_channel,
+    lrn_radius,
 )
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer, type_name
@@ -189,7 +190,7 @@ class _Lrn:
     """The attrs of one LRN or LRNGrad node."""
 
     def __init__(self, node: KernelNode) -> None:
-        self.radius = int(node.attrs["depth_radius"])
+        self.radius = lrn_radius(node)
         self.alpha, self.beta = float(node.attrs["alpha"]), float(node.attrs["beta"])
         #: bias, alpha, the exponent: what the bodies take.
         self.numbers = float(node.attrs["bias"]), self.alpha, -self.beta

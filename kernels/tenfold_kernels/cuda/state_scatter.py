@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cpu._nd_places import check_nd_updates
 from tenfold_kernels.cpu._variables import is_resource, variable_reader
-from tenfold_kernels.cpu.array_gather import check_nd_updates
 from tenfold_kernels.cpu.state_scatter import check_updates, operation_of
 from tenfold_kernels.cuda import _picks, _rows, loop_text
 from tenfold_kernels.cuda._launch import Kernel
