@@ -99,6 +99,7 @@ def test_gradients_by_the_last_input() -> None:
 
     assert directional_error(lambda q: apply_op("Zeta", x=x, q=q), [q]) < 1e-5
     assert directional_error(lambda z: apply_op("Betainc", a=x, b=q, x=z), [np.array([0.3, 0.6])]) < 1e-5
+    assert directional_error(lambda z: apply_op("Betainc", a=x, b=q, x=z), [np.array(0.3)]) < 1e-5
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 2.5, 40.0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.gradients.broadcast import undo_broadcast
 from tenfold.gradients.registry import gradient, not_implemented
 from tenfold.graph.op_builder import apply_op
 
@@ -123,7 +124,7 @@ def _igammac(op: Operation, g: Tensor) -> Any:
     return -of_a, -of_x
 
 
-@gradient("Betainc", broadcasts=True)
+@gradient("Betainc")
 def _betainc(op: Operation, g: Tensor) -> Any:
     # by x alone, as TensorFlow
     a, b, x = op.inputs
@@ -131,7 +132,9 @@ def _betainc(op: Operation, g: Tensor) -> Any:
     of_a, of_b, of_both = gammas
     logarithm = (b - 1.0) * apply_op("Log1p", x=-x) + (a - 1.0) * apply_op("Log", x=x)
     density = apply_op("Exp", x=logarithm - (of_a + of_b - of_both))
-    return None, None, apply_op("MulNoNan", x=density, y=g)
+    # scalars stand for as many as there are of the others
+    _, of_x = undo_broadcast(op.outputs[0], x, None, apply_op("MulNoNan", x=density, y=g))
+    return None, None, of_x
 
 
 @gradient("Zeta", broadcasts=True)
