@@ -1,8 +1,8 @@
 """The hash functions of TensorFlow's string ops, bit for bit: a bucket number is part of a trained model.
 
 `hash64` is the one of StringToHashBucket (a MurmurHash64A), `fingerprint64` FarmHash's for StringToHashBucketFast,
-`siphash` the keyed one of StringToHashBucketStrong. All give unsigned 64 bits. Used by string_hash.py; follows hash.cc,
-FarmHash's farmhashna and SipHash-2-4.
+`siphash` the keyed one of StringToHashBucketStrong. These give unsigned 64 bits, `fingerprint128` two such words. Used
+by string_hash.py and sdca.py; follows hash.cc, FarmHash's farmhashna and farmhashcc, and SipHash-2-4.
 """
 
 from __future__ import annotations
@@ -128,6 +128,70 @@ def _fingerprint_long(data: bytes) -> int:
     z, x = x, z
     first = _mix(v[0], w[0], mul) + _shift_mix(y) * _K0 + z
     return _mix(first & _MASK, _mix(v[1], w[1], mul) + x & _MASK, mul)
+
+
+def _mix16(u: int, v: int) -> int:
+    """Two words to one, as in CityHash."""
+    return _mix(u & _MASK, v & _MASK, 0x9DDFEA08EB382D69)
+
+
+def fingerprint128(data: bytes) -> tuple[int, int]:
+    """FarmHash's Fingerprint128 (CityHash128): the lower word and the higher one."""
+    if len(data) >= 16:
+        return _seeded128(data[16:], _fetch(data, 0), _fetch(data, 8) + _K0 & _MASK)
+    return _seeded128(data, _K0, _K1)
+
+
+def _seeded128(data: bytes, x: int, y: int) -> tuple[int, int]:
+    size = len(data)
+    if size < 128:
+        return _murmur128(data, x, y)
+    z = size * _K1 & _MASK
+    first = _rotate(y ^ _K1, 49) * _K1 + _fetch(data, 0) & _MASK
+    v = first, _rotate(first, 42) * _K1 + _fetch(data, 8) & _MASK
+    w = _rotate(y + z, 35) * _K1 + x & _MASK, _rotate(x + _fetch(data, 88), 53) * _K1 & _MASK
+    for at in range(0, size // 128 * 128, 64):
+        x = _rotate(x + y + v[0] + _fetch(data, at + 8), 37) * _K1 & _MASK
+        y = _rotate(y + v[1] + _fetch(data, at + 48), 42) * _K1 & _MASK
+        x ^= w[1]
+        y = y + v[0] + _fetch(data, at + 40) & _MASK
+        z = _rotate(z + w[0], 33) * _K1 & _MASK
+        v = _weak(data, at, v[1] * _K1 & _MASK, x + w[0])
+        w = _weak(data, at + 32, z + w[1], y + _fetch(data, at + 16))
+        z, x = x, z
+    x = x + _rotate(v[0] + z, 49) * _K0 & _MASK
+    y = y * _K0 + _rotate(w[1], 37) & _MASK
+    z = z * _K0 + _rotate(w[0], 27) & _MASK
+    v, w = (v[0] * _K0 & _MASK, v[1]), (w[0] * 9 & _MASK, w[1])
+    for at in range(size - 32, size - size % 128 - 32, -32):
+        y = _rotate(x + y, 42) * _K0 + v[1] & _MASK
+        w = w[0] + _fetch(data, at + 16) & _MASK, w[1]
+        x = x * _K0 + w[0] & _MASK
+        z = z + w[1] + _fetch(data, at) & _MASK
+        w = w[0], w[1] + v[0] & _MASK
+        v = _weak(data, at, v[0] + z & _MASK, v[1])
+        v = v[0] * _K0 & _MASK, v[1]
+    x, y = _mix16(x, v[0]), _mix16(y + z, w[0])
+    return _mix16(x + v[1], w[1]) + y & _MASK, _mix16(x + w[1], y + v[1])
+
+
+def _murmur128(data: bytes, a: int, b: int) -> tuple[int, int]:
+    size = len(data)
+    if size <= 16:
+        a = _shift_mix(a * _K1 & _MASK) * _K1 & _MASK
+        c = b * _K1 + fingerprint64(data) & _MASK
+        d = _shift_mix(a + (_fetch(data, 0) if size >= 8 else c) & _MASK)
+    else:
+        c = _mix16(_fetch(data, size - 8) + _K1, a)
+        d = _mix16(b + size, c + _fetch(data, size - 16))
+        a = a + d & _MASK
+        for at in range(0, size - 16, 16):
+            a = (a ^ _shift_mix(_fetch(data, at) * _K1 & _MASK) * _K1 & _MASK) * _K1 & _MASK
+            b ^= a
+            c = (c ^ _shift_mix(_fetch(data, at + 8) * _K1 & _MASK) * _K1 & _MASK) * _K1 & _MASK
+            d ^= c
+    a, b = _mix16(a, c), _mix16(d, b)
+    return a ^ b, _mix16(b, a)
 
 
 def siphash(key: tuple[int, int], data: bytes) -> int:

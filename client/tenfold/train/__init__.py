@@ -37,6 +37,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "piecewise_constant_decay",
         "polynomial_decay",
     ),
+    "tenfold.ops.generated_ops": ("sdca_fprint", "sdca_optimizer", "sdca_shrink_l1"),
     "tenfold.train.sync_replicas": ("SyncReplicasOptimizer",),
     "tenfold.train.input": (
         "batch",

@@ -23,6 +23,7 @@ _FAMILIES = frozenset(
         "math",
         "nn",
         "random",
+        "sdca",
         "sparse",
         "special",
         "spectral",

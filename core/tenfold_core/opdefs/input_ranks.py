@@ -18,7 +18,7 @@ _TABLE = """
 2 0: EncodeWav
 3 0: Mfcc
 1: AvgPool3DGrad AvgPoolGrad Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput Empty
-    InvertPermutation RandomGamma RandomPoissonV2 RandomStandardNormal RandomUniform StatelessRandomGetKeyCounter
+    InvertPermutation RandomGamma RandomPoissonV2 RandomStandardNormal RandomUniform SdcaFprint StatelessRandomGetKeyCounter
     StatelessRandomGetKeyCounterAlg StridedSliceGrad TakeManySparseFromTensorsMap TruncatedNormal Unique
 1+: DeserializeSparse Diag FFT Gather HSVToRGB IFFT LogSoftmax MatrixDiag NthElement RGBToHSV Softmax SplitV TopKV2
     Unpack

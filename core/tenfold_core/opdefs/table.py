@@ -33,6 +33,7 @@ FAMILIES = (
     "nn",
     "random",
     "script",
+    "sdca",
     "sendrecv",
     "sparse",
     "special",

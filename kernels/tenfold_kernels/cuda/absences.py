@@ -20,6 +20,7 @@ FAMILIES = {
     "list": "lists of tensors are handles, which are in the host's memory",
     "lookup": "a host resource",
     "script": "it calls a function of the program that opened the session",
+    "sdca": "TensorFlow has no such kernel either: an example at a time",
     "sparse": "indices of sparse tensors decide shapes, which are the host's",
     "special": "no program of the op census uses it",
     "spectral": "no program of the op census uses it",

@@ -56,6 +56,17 @@ _ESTIMATOR = {
         "tenfold.estimator.export.export tenfold.estimator.export.export_output tenfold.estimator.export.signatures"
     ),
     "python.estimator.export.export_output": "tenfold.estimator.export.export_output",
+    **dict.fromkeys(
+        (
+            f"python.estimator.head.{name}"
+            for name in (
+                *("base_head", "binary_class_head", "head_utils", "multi_class_head", "multi_head"),
+                *("multi_label_head", "regression_head"),
+            )
+        ),
+        "tenfold.estimator.canned.public_heads tenfold.estimator.canned.multi_head tenfold.estimator.canned.base_head "
+        "tenfold.estimator.canned.head_checks",
+    ),
     "python.estimator.hooks.hooks": "tenfold.estimator.hooks",
     "python.estimator.inputs.numpy_io": "tenfold.estimator.inputs.numpy_io",
     "python.estimator.inputs.pandas_io": "tenfold.estimator.inputs.pandas_io",
@@ -256,7 +267,7 @@ _PACKAGES = re.compile(
     r"|python\.data\.(ops|util|kernel_tests|experimental(\.(ops|kernel_tests(\.\w+)?))?)"
     r"|python\.(summary\.writer|lib\.io|estimator\.canned(\.v1)?)"
     r"|python\.ops\.(losses|ragged|distributions|signal)"
-    r"|python\.estimator\.(export|hooks|inputs\.queues))$"
+    r"|python\.estimator\.(export|head|hooks|inputs\.queues))$"
 )
 
 
