@@ -14,6 +14,7 @@ from tenfold_kernels.cpu._compiled import (
     candidates,
     compiling,
     distinct,
+    dual_ascent,
     losses,
     machine_code,
     merging,
@@ -238,3 +239,20 @@ def test_sparse_updates_of_rows_named_again_and_again(name: str, stand_in_of: An
 def test_an_update_that_branches_on_an_element_has_none() -> None:
     assert plain_updates.dense("ftrl") is None
     assert plain_updates.sparse("proximal_adagrad") is None
+
+
+@pytest.mark.parametrize("loss", range(len(dual_ascent.LOSSES)))
+def test_dual_ascent(loss: int, stand_in_of: Callable[..., tuple[Any, Any]]) -> None:
+    pair = stand_in_of(dual_ascent.ascend)
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 4, 6) if loss == 4 else rng.choice([-1.0, 1.0], 6)
+    weights = np.array([1.0, 0.0, 2.0, 0.5, 1.0, 1.0])  # one that counts for nothing
+    features, ends = rng.normal(size=(6, 2)), np.array([2, 2, 3, 3, 3, 4])
+    compared(
+        pair,
+        (
+            *(loss, 2.0, 1.5, 0.1, rng.permutation(6), labels.astype(float), weights, rng.uniform(0, 3, 6), ends),
+            *(np.array([0, 2, 1, 0]), rng.normal(size=4), rng.normal(size=3), np.zeros(3)),
+            *(features, rng.normal(size=2), np.zeros(2), rng.uniform(0, 0.5, (6, 4))),
+        ),
+    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -166,7 +165,9 @@ class Assertions:
         self.assertLess(float(np.linalg.norm(np.asarray(ndarray1) - np.asarray(ndarray2))), err, msg)
 
     def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
-        self.assertTrue(f1 == f2 or math.fabs(f1 - f2) <= err, f"{f1} is further than {err} from {f2}. {msg or ''}")
+        """Numbers, or arrays of one element each."""
+        near = np.all((np.equal(f1, f2)) | (np.abs(np.subtract(f1, f2)) <= err))
+        self.assertTrue(near, f"{f1} is further than {err} from {f2}. {msg or ''}")
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: Any = None) -> None:
         self.assertAllEqual(np_array.shape, tf_tensor.get_shape().as_list(), msg=msg)

@@ -51,14 +51,14 @@ def build_sdca_optimizer(node: KernelNode) -> Compute:
         for size in sizes:
             groups.append(inputs[at : at + size])
             at += size
-        examples_in, features_in, values_in, dense_in, (weights,), (labels,), ids_in, sparse_w, dense_w, (state,) = groups
+        of_examples, of_features, of_values, dense_in, (weights,), (labels,), ids, sparse_w, dense_w, (state,) = groups
         weights_B = weights.reshape(-1).astype(np.float64)
         labels_B = _labels(loss, labels.reshape(-1).astype(np.float64))
         count = weights_B.size
         for name, value, shape in (("example_labels", labels_B, (count,)), ("example_state_data", state, (count, 4))):
             if value.shape != shape:
                 raise invalid(f"Expected shape {shape_text(shape)} for {name}, got {shape_text(value.shape)}")
-        ends_B, slots_N, values_N = _entries(count, examples_in, features_in, values_in, ids_in, sparse_w)
+        ends_B, slots_N, values_N = _entries(count, of_examples, of_features, of_values, ids, sparse_w)
         features_BD, dense_D = _side_by_side(count, dense_in, dense_w)
         sparse_S = _in_a_row(sparse_w)
         of_N = np.repeat(np.arange(count), np.diff(ends_B, prepend=0))
@@ -164,19 +164,21 @@ def _apart(deltas: Array, weights_in: Sequence[Array]) -> list[Array]:
 
 
 def _shrink(weights: Array, shrinkage: float) -> Array:
-    return np.sign(weights) * np.maximum(np.abs(weights) - weights.dtype.type(shrinkage), 0)
+    shrunk: Array = np.sign(weights) * np.maximum(np.abs(weights) - weights.dtype.type(shrinkage), 0)
+    return shrunk
 
 
 def _slopes(loss: int, labels_B: Array, wx_B: Array) -> Array:
     """The derivative of each example's loss by its prediction."""
     margins = labels_B * wx_B
+    slopes: Array = (wx_B if loss == 1 else np.exp(wx_B)) - labels_B
     if loss == 0:
-        return -labels_B * np.exp(-np.logaddexp(0.0, margins))
-    if loss == 2:
-        return np.where(margins < 1, -labels_B, 0.0)
-    if loss == 3:
-        return np.where(margins >= 1, 0.0, np.where(margins <= 0, -labels_B, wx_B - labels_B))
-    return (wx_B if loss == 1 else np.exp(wx_B)) - labels_B
+        slopes = -labels_B * np.exp(-np.logaddexp(0.0, margins))
+    elif loss == 2:
+        slopes = np.where(margins < 1, -labels_B, 0.0)
+    elif loss == 3:
+        slopes = np.where(margins >= 1, 0.0, np.where(margins <= 0, -labels_B, wx_B - labels_B))
+    return slopes
 
 
 def _drawn(random: np.random.Generator, chances_B: Array) -> Array:
@@ -186,7 +188,8 @@ def _drawn(random: np.random.Generator, chances_B: Array) -> Array:
     count, total = chances_B.size, chances_B.sum()
     if not 0 < total < np.inf:
         return random.permutation(count)
-    times, drawn, missed = np.zeros(count, np.int64), [], 0
+    times, missed = np.zeros(count, np.int64), 0
+    drawn: list[int] = []
     sums = np.cumsum(chances_B)
     while len(drawn) < count and missed < count:
         place = min(int(np.searchsorted(sums, random.random() * total, side="right")), count - 1)

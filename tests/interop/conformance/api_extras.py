@@ -300,6 +300,12 @@ class _Estimator:
         return tf.estimator.Estimator
 
 
+class _KerasLosses:
+    """tensorflow.python.keras.utils.losses_utils: the names of reductions, which heads take."""
+
+    ReductionV2 = SimpleNamespace(AUTO="auto", NONE="none", SUM="sum", SUM_OVER_BATCH_SIZE="sum_over_batch_size")
+
+
 class _ParsingUtils:
     """tensorflow_estimator's canned.parsing_utils: its functions take every column."""
 
@@ -437,6 +443,7 @@ _NAMES: dict[str, Any] = {
     "python.keras.initializers": api_rnn.Initializers(),
     "python.keras.testing_utils": api_rnn.KerasTesting(),
     "python.keras.utils": api_rnn.KerasUtils(),
+    "python.keras.utils.losses_utils": _KerasLosses(),
     "python.lib.io.file_io": _FileIO(),
     "python.ops.data_flow_ops": _DataFlowOps(),
     "python.ops.embedding_ops": _EmbeddingOps(),

@@ -75,11 +75,17 @@ ESTIMATOR = _named(
     """,
 )
 
+_HEAD = "tensorflow_estimator/python/estimator/head"
+#: The heads of tf.estimator: BinaryClassHead and kin.
+HEADS = _named(_HEAD, "base_head binary_class_head multi_class_head multi_head multi_label_head regression_head")
+
 _CANNED = "tensorflow_estimator/python/estimator/canned"
 _LEARN = "tensorflow/contrib/learn/python/learn"
 #: Canned estimators with their heads, feature columns, and contrib.learn.
 MODELS = (
-    *_named(_CANNED, "head optimizers parsing_utils"),
+    *_named(_CANNED, "head optimizers parsing_utils linear_optimizer/python/sdca"),
+    *_named(f"{_CANNED}/linear_optimizer/python/utils", "sdca_ops sharded_mutable_dense_hashtable"),
+    "tensorflow/contrib/linear_optimizer/python/kernel_tests/sdca_ops_test.py",
     *(
         f"{_CANNED}/v1/{stem}_v1.py"
         for stem in (
@@ -97,7 +103,7 @@ MODELS = (
         datasets/base datasets/load_csv datasets/synthetic estimators/dnn estimators/dnn_linear_combined
         estimators/estimator estimators/estimator_input estimators/estimators estimators/head estimators/linear
         estimators/logistic_regressor estimators/model_fn estimators/multioutput estimators/nonlinear
-        estimators/regression estimators/run_config estimators/stability experiment export_strategy
+        estimators/regression estimators/run_config estimators/stability estimators/svm experiment export_strategy
         learn_io/data_feeder learn_io/graph_io learn_io/io learn_io/pandas_io learn_runner metric_spec monitors
         ops/ops preprocessing/tests/categorical preprocessing/tests/categorical_vocabulary preprocessing/tests/text
         utils/gc utils/input_fn_utils utils/saved_model_export_utils
@@ -105,7 +111,7 @@ MODELS = (
     ),
 )
 
-ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *MODELS, *api_files_data.DATA)
+ALL = (*REQUIRED, *FURTHER, *ESTIMATOR, *HEADS, *MODELS, *api_files_data.DATA)
 
 #: Files that a test file imports from beside itself.
 BESIDE = {
@@ -113,6 +119,7 @@ BESIDE = {
     f"{_T}/saver_test.py": (f"{_T}/saver_test_utils.py",),
     f"{_P}/saved_model/saved_model_test.py": (f"{_T}/saver_test_utils.py",),
     f"{_CANNED}/head_test.py": (f"{_CANNED}/v1/dnn_testing_utils_v1.py",),
+    **dict.fromkeys(HEADS, (f"{_HEAD}/head_utils.py", f"{_CANNED}/dnn_testing_utils.py")),
     **{
         f"{_CANNED}/v1/{stem}_v1.py": (f"{_CANNED}/v1/{kind}_testing_utils_v1.py",)
         for stem, kind in (
@@ -153,7 +160,6 @@ _OPTIMIZER = "calls TensorFlow's graph optimizer"
 _SPEC = "type specifications of TensorFlow 2"
 _TRANSFORMS = "TensorFlow's tool for rewriting graphs is not served"
 _BUNDLES = "session bundles, the exports before SavedModel, which nothing reads any more"
-_SDCA = "the optimizer SDCA, whose kernels are not served"
 _DEBUGGER = "the TensorFlow debugger is not served"
 
 
@@ -218,9 +224,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
         for stem, case, test, reason in (
             ("dnn", "DNNClassifierTest", "testExport", _BUNDLES),
             ("linear", "LinearClassifierTest", "testExport", _BUNDLES),
-            ("linear", "LinearClassifierTest", "testSdca*", _SDCA),
-            ("linear", "LinearRegressorTest", "testSdca*", _SDCA),
-            ("linear", "LinearEstimatorTest", "testSDCANotSupported", _SDCA),
             ("dnn_linear_combined", "DNNLinearCombinedClassifierTest", "testExport", _BUNDLES),
             ("dnn_linear_combined", "DNNLinearCombinedRegressorTest", "testExport", _BUNDLES),
         )
@@ -353,6 +356,8 @@ _OF_ESTIMATOR: dict[str, dict[str, tuple[str, ...]]] = {
             "EstimatorEvaluateTest.test_steps0_raises_error",
             "EstimatorEvaluateTest.test_steps_negative_raises_error",
             "EstimatorExportTest.test_export_all_saved_models_metric_operation",
+            "EstimatorExportTest.test_export_all_saved_models_name_collision",
+            "EstimatorExportTest.test_export_all_saved_models_proto_roundtrip_*",
             "EstimatorIntegrationTest.test_complete_flow_with_a_simple_linear_model",
         ),
         _STRATEGY: (

@@ -56,6 +56,14 @@ _ESTIMATOR = {
         "tenfold.estimator.export.export tenfold.estimator.export.export_output tenfold.estimator.export.signatures"
     ),
     "python.estimator.export.export_output": "tenfold.estimator.export.export_output",
+    "python.estimator.canned.linear": "tenfold.estimator.canned.linear tenfold.estimator.canned.sdca",
+    **dict.fromkeys(
+        (
+            f"python.estimator.canned.linear_optimizer.python.utils.{name}"
+            for name in ("sdca_ops", "sharded_mutable_dense_hashtable")
+        ),
+        "tenfold.estimator.canned.sdca_model tenfold.estimator.canned.sdca_table",
+    ),
     **dict.fromkeys(
         (
             f"python.estimator.head.{name}"
@@ -95,6 +103,16 @@ _MODELS = {
     "contrib.layers.python.layers.feature_column": _OLD_COLUMNS,
     "contrib.layers.python.layers.feature_column_ops": _OLD_COLUMNS,
     "contrib.learn": "tenfold.contrib.learn",
+    **dict.fromkeys(
+        (
+            "contrib.linear_optimizer.python.sdca_optimizer",
+            *(
+                f"contrib.linear_optimizer.python.ops.{name}"
+                for name in ("sdca_ops", "sparse_feature_column", "sharded_mutable_dense_hashtable")
+            ),
+        ),
+        "tenfold.contrib.linear_optimizer",
+    ),
     "contrib.estimator.python.estimator.head": "tenfold.contrib.estimator.head",
     "contrib.estimator.python.estimator.multi_head": "tenfold.contrib.estimator.head",
     "contrib.estimator.python.estimator.logit_fns": "tenfold.contrib.estimator",
@@ -267,7 +285,7 @@ _PACKAGES = re.compile(
     r"|python\.data\.(ops|util|kernel_tests|experimental(\.(ops|kernel_tests(\.\w+)?))?)"
     r"|python\.(summary\.writer|lib\.io|estimator\.canned(\.v1)?)"
     r"|python\.ops\.(losses|ragged|distributions|signal)"
-    r"|python\.estimator\.(export|head|hooks|inputs\.queues))$"
+    r"|python\.estimator\.(canned\.linear_optimizer(\.python(\.utils)?)?|export|head|hooks|inputs\.queues))$"
 )
 
 

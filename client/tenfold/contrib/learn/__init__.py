@@ -24,6 +24,7 @@ _TABLE = {
         DNNLinearCombinedClassifier DNNLinearCombinedEstimator DNNLinearCombinedRegressor
     """,
     f"{_P}.logistic_regressor": "LogisticRegressor",
+    f"{_P}.svm": "SVM",
     f"{_P}.head": """
         Head binary_svm_head loss_only_head multi_class_head multi_head multi_label_head no_op_train_fn
         poisson_regression_head regression_head
@@ -51,8 +52,7 @@ _SHARED = "a queue that workers share is a data set of files that each worker sh
 _LEFT_OUT = {
     **dict.fromkeys(("graph_actions", "evaluate", "infer", "run_feeds", "run_n", "train"), _ACTIONS),
     **dict.fromkeys(("read_keyed_batch_examples_shared_queue", "read_keyed_batch_features_shared_queue"), _SHARED),
-    "SVM": "its optimizer SDCA is not served: use a linear model with binary_svm_head",
-    "KMeansClustering": "its kernels are not served: cluster with scikit-learn, or write a model function",
+    "KMeansClustering": "use tf.contrib.factorization.KMeansClustering, whose train and predict take an input function",
     "DynamicRnnEstimator": "write a model function with tf.nn.dynamic_rnn",
     "StateSavingRnnEstimator": "write a model function with tf.nn.static_state_saving_rnn",
     "export_estimator": "it made session bundles, which nothing reads any more: use Estimator.export_savedmodel",

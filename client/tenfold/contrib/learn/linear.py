@@ -1,6 +1,7 @@
 """`tf.contrib.learn.LinearClassifier`, `LinearRegressor` and `LinearEstimator`: weighted sums of feature columns.
 
-Follows TensorFlow 1.15's `contrib/learn/python/learn/estimators/linear.py`. Its optimizer SDCA is not part of Tenfold.
+With an SDCAOptimizer they have the model function of svm.py. Follows TensorFlow 1.15's
+`contrib/learn/python/learn/estimators/linear.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from tenfold import train
+from tenfold import logging, train
 from tenfold.contrib.learn import head as heads
 from tenfold.contrib.learn.estimator import Estimator
 from tenfold.contrib.learn.model_parts import (
@@ -41,6 +42,11 @@ def _optimizer(given: Any, feature_columns: Any) -> Any:
     return OPTIMIZER_CLS_NAMES[given](learning_rate=_LEARNING_RATE)
 
 
+def _is_sdca(optimizer: Any) -> bool:
+    """Whether an SDCAOptimizer; without loading it."""
+    return hasattr(optimizer, "example_id_column")
+
+
 def _linear_model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any = None) -> Any:
     head, columns = params["head"], params["feature_columns"]
     features = feature_dict(features)
@@ -62,7 +68,11 @@ def _linear_model_fn(features: Any, labels: Any, mode: str, params: Any, config:
 
 
 class LinearEstimator(Estimator):
-    """A weighted sum with a given head. Raises ValueError without columns."""
+    """A weighted sum with a given head. Raises ValueError without columns, and for an SDCAOptimizer, which only
+    LinearClassifier and LinearRegressor take.
+    """
+
+    _takes_sdca = False
 
     def __init__(
         self,
@@ -79,6 +89,17 @@ class LinearEstimator(Estimator):
         self._feature_columns = tuple(feature_columns or ())
         if not self._feature_columns:
             raise ValueError("feature_columns must not be empty.")
+        if _is_sdca(optimizer):
+            if not self._takes_sdca:
+                raise ValueError("LinearEstimator does not support SDCA optimizer.")
+            if _joint_weights:
+                raise ValueError("_joint_weights is incompatible with the SDCAOptimizer.")
+            from tenfold.contrib.learn.svm import sdca_model_fn
+
+            given = {"head": head, "feature_columns": self._feature_columns, "optimizer": optimizer}
+            given["weight_column_name"] = weight_column_name
+            super().__init__(sdca_model_fn, model_dir, config, given, feature_engineering_fn)
+            return
         params = {
             "head": head,
             "feature_columns": self._feature_columns,
@@ -91,6 +112,8 @@ class LinearEstimator(Estimator):
 
 class LinearClassifier(ClassifierMethods, LinearEstimator):
     """Two or `n_classes` classes. As TensorFlow 1.15's `tf.contrib.learn.LinearClassifier`."""
+
+    _takes_sdca = True
 
     def __init__(
         self,
@@ -106,6 +129,8 @@ class LinearClassifier(ClassifierMethods, LinearEstimator):
         feature_engineering_fn: Any = None,
         label_keys: Any = None,
     ) -> None:
+        if enable_centered_bias and _is_sdca(optimizer):
+            raise ValueError("enable_centered_bias is not supported with SDCA")
         head = heads.multi_class_head(
             n_classes,
             weight_column_name=weight_column_name,
@@ -116,6 +141,7 @@ class LinearClassifier(ClassifierMethods, LinearEstimator):
             feature_columns,
             head,
             model_dir,
+            weight_column_name,
             optimizer=optimizer,
             gradient_clip_norm=gradient_clip_norm,
             _joint_weights=_joint_weight,
@@ -126,6 +152,8 @@ class LinearClassifier(ClassifierMethods, LinearEstimator):
 
 class LinearRegressor(RegressorMethods, LinearEstimator):
     """`label_dimension` numbers. As TensorFlow 1.15's `tf.contrib.learn.LinearRegressor`."""
+
+    _takes_sdca = True
 
     def __init__(
         self,
@@ -140,6 +168,9 @@ class LinearRegressor(RegressorMethods, LinearEstimator):
         config: Any = None,
         feature_engineering_fn: Any = None,
     ) -> None:
+        if enable_centered_bias and _is_sdca(optimizer):
+            enable_centered_bias = False
+            logging.warning("centered_bias is not supported with SDCA, please disable it explicitly.")
         head = heads.regression_head(
             weight_column_name=weight_column_name,
             label_dimension=label_dimension,
@@ -149,6 +180,7 @@ class LinearRegressor(RegressorMethods, LinearEstimator):
             feature_columns,
             head,
             model_dir,
+            weight_column_name,
             optimizer=optimizer,
             gradient_clip_norm=gradient_clip_norm,
             _joint_weights=_joint_weights,

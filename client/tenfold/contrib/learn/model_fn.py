@@ -144,6 +144,9 @@ def _export_output(problem_type: int, predictions: dict[str, Any]) -> Any:
         if classes is None or classes.dtype != dtypes.string:
             logging.warning("classes is not string, Servo inference will not have class ids.")
             classes = None
+        if scores is None and classes is None:
+            # a support vector machine says which class, as a number, and nothing else
+            return PredictOutput(predictions)
         return ClassificationOutput(scores=scores, classes=classes)
     if problem_type == ProblemType.UNSPECIFIED:
         return PredictOutput(predictions)

@@ -1,7 +1,7 @@
 """`tf.estimator.LinearClassifier`, `LinearRegressor` and `LinearEstimator`: a weighted sum of feature columns.
 
 Variables are `linear/linear_model/<column>/weights` and `linear/linear_model/bias_weights`, as in TensorFlow 1.15's
-`estimator/canned/linear.py`, so that checkpoints are exchanged. Its optimizer SDCA is not part of Tenfold.
+`estimator/canned/linear.py`, so that checkpoints are exchanged. sdca.py trains without an optimizer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import losses, summary
 from tenfold.estimator.canned import head as heads
+from tenfold.estimator.canned import sdca
 from tenfold.estimator.canned.model_parts import check_features, input_partitioner_of
 from tenfold.estimator.canned.model_parts import fraction_of_zeros as _compute_fraction_of_zero
 from tenfold.estimator.canned.optimizers import get_optimizer_instance
@@ -63,6 +64,9 @@ def _linear_model_fn(
     check_features(features)
     partitioner = partitioner or input_partitioner_of(config)
     with variable_scope("linear", values=tuple(features.values()), partitioner=partitioner):
+        if isinstance(optimizer, sdca.LinearSDCA):
+            sdca.check_optimizer(optimizer, sparse_combiner)
+            return sdca.sdca_model_fn(features, labels, mode, head, feature_columns, optimizer)
         logit_fn = linear_logit_fn_builder(head.logits_dimension, feature_columns, sparse_combiner)
         logits = logit_fn(features=features)
         optimizer = get_optimizer_instance(optimizer or _default_optimizer(feature_columns), _LEARNING_RATE)
@@ -112,6 +116,7 @@ class LinearClassifier(LinearEstimator):
         loss_reduction: str = losses.Reduction.SUM,
         sparse_combiner: str = "sum",
     ) -> None:
+        sdca.check_optimizer(optimizer, sparse_combiner, n_classes)
         head = heads._binary_logistic_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(
             head,
@@ -141,6 +146,7 @@ class LinearRegressor(LinearEstimator):
         loss_reduction: str = losses.Reduction.SUM,
         sparse_combiner: str = "sum",
     ) -> None:
+        sdca.check_optimizer(optimizer, sparse_combiner, label_dimension=label_dimension)
         head = heads._regression_head(weight_column, label_dimension, loss_reduction)
         super().__init__(
             head,

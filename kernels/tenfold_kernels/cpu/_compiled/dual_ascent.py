@@ -139,9 +139,8 @@ def ascend() -> Callable[..., None]:
     """(loss, partitions, l2, shrinkage, order_B, labels_B, weights_B, norms_B, ends_B, slots_N, values_N, sparse_S,
     sparse_deltas_S, features_BD, dense_D, dense_deltas_D, state_B4) → None. Numbers are float64, places int64.
 
-    Example b has the entries from ends_B[b − 1] to ends_B[b]; labels are −1 and 1 where a loss knows two classes. Deltas
-    are added to, and `state_B4` becomes (dual, loss before the step, dual loss before it, weight). Once compiled it lets
-    go of the GIL.
+    Example b has the entries from ends_B[b - 1] to ends_B[b]; labels are -1 and 1 where a loss knows two classes.
+    Deltas are added to, and `state_B4` becomes (dual, loss before the step, dual loss before it, weight).
     """
     codes = "n s s s i1 r1 r1 r1 i1 i1 r1 r1 w1 r2 r1 w1 w2"
     return compile_loop(_ascend, codes, np.float64, np.int64, stand_in=_ascend, heavy=True)

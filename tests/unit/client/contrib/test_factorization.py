@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import tenfold as tf
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 factorization = tf.contrib.factorization
 MIDDLES = np.array([[0.0, 10.0], [10.0, 0.0], [-10.0, -10.0]], np.float32)
@@ -69,3 +72,47 @@ def test_what_is_refused() -> None:
         factorization.KMeans(tf.zeros([1, 1]), 1, distance_metric="l1")
     with pytest.raises(AttributeError, match=r"factorization\.GMM is not part of Tenfold"):
         factorization.GMM  # noqa: B018
+
+
+# --- the estimator ---
+
+
+def whole_input() -> Any:
+    return tf.train.limit_epochs(tf.constant(POINTS), num_epochs=1)
+
+
+@pytest.mark.parametrize("is_cosine", [False, True])
+def test_an_estimator_of_clusters(tmp_path: Path, is_cosine: bool) -> None:
+    distance = tf.estimator.experimental.KMeans.COSINE_DISTANCE if is_cosine else "squared_euclidean"
+    kmeans = factorization.KMeansClustering(
+        3, tmp_path, MIDDLES + np.float32(0.5), distance, use_mini_batch=False, relative_tolerance=1e-3
+    )
+
+    for _ in range(2):
+        kmeans.train(whole_input)
+
+    centers = kmeans.cluster_centers()
+    middles = MIDDLES / np.linalg.norm(MIDDLES, axis=1, keepdims=True) if is_cosine else MIDDLES
+    np.testing.assert_allclose(centers, middles, atol=1e-2)
+    assert [*map(int, kmeans.predict_cluster_index(whole_input))] == [0, 1, 2] * 5
+    far = np.array(list(kmeans.transform(whole_input)))
+    if not is_cosine:
+        np.testing.assert_allclose(far, np.linalg.norm(POINTS[:, None] - MIDDLES[None], axis=2), atol=1e-2)
+        assert kmeans.score(whole_input) == pytest.approx(12, rel=1e-3)  # 12 points are one away from their center
+    tf.summary.FileWriterCache.clear()
+
+
+def test_an_estimator_of_clusters_by_batches_of_columns(tmp_path: Path) -> None:
+    columns = {"x": POINTS[:, :1], "y": POINTS[:, 1:]}
+    batches = tf.estimator.inputs.numpy_input_fn(columns, batch_size=5, num_epochs=40, shuffle=True)
+    kmeans = factorization.KMeansClustering(3, tmp_path, "kmeans_plus_plus", seed=3, kmeans_plus_plus_num_retries=9)
+
+    kmeans.train(batches)
+
+    centers = kmeans.cluster_centers()
+    assert sorted(np.argmin(np.linalg.norm(centers[:, None] - MIDDLES[None], axis=2), axis=1)) == [0, 1, 2]
+    with pytest.raises(ValueError, match="Unsupported initialization algorithm 'best'"):
+        factorization.KMeansClustering(3, initial_clusters="best")
+    with pytest.raises(ValueError, match="Unsupported distance metric 'taxi'"):
+        factorization.KMeansClustering(3, distance_metric="taxi")
+    tf.summary.FileWriterCache.clear()

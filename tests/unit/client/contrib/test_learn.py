@@ -230,3 +230,55 @@ def test_a_renamed_metric_of_contrib_is_called_by_the_names_of_its_arguments() -
         assert session.run(update) == pytest.approx(2 / 3)
     with pytest.raises(TypeError, match="too many positional arguments"):
         tf.contrib.metrics.streaming_mean(1, 2, 3, 4, 5, 6)
+
+
+# --- dual coordinate ascent ---
+
+
+def named_features() -> tuple[Any, Any]:
+    """Two classes that a line divides, with one feature that is a word."""
+    return {
+        "id": tf.constant(["a", "b", "c", "d"]),
+        "x": tf.constant([[1.0], [2.0], [-1.0], [-2.0]]),
+        "word": tf.SparseTensor([[0, 0], [1, 0], [2, 0], [2, 1]], ["yes", "yes", "no", "other"], [4, 2]),
+        "weight": tf.constant([[1.0], [2.0], [1.0], [1.0]]),
+    }, tf.constant([[1], [1], [0], [0]])
+
+
+def named_columns() -> list[Any]:
+    x = tf.contrib.layers.real_valued_column("x")
+    word = tf.contrib.layers.sparse_column_with_hash_bucket("word", hash_bucket_size=10)
+    return [x, word, tf.contrib.layers.bucketized_column(x, [-1.5, 0.0, 1.5])]
+
+
+def test_a_support_vector_machine(tmp_path: Path) -> None:
+    machine = learn.SVM(
+        "id", named_columns(), weight_column_name="weight", l2_regularization=1.0, config=config(tmp_path)
+    )
+
+    machine.fit(input_fn=named_features, steps=20)
+
+    assert machine.evaluate(input_fn=named_features, steps=1)["accuracy"] == 1.0
+    assert [*map(int, machine.predict_classes(input_fn=lambda: named_features()[0], as_iterable=False))] == [1, 1, 0, 0]
+    names = machine.get_variable_names()
+    assert "linear/x/weight" in names
+    assert any(name.endswith("linear/x/weight_unshrinked/SDCAOptimizer") for name in names)
+    with pytest.raises(ValueError, match="Kernel SVMs are not currently supported"):
+        learn.SVM("id", named_columns(), kernels=[1])
+
+
+def test_linear_models_by_sdca(tmp_path: Path) -> None:
+    optimizer = tf.contrib.linear_optimizer.SDCAOptimizer("id", symmetric_l1_regularization=0.1)
+    classifier = learn.LinearClassifier(named_columns(), optimizer=optimizer, config=config(tmp_path / "classifier"))
+    classifier.fit(input_fn=named_features, steps=20)
+    assert classifier.evaluate(input_fn=named_features, steps=1)["accuracy"] == 1.0
+
+    regressor = learn.LinearRegressor(named_columns(), optimizer=optimizer, config=config(tmp_path / "regressor"))
+    regressor.fit(input_fn=lambda: (named_features()[0], tf.constant([[2.0], [4.0], [-2.0], [-4.0]])), steps=30)
+    found = np.array(list(regressor.predict_scores(input_fn=lambda: named_features()[0], as_iterable=False)))
+    np.testing.assert_allclose(found.reshape(-1), [2, 4, -2, -4], atol=1.2)
+
+    with pytest.raises(ValueError, match="LinearEstimator does not support SDCA optimizer"):
+        learn.LinearEstimator(named_columns(), learn.regression_head(), optimizer=optimizer)
+    with pytest.raises(ValueError, match="enable_centered_bias is not supported with SDCA"):
+        learn.LinearClassifier(named_columns(), optimizer=optimizer, enable_centered_bias=True)

@@ -5,6 +5,7 @@ TensorFlow's own unit tests of them run in tests/interop/conformance; here is wh
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -293,3 +294,66 @@ def test_an_optimizer_is_refused() -> None:
     for given, message in (("Best", "Unsupported optimizer name: Best"), (3, "is not an Optimizer instance")):
         with pytest.raises(ValueError, match=message):
             _dnn_model_fn(features(), None, TRAIN, head_lib._regression_head(), [2], (AGE,), given)
+
+
+# --- dual coordinate ascent ---
+
+
+def sdca_input(labels: Any) -> Any:
+    """Three examples with names, a number and words, of which the last one is not known."""
+    words = tf.SparseTensor([[0, 0], [1, 0], [1, 1], [2, 0]], ["a", "b", "b", "c"], [3, 2])
+    return {"id": tf.constant(["1", "2", "3"]), "age": tf.constant([[1.0], [2.0], [-3.0]]), "word": words}, labels
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_linear_sdca_solves_a_regression(tmp_path: Path, parts: int) -> None:
+    labels = np.float32([[3.0], [1.0], [-2.0]])
+    optimizer = tf.estimator.experimental.LinearSDCA("id", symmetric_l2_regularization=0.5, num_table_shards=parts)
+    model = tf.estimator.LinearRegressor(
+        (AGE, WORD), tmp_path, optimizer=optimizer, partitioner=tf.fixed_size_partitioner(parts)
+    )
+
+    model.train(lambda: sdca_input(labels), steps=60)
+
+    # ridge regression of (age, "a", how often "b", 1)
+    rows = np.array([[1.0, 1, 0, 1], [2, 0, 2, 1], [-3, 0, 0, 1]])
+    best = np.linalg.solve(rows.T @ rows + 0.5 * np.eye(4), rows.T @ labels)
+    names = [name for name in model.get_variable_names() if name.endswith("unshrunk")]
+    assert len(names) == 2 + parts
+    if parts == 1:
+        got = [model.get_variable_value(f"linear/linear_model/{name}") for name in ("age/weights", "word/weights")]
+        got.append(model.get_variable_value("linear/linear_model/bias_weights"))
+        np.testing.assert_allclose(np.concatenate([each.reshape(-1) for each in got]), best[:, 0], atol=1e-3)
+    found = [each["predictions"][0] for each in model.predict(lambda: tf.data.Dataset.from_tensors(sdca_input(0.0)[0]))]
+    np.testing.assert_allclose(found, (rows @ best)[:, 0], atol=2e-3)
+
+
+def test_linear_sdca_classifies_and_goes_on(tmp_path: Path) -> None:
+    optimizer = tf.estimator.experimental.LinearSDCA("id", symmetric_l1_regularization=0.25, adaptive=True)
+    model = tf.estimator.LinearClassifier((AGE, WORD), tmp_path, optimizer=optimizer)
+    data = partial(sdca_input, np.int32([[1], [1], [0]]))
+
+    first = model.train(data, steps=1).evaluate(data, steps=1)
+    model = tf.estimator.LinearClassifier((AGE, WORD), tmp_path, optimizer=optimizer)
+    later = model.train(data, steps=9).evaluate(data, steps=1)
+
+    assert (later["accuracy"], later["global_step"]) == (1.0, 10)
+    assert later["loss"] < first["loss"]
+    # the dual variables of three examples are in the checkpoint
+    (table,) = (name for name in model.get_variable_names() if name.endswith("-keys"))
+    assert {*map(tuple, model.get_variable_value(table).tolist())} >= {
+        tuple(each) for each in values(tf.train.sdca_fprint(["1", "2", "3"])).tolist()
+    }
+
+
+def test_linear_sdca_says_what_it_does_not_train() -> None:
+    optimizer = tf.estimator.experimental.LinearSDCA("id")
+    with pytest.raises(ValueError, match="cannot be used in a multi-class setting"):
+        tf.estimator.LinearClassifier((AGE,), n_classes=3, optimizer=optimizer)
+    with pytest.raises(ValueError, match='sparse_combiner must be "sum"'):
+        tf.estimator.LinearRegressor((AGE,), optimizer=optimizer, sparse_combiner="mean")
+    with pytest.raises(ValueError, match="only be used with one-dimensional label"):
+        tf.estimator.LinearRegressor((AGE,), optimizer=optimizer, label_dimension=2)
+    deep = tf.estimator.LinearRegressor((tf.feature_column.embedding_column(WORD, 2),), optimizer=optimizer)
+    with pytest.raises(ValueError, match="does not support column type"):
+        deep.train(lambda: sdca_input(np.zeros((3, 1))), steps=1)
