@@ -23,6 +23,7 @@ import numpy as np
 import tenfold as tf
 from tenfold.ops import raw_ops
 from tenfold.train import saveable
+from tenfold_core import saved_model
 
 
 class _Context:
@@ -445,6 +446,7 @@ _NAMES: dict[str, Any] = {
     "python.keras.utils": api_rnn.KerasUtils(),
     "python.keras.utils.losses_utils": _KerasLosses(),
     "python.lib.io.file_io": _FileIO(),
+    "python.saved_model.utils_impl": SimpleNamespace(get_variables_path=saved_model.variables_path),
     "python.ops.data_flow_ops": _DataFlowOps(),
     "python.ops.embedding_ops": _EmbeddingOps(),
     "python.ops.spectral_ops_test_util": _SpectralTests(),

@@ -102,6 +102,8 @@ class LogitsHead(_Head):
 
     #: Whether a weighted mean of the loss is summarized where the loss itself is a sum.
     _summarizes_mean = True
+    #: How the area under precision over recall is summed: an argument of `tf.metrics.auc`.
+    _pr_summation = "trapezoidal"
 
     def __init__(self, weight_column: Any, loss_reduction: str, loss_fn: Any, name: str | None) -> None:
         check_loss_reduction(loss_reduction)
@@ -212,8 +214,12 @@ def mean_metric(values: Any, weights: Any, name: str) -> Metric:
     return metrics.mean(values, None if weights is None else broadcast_weights(weights, values), name=name)
 
 
-def auc_metric(labels: Any, predictions: Any, weights: Any, name: str, curve: str = "ROC") -> Metric:
+def auc_metric(
+    labels: Any, predictions: Any, weights: Any, name: str, curve: str = "ROC", summation: str = "trapezoidal"
+) -> Metric:
     """The area under a curve, with weights that are broadcast."""
     predictions = to_float(predictions)
     weights = None if weights is None else broadcast_weights(weights, predictions)
-    return metrics.auc(labels=labels, predictions=predictions, weights=weights, curve=curve, name=name)
+    return metrics.auc(
+        labels=labels, predictions=predictions, weights=weights, curve=curve, name=name, summation_method=summation
+    )

@@ -56,6 +56,10 @@ class _ClassHead(LogitsHead):
         super().__init__(weight_column, loss_reduction, loss_fn, name)
         self._label_vocabulary: Any = label_vocabulary
 
+    def _pr_area(self, labels: Any, scores: Any, weights: Any, name: str) -> Metric:
+        """The area under precision over recall."""
+        return auc_metric(labels, scores, weights, name, curve="PR", summation=self._pr_summation)
+
     def _looked_up(self, labels: Any) -> Any:
         table = lookup.index_table_from_tensor(tuple(self._label_vocabulary), name="class_id_lookup")
         return table.lookup(labels)
@@ -227,7 +231,7 @@ class Binary(_ClassHead):
             found[self._key(keys.LABEL_MEAN)] = label_mean
             found[self._key(keys.ACCURACY_BASELINE)] = _baseline(label_mean)
             found[self._key(keys.AUC)] = auc_metric(labels, logistic, weights, keys.AUC)
-            found[self._key(keys.AUC_PR)] = auc_metric(labels, logistic, weights, keys.AUC_PR, curve="PR")
+            found[self._key(keys.AUC_PR)] = self._pr_area(labels, logistic, weights, keys.AUC_PR)
             return {**found, **self._at_thresholds(self._thresholds, labels, logistic, weights)}
 
 
@@ -323,7 +327,7 @@ class MultiLabel(_ClassHead):
             found: dict[str, Metric] = {
                 self._key(keys.LOSS_MEAN): metrics.mean(loss.unreduced_loss, weights=weights, name=keys.LOSS_MEAN),
                 self._key(keys.AUC): auc_metric(labels, scores, weights, keys.AUC),
-                self._key(keys.AUC_PR): auc_metric(labels, scores, weights, keys.AUC_PR, curve="PR"),
+                self._key(keys.AUC_PR): self._pr_area(labels, scores, weights, keys.AUC_PR),
                 **self._at_thresholds(self._thresholds, labels, scores, weights),
             }
             for each in self._measured:
@@ -341,7 +345,7 @@ class MultiLabel(_ClassHead):
         return {
             self._key(mean % what): mean_metric(scores, weights, mean % what),
             self._key(auc % what): auc_metric(labels, scores, weights, auc % what),
-            self._key(auc_pr % what): auc_metric(labels, scores, weights, auc_pr % what, curve="PR"),
+            self._key(auc_pr % what): self._pr_area(labels, scores, weights, auc_pr % what),
         }
 
 

@@ -60,6 +60,8 @@ class _Parts(LogitsHead):
     """The methods of the public heads that give each part of the specification alone."""
 
     _summarizes_mean = False
+    #: That of Keras' AUC, by which TensorFlow's heads of this kind measure.
+    _pr_summation = "careful_interpolation"
 
     @property
     def loss_reduction(self) -> str:

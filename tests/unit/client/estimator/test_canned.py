@@ -357,3 +357,19 @@ def test_linear_sdca_says_what_it_does_not_train() -> None:
     deep = tf.estimator.LinearRegressor((tf.feature_column.embedding_column(WORD, 2),), optimizer=optimizer)
     with pytest.raises(ValueError, match="does not support column type"):
         deep.train(lambda: sdca_input(np.zeros((3, 1))), steps=1)
+
+
+def test_public_heads_sum_precision_over_recall_as_tensorflow_does() -> None:
+    """A case of TensorFlow's own test. Heads of canned estimators sum trapezoids."""
+    weighted = {"weight": np.float32([[1], [0.1], [1.5]])}
+    found = {}
+    for name, head in {
+        "public": tf.estimator.BinaryClassHead("weight"),
+        "canned": head_lib._binary_logistic_head_with_sigmoid_cross_entropy_loss("weight"),
+    }.items():
+        spec = head.create_estimator_spec(weighted, EVAL, np.float32([[45], [-41], [44]]), np.int32([[1], [1], [0]]))
+        _, update = spec.eval_metric_ops["auc_precision_recall"]
+        found[name] = float(values(update))
+
+    assert found["public"] == pytest.approx(0.4010627, abs=1e-5)
+    assert found["canned"] != pytest.approx(found["public"], abs=1e-2)
