@@ -124,12 +124,12 @@ BESIDE = {
         f"{_CANNED}/v1/{stem}_v1.py": (f"{_CANNED}/v1/{kind}_testing_utils_v1.py",)
         for stem, kind in (
             *(("linear_test", "linear"), ("dnn_test_fc_v2", "dnn"), ("dnn_estimator_test", "dnn")),
-            ("dnn_linear_combined_estimator_test", "dnn"),
+            ("linear_estimator_test", "linear"),
         )
     },
-    f"{_CANNED}/v1/dnn_linear_combined_test_v1.py": (
-        f"{_CANNED}/v1/dnn_testing_utils_v1.py",
-        f"{_CANNED}/v1/linear_testing_utils_v1.py",
+    **dict.fromkeys(
+        (f"{_CANNED}/v1/dnn_linear_combined_test_v1.py", f"{_CANNED}/v1/dnn_linear_combined_estimator_test_v1.py"),
+        (f"{_CANNED}/v1/dnn_testing_utils_v1.py", f"{_CANNED}/v1/linear_testing_utils_v1.py"),
     ),
     **{
         path: (
