@@ -138,6 +138,8 @@ NO_BROADCAST = (
     | frozenset(("ReluGrad", "LeakyReluGrad", "EluGrad", "SigmoidGrad", "TanhGrad"))
     | frozenset(("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"))
 )
+#: Exponents, constants of the graph, for which the row of Pow calls nothing.
+MULTIPLIED_POWERS = (2.0, 3.0)
 #: Written as a chain of Adds, in the order in which their kernel adds.
 SUMS_OF_MANY = frozenset(("AddN", "AccumulateNV2"))
 #: Wants rows.

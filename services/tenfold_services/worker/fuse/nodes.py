@@ -110,7 +110,9 @@ def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None,
     inputs, output = np_types(node)
     if node.memory is None:
         row = expressions.row_of(node.op, inputs, output)
-        if row is None or (out and row.libm and int(np.prod(out)) > MAX_LIBM_ELEMENTS):
+        if row is None:
+            return None
+        if out and row.libm and int(np.prod(out)) > MAX_LIBM_ELEMENTS and not _only_multiplies(node, constants):
             return None
     if node.op in expressions.NO_BROADCAST and any(shape != out for shape in given):
         return None
@@ -122,6 +124,15 @@ def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None,
         return out if not any(given) else None
     roles = [role_of(shape, out) for shape in given]
     return out if None not in roles and "full" in roles else None
+
+
+def _only_multiplies(node: PartNode, constants: Constants) -> bool:
+    """Whether the node is a power that its row and its kernel write as multiplications."""
+    if node.op != "Pow" or node.inputs[1][0] not in constants:
+        return False
+    source, port = node.inputs[1]
+    exponent = constants[source][port]
+    return not exponent.ndim and float(exponent) in expressions.MULTIPLIED_POWERS
 
 
 def role_of(shape: Shape, loop: Shape) -> Role | None:

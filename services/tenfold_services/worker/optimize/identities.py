@@ -1,4 +1,4 @@
-"""Leads edges past nodes that hand on their input: Identity and its kin, Cast to the same type, x·1, x/1, x − 0.
+"""Leads edges past nodes that hand on their input: Identity and its kin, Cast to the same type, x·1, x/1, x¹, x − 0.
 
 Not x + 0, which turns −0 into 0. Reading a reference is no identity: it takes the value at that time; and v·1 of a
 variable is a copy, which an assignment to v must not change. Reshape and Transpose stay, because shapes are not known
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HAND_ON = ALIAS_OPS | frozenset(("Snapshot", "DebugGradientIdentity"))
 #: op → (its neutral scalar, whether that may stand on either side or on the right only)
-_NEUTRAL = {"Mul": (1, True), "RealDiv": (1, False), "Div": (1, False), "Sub": (0, False)}
+_NEUTRAL = {"Mul": (1, True), "RealDiv": (1, False), "Div": (1, False), "Sub": (0, False), "Pow": (1, False)}
 
 
 def drop_identities(part: PartGraph, constants: Constants) -> int:

@@ -173,6 +173,27 @@ def test_shapes_decide(eager: FusionCompiler) -> None:
     assert sorted(map(sorted, groups(program))) == [["x1", "x2", "x_sum"], ["y1", "y2", "y_sum"]]
 
 
+def test_a_square_and_a_cube_join_a_loop_of_any_size(eager: FusionCompiler) -> None:
+    """Other powers call the C library, one by one: those stay outside."""
+    part = PartBuilder()
+    x = part.feed("x")
+    for exponent in (1.5, 2.0, 3.0):
+        part.const(f"e{exponent}", exponent)
+    part.node("Abs", "a", ["x"], T=F32)
+    for name, source, exponent in (("square", "a", 2.0), ("cube", "square", 3.0), ("other", "cube", 1.5)):
+        part.node("Pow", name, [source, f"e{exponent}"], T=F32)
+    fetched = [part.fetch(name) for name in ("square", "cube", "other")]
+    given = {x: np.linspace(-2, 3, 999, dtype=np.float32)}
+    program = compiled(part, compiler=eager)
+    plain = run(program, given)
+    for _ in range(2):
+        run(program, given)
+    assert groups(program) == [{"a", "square", "cube"}]
+    fused = run(program, given)
+    for name in fetched:
+        np.testing.assert_array_equal(fused[name], plain[name])
+
+
 def test_scalars_of_one_level_are_one_group(eager: FusionCompiler) -> None:
     part = PartBuilder()
     feeds = {part.feed(name): np.float32(i).reshape(()) for i, name in enumerate("xyz")}

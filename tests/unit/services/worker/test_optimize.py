@@ -122,6 +122,9 @@ def test_an_error_stays_in_the_step_that_asks_for_it() -> None:
         ("RealDiv", ["x", "c"], 1.0, True),
         ("RealDiv", ["c", "x"], 1.0, False),
         ("Sub", ["x", "c"], 0.0, True),
+        ("Pow", ["x", "c"], 1.0, True),
+        ("Pow", ["c", "x"], 1.0, False),
+        ("Pow", ["x", "c"], 2.0, False),
         ("Add", ["x", "c"], 0.0, False),  # −0 + 0 is 0
     ],
 )
