@@ -257,6 +257,45 @@ def test_reductions(ops: Any, op: str, function: Any, keep: bool) -> None:
         np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((300, 37), [1]),
+        ((300, 37), [0]),
+        ((5, 9001), [1]),
+        ((3, 9001), [0]),
+        ((6, 1, 40, 50), [1, 2, 3]),
+        ((6, 40, 50), [1]),
+        ((6, 40, 50), [0, 1]),
+        ((6, 40, 50), [0, 2]),
+        ((6, 40, 50), [0, 1, 2]),
+        ((6, 40, 50), []),
+        ((2000, 3), [0]),
+        ((2000, 3), [1]),
+        ((1, 5000), [0]),
+    ],
+)
+def test_sums_of_large_arrays(ops: Any, shape: tuple[int, ...], axes: list[int], dtype: str) -> None:
+    x = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    for op, function in (("Sum", np.sum), ("Mean", np.mean)):
+        for keep, given in itertools.product((False, True), (x, np.asfortranarray(x))):
+            expected = function(x.astype(np.float64), axis=tuple(axes), keepdims=keep)
+            result = ops.run(op, [given, np.array(axes, np.int32)], keep_dims=keep)
+            assert result.dtype == x.dtype
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_what_is_no_number_stays_in_its_sum(ops: Any) -> None:
+    x = np.ones((80, 70), np.float32)
+    x[3, 5], x[7, 6], x[8, 6] = np.nan, np.inf, -np.inf
+    for axis, odd in ((1, {3: np.nan, 7: np.inf, 8: -np.inf}), (0, {5: np.nan, 6: np.nan})):
+        expected = np.full(x.shape[1 - axis], x.shape[axis], np.float32)
+        expected[list(odd)] = list(odd.values())
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(ops.run("Sum", [x, [axis]]), expected)
+
+
 def test_reductions_of_integers(ops: Any) -> None:
     x = np.array([[1, -2], [4, -7]], np.int32)
 

@@ -22,6 +22,7 @@ from tenfold_kernels.cpu._compiled import (
     plain_updates,
     rows,
     sparse_updates,
+    sums,
     updates,
 )
 from tenfold_kernels.resources.accumulators import SparseAccumulator
@@ -97,6 +98,14 @@ def test_losses(element: Any, stand_in_of: Any) -> None:
     assert compared(sparse, (shifted, labels, loss, powers)) == -1
     labels[3] = 7
     assert compared(sparse, (shifted, labels, loss, powers)) == 3
+
+
+@pytest.mark.parametrize("element", [np.float32, np.float64])
+def test_sums(element: Any, stand_in_of: Any) -> None:
+    x = np.random.default_rng(3).random((3, 10, 21)).astype(element)
+
+    compared(stand_in_of(lambda: sums.along(element)), (x[0], element(0), np.zeros(10, element)), rtol=1e-5)
+    compared(stand_in_of(lambda: sums.down(element)), (x, np.zeros((3, 21), element)), rtol=1e-5)
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])

@@ -27,6 +27,7 @@ from tenfold_kernels.arrays import (
     output_type,
     shape_text,
 )
+from tenfold_kernels.cpu._sums import OWN_LEAST, add_up
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import BOOL, COMPILED, FLOATING, INDEX, NUMERIC, REAL
 
@@ -93,7 +94,13 @@ def build_sum(node: KernelNode) -> Compute:
     wide = _accumulator(dtype)
     ufunc: Any = np.add if node.op == "Sum" else np.multiply
     if wide is dtype:
-        return _reduction(node, lambda x, axes, keep: ufunc.reduce(x, axes, dtype, None, keep))
+
+        def reduce(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+            if x.size >= OWN_LEAST and ufunc is _add:
+                return add_up(x, axes, keep)
+            return ufunc.reduce(x, axes, dtype, None, keep)
+
+        return _reduction(node, reduce)
     return _reduction(
         node, lambda x, axes, keep: as_array(ufunc.reduce(x, axis=axes, dtype=wide, keepdims=keep)).astype(dtype)
     )
@@ -109,7 +116,10 @@ def build_mean(node: KernelNode) -> Compute:
     divisors: dict[int, Any] = {}
 
     def reduce(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
-        total = _add.reduce(x, axes, wide, None, keep)
+        if x.size >= OWN_LEAST and wide is dtype:
+            total = add_up(x, axes, keep)
+        else:
+            total = _add.reduce(x, axes, wide, None, keep)
         count = 1
         for d in axes:
             count *= x.shape[d]
