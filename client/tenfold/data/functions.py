@@ -51,6 +51,7 @@ class StructuredFunction:
             self.function.add_to(get_default_graph())
 
     def _body(self, *tensors: Tensor) -> list[Tensor]:
+        get_default_graph().arrays_are_lists = True
         arguments = structure.from_compatible_tensor_list(self._input_structure, list(tensors))
         returned = self._func(*(arguments if type(arguments) is tuple else (arguments,)))
         returned = _tuples_for_lists(returned)

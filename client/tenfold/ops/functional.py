@@ -14,7 +14,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import array
 from tenfold.ops.control_flow_while import while_loop
-from tenfold.ops.tensor_array import TensorArray
+from tenfold.ops.tensor_array import StepArray, TensorArray
 from tenfold.ops.variable_scope import get_variable_scope
 from tenfold_core.tensor_shape import TensorShape
 
@@ -53,7 +53,7 @@ def _leading(tensor: Tensor) -> Any:
 
 
 def _array_of(elem: Tensor, size: Any, element_shape: Any = None) -> TensorArray:
-    made = TensorArray(elem.dtype, size=size, dynamic_size=False, infer_shape=True, element_shape=element_shape)
+    made = StepArray(elem.dtype, size=size, dynamic_size=False, infer_shape=True, element_shape=element_shape)
     return made.unstack(elem)
 
 
@@ -99,7 +99,7 @@ def map_fn(
         count = _leading(tensors[0])
         inputs = [_array_of(each, count) for each in tensors]
         start = array.constant(0)
-        outputs = [TensorArray(each, size=count, dynamic_size=False, infer_shape=infer_shape) for each in types]
+        outputs = [StepArray(each, size=count, dynamic_size=False, infer_shape=infer_shape) for each in types]
 
         def step(i: Tensor, written: Any) -> Any:
             returned = fn(nest.pack_sequence_as(elems, [each.read(i) for each in inputs]))
@@ -221,7 +221,7 @@ def scan(
         else:
             values = [convert_to_tensor(each) for each in nest.flatten(initializer)]
         outputs = [
-            TensorArray(
+            StepArray(
                 each.dtype,
                 size=count,
                 element_shape=each.shape if infer_shape else None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import colocate_with, control_dependencies, device, name_scope
+from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math
@@ -32,7 +33,15 @@ class TensorArray:
     """An array of `size` tensors of one type, each written once (and, by default, read once).
 
     Every writing method gives a new TensorArray object for the array after the write; later operations must use it.
+    In a function of tf.data it is a ListArray (tensor_array_list.py), as in TensorFlow.
     """
+
+    def __new__(cls, *args: Any, **named: Any) -> TensorArray:
+        if cls is TensorArray and _is_list(*args, **named):
+            from tenfold.ops.tensor_array_list import ListArray  # it derives from this class
+
+            cls = ListArray
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -113,9 +122,19 @@ class TensorArray:
 
     def _after(self, flow: Tensor) -> TensorArray:
         """The same array after the operation that gave `flow`."""
-        result = TensorArray.__new__(TensorArray)
+        self._check_graph()
+        result = object.__new__(type(self))
         result.__dict__.update(self.__dict__, _flow=flow)
         return result
+
+    def _check_graph(self) -> None:
+        graph = get_default_graph()
+        if graph.arrays_are_lists and self._handle.graph is not graph:
+            raise NotImplementedError(
+                "Attempting to build a TensorArray that is a list of tensors from one that exists for one step. You "
+                "may be attempting to capture a TensorArray inside a function of tf.data. Instead, construct a new "
+                "TensorArray inside the function."
+            )
 
     def _check_element_shape(self, shape: TensorShape) -> None:
         known = self._element_shape[0]
@@ -288,6 +307,27 @@ class TensorArray:
             return gradient
 
 
+class StepArray(TensorArray):
+    """A TensorArray that is never a list: what the loops of this package make for themselves and hand to nobody."""
+
+
+def _is_list(
+    dtype: Any = None,
+    size: Any = None,
+    dynamic_size: Any = None,
+    clear_after_read: Any = None,
+    tensor_array_name: Any = None,
+    handle: Any = None,
+    flow: Any = None,
+    *args: Any,
+    **named: Any,
+) -> bool:
+    """Whether these arguments of TensorArray make a list of tensors."""
+    if flow is not None and getattr(flow, "dtype", None) == dtypes.variant:
+        return True
+    return handle is None and get_default_graph().arrays_are_lists
+
+
 def _check_arguments(
     handle: Any, size: Any, element_shape: Any, dynamic_size: Any, clear_after_read: Any, tensor_array_name: Any
 ) -> None:
@@ -318,8 +358,11 @@ def _in_graph(*values: Any) -> list[Any]:
 
 
 def flow_of(value: Any) -> Any:
-    """The flow of a TensorArray; anything else unchanged."""
-    return value.flow if isinstance(value, TensorArray) else value
+    """The flow of a TensorArray; anything else unchanged. NotImplementedError for one from outside of a function."""
+    if not isinstance(value, TensorArray):
+        return value
+    value._check_graph()
+    return value.flow
 
 
 def with_flows(values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:

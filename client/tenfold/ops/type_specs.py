@@ -22,6 +22,7 @@ from tenfold.graph.tensor import Tensor
 from tenfold.ops import generated_ops
 from tenfold.ops.sparse import serialize_many_sparse, serialize_sparse
 from tenfold.ops.tensor_array import TensorArray
+from tenfold.ops.tensor_array_list import ListArray, sizes_of
 from tenfold_core import dtypes
 from tenfold_core.dtypes import DType, as_dtype
 from tenfold_core.tensor_shape import TensorShape, as_shape
@@ -182,9 +183,7 @@ class TensorSpec(BatchableTypeSpec):
         return self._shape, self._dtype, self._name
 
     def _to_components(self, value: Any) -> Tensor:
-        wrong = (
-            f"Value {value!r} is not convertible to a tensor with dtype {self._dtype.name} and shape {self._shape}."
-        )
+        wrong = f"Value {value!r} is not convertible to a tensor with dtype {self._dtype.name} and shape {self._shape}."
         try:
             tensor = convert_to_tensor(value, self._dtype)
         except (TypeError, ValueError):
@@ -372,26 +371,17 @@ class TensorArraySpec(TypeSpec):
     def _to_components(self, value: Any) -> Any:
         if not isinstance(value, TensorArray):
             raise TypeError(f"value must be a TensorArray, but saw: {type(value)}")
+        if isinstance(value, ListArray):
+            return [value.flow]
         with name_scope("convert_tensor_array"):
-            element_shape = convert_to_tensor(_sizes(value.element_shape), dtypes.int64)
-            return [tensor_op("TensorListFromTensor", tensor=value.stack(), element_shape=element_shape)]
+            sizes = sizes_of(value.element_shape)
+            return [tensor_op("TensorListFromTensor", tensor=value.stack(), element_shape=sizes)]
 
     def _from_components(self, components: Any) -> TensorArray:
-        """An array with the elements of the list; reading an element leaves it there."""
         (variant,) = components
-        shape = self._element_shape
-        sizes = convert_to_tensor(_sizes(shape), dtypes.int32)
-        stacked = tensor_op("TensorListStack", input_handle=variant, element_shape=sizes, element_dtype=self._dtype)
-        stacked.set_shape(TensorShape([None]).concatenate(shape))
-        made = TensorArray(
-            self._dtype,
-            size=tensor_op("TensorListLength", input_handle=variant),
-            dynamic_size=self._dynamic_size,
-            clear_after_read=False,
-            infer_shape=self._infer_shape,
-            element_shape=shape,
-        )
-        return made.unstack(stacked)
+        made = ListArray(self._dtype, flow=variant, dynamic_size=self._dynamic_size, infer_shape=self._infer_shape)
+        made._element_shape = [self._element_shape]
+        return made
 
     def _to_legacy_output_types(self) -> DType:
         return self._dtype
@@ -399,11 +389,6 @@ class TensorArraySpec(TypeSpec):
     def _to_legacy_output_shapes(self) -> TensorShape:
         # As in TensorFlow, the two flags stand for dimensions before the shape.
         return TensorShape([int(self._dynamic_size), int(self._infer_shape)]).concatenate(self._element_shape)
-
-
-def _sizes(shape: TensorShape) -> int | list[int]:
-    """As operations on lists take it: -1 for what is not known."""
-    return -1 if shape.ndims is None else [-1 if size is None else size for size in shape.as_list()]
 
 
 def type_spec_from_value(value: Any) -> Any:

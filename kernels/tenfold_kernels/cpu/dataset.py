@@ -19,6 +19,7 @@ from tenfold_kernels.resources.datasets.caches import Cache, FileCache, MemoryCa
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
 from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Map
 from tenfold_kernels.resources.datasets.interleave import Interleave
+from tenfold_kernels.resources.datasets.mapped_batches import MapAndBatch
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
 from tenfold_kernels.resources.datasets.prefetch import AUTOTUNED, Prefetch
 from tenfold_kernels.resources.datasets.shuffle import SeedGenerator
@@ -144,7 +145,7 @@ def build_map_and_batch(node: KernelNode) -> Compute:
         many = number(calls, "num_parallel_calls")
         captured = captured_of(rest[:count])
         mapped = ParallelMap(types, inner, dataset_of(dataset), function, captured, keeps, many, True, kind)
-        return Batch(types, shapes, mapped, number(size, "batch_size"), bool(drop)).as_array()
+        return MapAndBatch(types, shapes, mapped, number(size, "batch_size"), bool(drop)).as_array()
 
     return compute
 

@@ -33,6 +33,8 @@ OF_CONTRIB = {
         ),
         _SEQ2SEQ,
     ),
+    # A module that has the name of a function.
+    "contrib.data.python.ops.get_single_element": "tenfold.contrib.data",
     "contrib.crf": "tenfold.contrib.crf",
     **{path: tensorflow_paths.HOMES[path] for path in tensorflow_paths.HOMES if ".slim.nets." in path},
     "python.layers.core": "tenfold.layers.core",

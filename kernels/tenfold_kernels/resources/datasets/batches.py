@@ -55,7 +55,9 @@ class Batch(Dataset):
         self.weigh(size)
 
     def iterate(self, run: Run) -> Machine:
-        source = self._input.iterate(run)
+        return self._batches(self._input.iterate(run), run)
+
+    def _batches(self, source: Machine, run: Run) -> Machine:
         take, size = source.following, self._size
         give = source.block if self._joins_blocks else None
         is_over = False

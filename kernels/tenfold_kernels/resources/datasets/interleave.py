@@ -22,12 +22,26 @@ if TYPE_CHECKING:
 
 
 class _Open:
-    """One dataset of the cycle, and the element that it was made of."""
+    """One dataset of the cycle, and the element that it was made of; None for one that could not be made."""
 
     __slots__ = ("argument", "machine")
 
-    def __init__(self, argument: Element, machine: Machine) -> None:
+    def __init__(self, argument: Element | None, machine: Machine) -> None:
         self.argument, self.machine = argument, machine
+
+
+def _failed(left: list[errors.OpError]) -> _Open:
+    """In the place of a dataset that could not be made: one element, which is the error."""
+
+    def following() -> Element | None:
+        if left:
+            raise left.pop()
+        return None
+
+    def restore(state: Any) -> None:
+        left[:] = [errors.from_code(int(code), str(message)) for code, message in state]
+
+    return _Open(None, Machine(following, lambda: [(int(error.code), error.message) for error in left], restore))
 
 
 class Interleave(Dataset):
@@ -35,7 +49,7 @@ class Interleave(Dataset):
 
     With a cycle of 1 this is flat_map. `ahead` elements of each that is open are made on other threads. One that has
     ended makes room in its place, which is taken when its turn comes, or at once where `fills_at_once`: that is the
-    order of `tf.contrib.data.parallel_interleave`.
+    order of `tf.contrib.data.parallel_interleave`, of which an error is an element in its turn.
     """
 
     is_slow = True
@@ -81,19 +95,34 @@ class Interleave(Dataset):
             inner = dataset_of(result[0])
             return _Open(argument, (Prefetch(inner, self._ahead) if self._ahead else inner).iterate(run))
 
-        def fill(slot: int) -> bool:
+        def next_opened() -> _Open | None:
             nonlocal is_over
-            argument = None if is_over else source.following()
-            if argument is None:
-                is_over = True
-                return False
+            try:
+                argument = None if is_over else source.following()
+                is_over = argument is None
+                return None if argument is None else opened(argument)
+            except errors.CancelledError:
+                raise
+            except errors.OpError as error:
+                if not at_once:
+                    raise
+                return _failed([error])
+
+        def fill(slot: int) -> None:
+            made = next_opened()
+            if made is None:
+                return
             while slot >= len(slots):
                 slots.append(None)
-            slots[slot] = opened(argument)
-            return True
+            slots[slot] = made
+
+        def given_one() -> None:
+            nonlocal given
+            given += 1
+            if given == block:
+                turn()
 
         def following() -> Element | None:
-            nonlocal given
             if figures is not None:
                 figures.scalar("thread_utilization", sum(slot is not None for slot in slots) / cycle)
             while at_once and not is_over and len(slots) < cycle:
@@ -103,16 +132,21 @@ class Interleave(Dataset):
                 run.check()
                 current = slots[at] if at < len(slots) else None
                 if current is not None:
-                    element = current.machine.following()
+                    try:
+                        element = current.machine.following()
+                    except errors.CancelledError:
+                        raise
+                    except errors.OpError:
+                        if at_once:
+                            given_one()
+                        raise
                     if element is None:
                         slots[at] = None
                         if at_once:
                             fill(at)
                         turn()
                         continue
-                    given += 1
-                    if given == block:
-                        turn()
+                    given_one()
                     return element
                 if is_over:
                     turn()
@@ -130,7 +164,7 @@ class Interleave(Dataset):
             slots[:] = [None] * len(open_ones)
             for number, one in enumerate(open_ones):
                 if one is not None:
-                    slot = slots[number] = opened(tuple(one[0]))
+                    slot = slots[number] = _failed([]) if one[0] is None else opened(tuple(one[0]))
                     slot.machine.restore(one[1])
             source.restore(inner)
 
