@@ -15,8 +15,9 @@ from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu.dataset_sources import function_of, number, text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
-from tenfold_kernels.resources.datasets.caches import Cache, FileCache, MemoryCache
+from tenfold_kernels.resources.datasets.caches import Cache, MemoryCache
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
+from tenfold_kernels.resources.datasets.file_caches import FileCache
 from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Map
 from tenfold_kernels.resources.datasets.interleave import Interleave
 from tenfold_kernels.resources.datasets.mapped_batches import MapAndBatch

@@ -20,8 +20,8 @@ from tenfold_kernels.cpu.dataset_sources import compression_of, names_of, number
 from tenfold_kernels.cpu.dataset_whole import at_work
 from tenfold_kernels.cpu.string_number import parser
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
-from tenfold_kernels.resources.datasets.caches import FileCache
 from tenfold_kernels.resources.datasets.core import dataset_of
+from tenfold_kernels.resources.datasets.file_caches import FileCache
 from tenfold_kernels.resources.datasets.files import Csv, CsvFormat, Matching, Sql, written
 from tenfold_kernels.resources.datasets.functional import Computed
 from tenfold_kernels.resources.datasets.iterators import verify
