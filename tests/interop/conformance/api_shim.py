@@ -150,6 +150,7 @@ HOMES = {
     "contrib.lookup": "tenfold.contrib.lookup",
     "python.data.ops.dataset_ops": "tenfold.data.dataset tenfold.data.node tenfold.data.options",
     "python.data.ops.iterator_ops": "tenfold.data.iterators",
+    "python.data.ops.multi_device_iterator_ops": "tenfold.compat.python.multi_device_iterator_ops",
     "python.data.ops.optional_ops": "tenfold.data.optionals",
     "python.data.ops.readers": "tenfold.data.readers",
     "python.data.util.nest": "tenfold.data.nest",
@@ -158,6 +159,7 @@ HOMES = {
     **dict.fromkeys(
         (f"python.data.experimental.ops.{module}" for module in tensorflow_paths._DATA), "tenfold.data.experimental"
     ),
+    "python.data.experimental.ops.threadpool": "tenfold.compat.python.threadpool",
     "python.distribute.cluster_resolver": "tenfold.distribute.cluster_resolver",
     "python.framework.constant_op": "tenfold.ops.array",
     "python.framework.device": "tenfold_core.device",

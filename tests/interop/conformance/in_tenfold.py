@@ -22,10 +22,12 @@ def main() -> None:
     plan = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     faulthandler.enable()
     sys.path.insert(0, str(Path(__file__).parent))
+    import api_files_data
     import api_numpy
     import api_shim
     import in_tensorflow
 
+    import tenfold as tf
     from tenfold.test import case
 
     # Test files of that age call assertEquals and friends.
@@ -36,6 +38,9 @@ def main() -> None:
     api_shim.install(folder)
     # a file may ask for it as it is imported
     case._root = plan["scratch"]
+
+    if Path(plan["file"]).name in api_files_data.WITH_RESOURCE_VARIABLES:
+        tf.enable_resource_variables()
 
     def prepare(_: Path) -> None:
         case._root = plan["scratch"]
