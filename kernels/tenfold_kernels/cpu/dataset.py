@@ -122,13 +122,17 @@ def build_map(node: KernelNode) -> Compute:
     (types, shapes), function = types_of(node), function_of(node, "f")
     count, keeps = len(node.attrs["Targuments"]), bool(node.attrs.get("preserve_cardinality", False))
     in_order = _keeps_order(node)
+    # To clients of release 1.15, whose nodes have no metadata, a map has as many elements as its input.
+    is_counted = keeps or not node.attrs.get("metadata")
 
     def compute(dataset: Array, *others: Array) -> Any:
         found, captured = dataset_of(dataset), captured_of(others[:count])
         if len(others) == count:
-            return Map(types, shapes, found, function, captured, keeps).as_array()
+            return Map(types, shapes, found, function, captured, keeps, is_counted).as_array()
         calls = number(others[count], "num_parallel_calls")
-        return ParallelMap(types, shapes, found, function, captured, keeps, calls, in_order).as_array()
+        return ParallelMap(
+            types, shapes, found, function, captured, keeps, calls, in_order, is_counted=is_counted
+        ).as_array()
 
     return compute
 

@@ -119,7 +119,7 @@ class SessionTable:
         """Forgets the session; None when there is none. The session "" stays."""
         session = self._sessions.pop(handle, None) if handle else None
         if session is not None and session.resources is not self._resources:
-            session.resources.quota.close()
+            session.resources.end()
         return session
 
     def _quota_of_one(self) -> StateQuota:

@@ -160,6 +160,8 @@ class Run:
         #: Thread → what it waits for, and how it is told that it is not wanted any more.
         self._waits: dict[int, tuple[Waiting, Callable[[], None]]] = {}
         self._is_closed = False
+        #: What is left to do when the iterator is gone.
+        self._at_close: list[Callable[[], None]] = []
         #: Threads whose step has ended.
         self._stopped: set[int] = set()
 
@@ -241,9 +243,20 @@ class Run:
         with self._lock:
             self._is_closed = True
             waits, self._waits = list(self._waits.values()), {}
+            left, self._at_close = self._at_close, []
         for waiting, wake in waits:
             waiting.cancel()
             wake()
+        for finish in left:
+            finish()
+
+    def when_closed(self, finish: Callable[[], None]) -> None:
+        """Calls `finish` once the iterator is gone. It must not hold the machine, and never raises."""
+        with self._lock:
+            if not self._is_closed:
+                self._at_close.append(finish)
+                return
+        finish()
 
 
 def within(index: int, count: int) -> int:

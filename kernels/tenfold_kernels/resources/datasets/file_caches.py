@@ -10,6 +10,8 @@ cache_dataset_ops.cc, whose files are TensorFlow's tensor bundles.
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +84,7 @@ class FileCache(Like):
             nonlocal count, is_over
             if is_over:
                 return None
+            run.check()
             part = current[0]
             if not part.is_open:
                 part.open()
@@ -113,18 +116,23 @@ class FileCache(Like):
                 source.restore(inner[0])
                 current[0] = _Part(self._name, number)
 
+        # whichever comes first: the session's end, another start of the iterator, or the last reference
+        run.when_closed(functools.partial(_give_up, current))
         weakref.finalize(following, _give_up, current)
         return Machine(following, save, restore)
 
 
 class _Part:
-    """Elements between two checkpoints. Nothing is there until it is opened."""
+    """Elements between two checkpoints. Nothing is there until it is opened. It may be given up from another thread."""
 
     def __init__(self, name: str, number: int) -> None:
         self.path = f"{name}_{number}"
         self.lock = f"{self.path}.lockfile"
         self._unfinished = f"{self.path}.unfinished"
         self._writer: RecordWriter | None = None
+        #: Guards the writer, and what follows.
+        self._mutex = threading.Lock()
+        self._is_given_up = False
 
     @property
     def is_open(self) -> bool:
@@ -132,42 +140,55 @@ class _Part:
 
     def open(self) -> None:
         """Raises AlreadyExistsError where another iterator writes it, or a checkpoint has ended it."""
-        if graph_files().exists(self.path):
-            raise errors.AlreadyExistsError(
-                None, None, f"Existing cache files found: \n{self.path}\nTo continue delete the above files."
-            )
-        if graph_files().exists(self.lock):
-            raise errors.AlreadyExistsError(
-                None,
-                None,
-                "There appears to be a concurrent caching iterator running - cache lockfile already exists "
-                f"('{self.lock}'). If you are sure no other running TF computations are using this cache prefix, "
-                "delete the lockfile and re-initialize the iterator.",
-            )
-        with os_errors(self.lock):
-            graph_files().create(self.lock).close()
-        self._writer = RecordWriter(self._unfinished, files=graph_files())
+        with self._mutex:
+            self._check()
+            files = graph_files()
+            if files.exists(self.path):
+                raise errors.AlreadyExistsError(
+                    None, None, f"Existing cache files found: \n{self.path}\nTo continue delete the above files."
+                )
+            if files.exists(self.lock):
+                raise errors.AlreadyExistsError(
+                    None,
+                    None,
+                    "There appears to be a concurrent caching iterator running - cache lockfile already exists "
+                    f"('{self.lock}'). If you are sure no other running TF computations are using this cache prefix, "
+                    "delete the lockfile and re-initialize the iterator.",
+                )
+            with os_errors(self.lock):
+                files.create(self.lock).close()
+            self._writer = RecordWriter(self._unfinished, files=files)
 
     def write(self, element: Element) -> None:
-        assert self._writer is not None
-        self._writer.write(states.to_bytes(list(element)))
+        record = states.to_bytes(list(element))
+        with self._mutex:
+            self._check().write(record)
 
     def finish(self) -> None:
         """All of it is under its name; the lock stays."""
-        assert self._writer is not None
-        self._writer.close()
-        with os_errors(self.path):
-            graph_files().replace(self._unfinished, self.path)
-        self._writer = None
+        with self._mutex:
+            self._check().close()
+            with os_errors(self.path):
+                graph_files().replace(self._unfinished, self.path)
+            self._writer = None
+
+    def _check(self) -> Any:
+        """The writer, if it is opened. Raises CancelledError where nobody wants it any more."""
+        if self._is_given_up:
+            raise errors.CancelledError(None, None, "The iterator was deleted.")
+        return self._writer
 
     def give_up(self) -> None:
         """Takes away what was not finished, as far as that goes."""
-        if self._writer is None:
-            return
-        with contextlib.suppress(errors.OpError):
-            self._writer.close()
-        for path in (self._unfinished, self.lock):
-            _unlink(path)
+        with self._mutex:
+            self._is_given_up = True
+            writer, self._writer = self._writer, None
+            if writer is None:
+                return
+            with contextlib.suppress(errors.OpError):
+                writer.close()
+            for path in (self._unfinished, self.lock):
+                _unlink(path)
 
 
 def _give_up(current: list[_Part]) -> None:

@@ -47,9 +47,14 @@ class Map(Dataset):
         function: Function,
         captured: Element,
         keeps_count: bool = True,
+        is_counted: bool | None = None,
     ) -> None:
+        """With `keeps_count` false, an OutOfRangeError of the function is the end. `is_counted` says whether the number
+        of elements is told all the same, as release 1.15 does; by default it goes with `keeps_count`.
+        """
         super().__init__(types, shapes, dataset)
         self._input, self._function, self._captured, self._keeps = dataset, function, captured, keeps_count
+        self._is_counted = keeps_count if is_counted is None else is_counted
 
     def iterate(self, run: Run) -> Machine:
         source = Apart(self._input.iterate(run))
@@ -72,7 +77,7 @@ class Map(Dataset):
         return self._function.by_rows([*of_elements, *((array.ndim, False) for array in self._captured)])
 
     def cardinality(self) -> int:
-        return self._input.cardinality() if self._keeps else UNKNOWN
+        return self._input.cardinality() if self._is_counted else UNKNOWN
 
     def at(self, index: int, run: Run) -> Element:
         element = self._input.at(index, run)

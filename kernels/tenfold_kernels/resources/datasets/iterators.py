@@ -56,6 +56,10 @@ class DatasetIterator:
     def _run(self) -> Run:
         return self._runs[0]
 
+    def end_work(self) -> None:
+        """Nobody will ask any more: gives up what is under way, and what a dataset keeps open."""
+        self._run.close()
+
     @property
     def is_started(self) -> bool:
         return self._machine is not None

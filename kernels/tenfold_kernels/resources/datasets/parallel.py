@@ -57,9 +57,10 @@ class ParallelMap(Map):
         calls: int,
         in_order: bool,
         kind: str = "ParallelMapDataset",
+        is_counted: bool | None = None,
     ) -> None:
         """`kind` is TensorFlow's name of the dataset, for figures about it."""
-        super().__init__(types, shapes, dataset, function, captured, keeps_count)
+        super().__init__(types, shapes, dataset, function, captured, keeps_count, is_counted)
         if calls < 1 and calls != -1:
             raise errors.InvalidArgumentError(None, None, "num_parallel_calls must be greater than zero.")
         self._calls = min(os.cpu_count() or 1 if calls == -1 else calls, MOST_CALLS)

@@ -11,6 +11,7 @@ from tenfold.data import iterators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 Dataset = tf.data.Dataset
 
@@ -127,3 +128,15 @@ def test_options_become_nodes(graph: tf.Graph) -> None:
     assert types.count("ModelDataset") == 1
     with tf.Session() as session:
         assert session.run(names).tolist() == [b"map_fusion"]
+
+
+def test_a_session_that_ends_within_a_pass_leaves_no_half_written_cache(tmp_path: Path) -> None:
+    iterator = tf.data.Dataset.range(5).cache(str(tmp_path / "cache")).repeat(2).make_initializable_iterator()
+    element = iterator.get_next()
+    for _ in range(2):
+        with tf.Session() as session:
+            session.run(iterator.initializer)
+            assert session.run(element) == 0
+            assert list(tmp_path.iterdir())
+
+        assert not list(tmp_path.iterdir())

@@ -146,6 +146,8 @@ def test_the_single_element_and_the_number_of_elements() -> None:
         assert session.run(exp.get_single_element(Dataset.range(8).batch(8))).tolist() == list(range(8))
         assert session.run(exp.cardinality(Dataset.range(8).batch(3))) == 3
         assert session.run(exp.cardinality(Dataset.range(5).window(2))) == 3
+        assert session.run(exp.cardinality(Dataset.range(5).map(lambda x: x))) == 5
+        assert session.run(exp.cardinality(Dataset.range(5).map(lambda x: x, num_parallel_calls=2))) == 5
         assert session.run(exp.cardinality(Dataset.range(8).repeat())) == exp.INFINITE_CARDINALITY
 
 

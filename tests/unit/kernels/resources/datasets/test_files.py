@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from support.dataset_machines import INT, SCALAR, drained, numbers, plain
+from support.dataset_machines import ANY, INT, SCALAR, drained, numbers, plain, result
 from tenfold_core import dtypes, errors
 from tenfold_core.records import ByteStream
 from tenfold_kernels.cpu.string_number import parser
@@ -17,6 +17,7 @@ from tenfold_kernels.resources.datasets import files
 from tenfold_kernels.resources.datasets.core import Run
 from tenfold_kernels.resources.datasets.file_caches import FileCache
 from tenfold_kernels.resources.datasets.files import Csv, CsvFormat, Matching, Sql
+from tenfold_kernels.resources.datasets.iterators import DatasetIterator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,6 +177,20 @@ def test_a_cache_that_is_half_written_goes_on_from_its_checkpoints(tmp_path: Pat
     assert drained(machine) == [3, 4, 5]
     assert files_of(tmp_path) == ["cache"]
     assert drained(dataset) == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_iterator_that_is_started_anew_or_is_over_leaves_no_half_written_cache(tmp_path: Path) -> None:
+    iterator = DatasetIterator(INT, ANY)
+    dataset = FileCache(numbers(3), str(tmp_path / "cache"))
+
+    for _ in range(2):
+        iterator.start(dataset)
+        assert files_of(tmp_path) == []
+        assert result(iterator.get_next(lambda e: e[0].item())) == 0
+        assert files_of(tmp_path) == ["cache_0.lockfile", "cache_0.unfinished"]
+    iterator.end_work()
+
+    assert files_of(tmp_path) == []
 
 
 def test_a_checkpoint_of_a_half_written_cache_reads_it_once_it_is_whole(tmp_path: Path) -> None:
