@@ -27,7 +27,10 @@ from tenfold.data import (
     transforms,
 )
 from tenfold.data.stats_aggregator import StatsAggregator
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import tensor_op
+from tenfold.ops.type_specs import TensorSpec
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,6 +166,19 @@ class InterleaveOps:
     """Of data/experimental/ops/interleave_ops."""
 
     _DirectedInterleaveDataset = _made(transforms.directed)
+
+
+class MatchingFiles:
+    """Of data/experimental/ops/matching_files."""
+
+    MatchingFilesDataset = _made(
+        lambda patterns: node.node_of(
+            "MatchingFilesDataset",
+            TensorSpec([], dtypes.string),
+            (),
+            patterns=convert_to_tensor(patterns, dtypes.string),
+        )
+    )
 
 
 class Sleep:

@@ -418,6 +418,7 @@ _NAMES: dict[str, Any] = {
     "python.compat.compat": _Compat(),
     "python.data.experimental.ops.cardinality": api_data.Cardinality(),
     "python.data.experimental.ops.interleave_ops": api_data.InterleaveOps(),
+    "python.data.experimental.ops.matching_files": api_data.MatchingFiles(),
     "python.data.experimental.ops.optimization": api_data.Optimization(),
     "python.data.experimental.ops.sleep": api_data.Sleep(),
     "python.data.experimental.ops.stats_aggregator": api_data.StatsAggregators(),

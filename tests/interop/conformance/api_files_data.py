@@ -18,43 +18,43 @@ _D = f"{_P}/data/kernel_tests"
 _DE = f"{_P}/data/experimental/kernel_tests"
 _DS = f"{_DE}/serialization"
 
-#: tf.data.
+#: tf.data. Not here are files about what TensorFlow does not export: its rewritings of pipelines (optimization/*,
+#: choose_fastest, map_defun_op), the datasets of its distribution strategies (auto_shard, rebatch, replicate),
+#: make_tf_record, restructured, snapshot, wrap_unwrap, eager iterators' clean-up (memory_cleanup), helpers in util.
 DATA = (
     *_named(
         _D,
         """
         batch cache checkpoint concatenate dataset enumerate filter fixed_length_record_dataset flat_map from_generator
         from_sparse_tensor_slices from_tensor_slices from_tensors interleave iterator_cluster iterator list_files map
-        memory_cleanup multi_device_iterator optional options padded_batch prefetch range reduce repeat shard shuffle
+        multi_device_iterator optional options padded_batch prefetch range reduce repeat shard shuffle
         skip take text_line_dataset tf_record_dataset unbatch window zip
         """,
     ),
-    *_named(f"{_P}/data/util", "convert nest options random_seed sparse structure traverse"),
+    *_named(f"{_P}/data/util", "nest options random_seed structure"),
     *_named(
         _DE,
         """
-        auto_shard_dataset bucket_by_sequence_length cardinality copy_to_device counter csv_dataset
+        bucket_by_sequence_length cardinality copy_to_device counter csv_dataset
         dense_to_sparse_batch directed_interleave_dataset get_single_element group_by_reducer group_by_window
-        ignore_errors make_batched_features_dataset make_csv_dataset make_tf_record_dataset map_and_batch map_defun_op
+        ignore_errors make_batched_features_dataset make_csv_dataset map_and_batch
         matching_files override_threadpool parallel_interleave parse_example_dataset prefetch_to_device
-        prefetch_with_slack rebatch_dataset rejection_resample replicate scan shuffle_and_repeat sleep snapshot
-        sql_dataset stats_dataset_ops take_while tf_record_writer unique variant wrap_unwrap
+        prefetch_with_slack rejection_resample scan shuffle_and_repeat sleep sql_dataset
+        stats_dataset_ops take_while tf_record_writer unique variant
         """,
     ),
     *_named(
         _DS,
         """
-        auto_shard_dataset_serialization batch_dataset_serialization cache_dataset_serialization
-        checkpoint_input_pipeline_hook choose_fastest_branch_dataset_serialization
-        choose_fastest_dataset_serialization concatenate_dataset_serialization
-        csv_dataset_serialization dataset_constructor_serialization filter_dataset_serialization
+        batch_dataset_serialization cache_dataset_serialization
+        checkpoint_input_pipeline_hook concatenate_dataset_serialization csv_dataset_serialization
+        dataset_constructor_serialization filter_dataset_serialization
         fixed_length_record_dataset_serialization flat_map_dataset_serialization group_by_reducer_serialization
         group_by_window_serialization ignore_errors_serialization interleave_dataset_serialization
         map_and_batch_dataset_serialization map_dataset_serialization matching_files_dataset_serialization
-        optimize_dataset_serialization padded_batch_dataset_serialization
+        padded_batch_dataset_serialization
         parallel_interleave_dataset_serialization parallel_map_dataset_serialization
         parse_example_dataset_serialization prefetch_dataset_serialization range_dataset_serialization
-        rebatch_dataset_serialization
         sample_from_datasets_serialization scan_dataset_serialization sequence_dataset_serialization
         serialization_integration shard_dataset_serialization shuffle_and_repeat_dataset_serialization
         shuffle_dataset_serialization sql_dataset_serialization stats_dataset_serialization
@@ -63,17 +63,8 @@ DATA = (
         """,
     ),
     *_named(
-        f"{_DE}/optimization",
-        """
-        assert_next_dataset choose_fastest_branch_dataset choose_fastest_dataset filter_fusion
-        filter_with_random_uniform_fusion hoist_random_uniform inject_prefetch latency_all_edges map_and_batch_fusion
-        map_and_filter_fusion map_fusion map_parallelization map_vectorization model_dataset noop_elimination
-        optimize_dataset shuffle_and_repeat_fusion
-        """,
-    ),
-    *_named(
         "tensorflow/contrib/data/python/kernel_tests",
-        "assert_element_shape lmdb_dataset_op reduce_dataset restructured_dataset slide_dataset_op",
+        "assert_element_shape lmdb_dataset_op reduce_dataset slide_dataset_op",
     ),
 )
 
@@ -95,7 +86,6 @@ _V2 = "the Dataset of TensorFlow 2"
 _DEFUN = "TensorFlow's Defun, an internal module"
 _EAGER = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
 _PRIVATE = "a private attribute, or an argument of a private class, of TensorFlow's implementation"
-_NOT_EXPORTED = "a function that TensorFlow does not export"
 _AUTOGRAPH = "AutoGraph, which rewrites Python code: decision 0093"
 
 #: Reason → file → its tests.
@@ -134,8 +124,9 @@ _LEFT_OUT: dict[str, dict[str, str]] = {
             "DatasetTest.testAsSerializedGraph* DatasetTest.testFixedLengthRecordInputs DatasetTest.testTextLineInputs"
         ),
         f"{_D}/map": "MapTest.testNoInterOpParallelism*",
+        f"{_DE}/override_threadpool": "OverrideThreadpoolTest.testMaxIntraOpParallelismAsGraphDefInternal",
+        f"{_DE}/prefetch_with_slack": "PrefetchWithSlackTest.testPrefetchWithSlackOption",
     },
-    _NOT_EXPORTED: {f"{_DE}/make_tf_record_dataset": "MakeTFRecordDatasetTest.*"},
     _AUTOGRAPH: {f"{_D}/prefetch": "PrefetchTest.testSkipEagerPrefetchCancellation"},
 }
 

@@ -15,6 +15,7 @@ DATA = {
     "tensorflow/python/ops/image_ops_test.py": tuple(
         f"{_LIB}/{kind}/testdata" for kind in ("bmp", "gif", "jpeg", "png", "psnr", "ssim")
     ),
+    "tensorflow/contrib/data/python/kernel_tests/lmdb_dataset_op_test.py": (f"{_LIB}/lmdb/testdata",),
     "tensorflow/python/feature_column/feature_column_v2_test.py": ("tensorflow/python/feature_column/testdata",),
     **dict.fromkeys(
         (f"{_K}/decode_image_op_test.py", f"{_K}/image_ops/decode_image_op_test.py"),

@@ -18,7 +18,9 @@ __all__ = ["PrivateThreadPool", "override_threadpool"]
 class PrivateThreadPool:
     """The size of a pool of threads; a pipeline that is told it has one of its own."""
 
-    def __init__(self, num_threads: int, display_name: str | None = None, max_intra_op_parallelism: int = 1) -> None:
+    def __init__(
+        self, num_threads: int, display_name: str | None = None, max_intra_op_parallelism: int | None = 1
+    ) -> None:
         self.num_threads = num_threads
         self.max_intra_op_parallelism = max_intra_op_parallelism
 
@@ -27,5 +29,6 @@ def override_threadpool(dataset: Dataset, thread_pool: PrivateThreadPool) -> Any
     """The dataset, run by a pool of that size."""
     options = Options()
     options.experimental_threading.private_threadpool_size = thread_pool.num_threads
-    options.experimental_threading.max_intra_op_parallelism = thread_pool.max_intra_op_parallelism
+    if thread_pool.max_intra_op_parallelism is not None:
+        options.experimental_threading.max_intra_op_parallelism = thread_pool.max_intra_op_parallelism
     return dataset.with_options(options)
