@@ -387,16 +387,13 @@ class ResourceManager:
                 held = self._containers.pop(container or self.default_container, {})
                 for found in held.values():
                     _close_account(found)
-                    _end(found)
             self.generation += 1
 
-    def end(self) -> None:
-        """The only session that has these is over: what still works for them ends. They are there until it has."""
+    def work(self) -> list[Callable[[], None]]:
+        """What ends the work that resources have under way, such as an iterator's; may have to wait for a disk."""
         with self._lock:
-            for held in self._containers.values():
-                for found in held.values():
-                    _end(found)
-        self.quota.close()
+            every = [found for held in self._containers.values() for found in held.values()]
+        return [found.end_work for found in every if hasattr(found, "end_work")]
 
     def names(self, container: str = "") -> list[str]:
         """The names of all resources of a container, sorted."""
@@ -417,13 +414,6 @@ class ResourceManager:
         return errors.NotFoundError(
             None, None, f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
         )
-
-
-def _end(resource: Any) -> None:
-    """Of a resource that has work under way, such as an iterator."""
-    end = getattr(resource, "end_work", None)
-    if end is not None:
-        end()
 
 
 def _close_account(resource: Any) -> None:

@@ -18,7 +18,7 @@ from tenfold_kernels.resources.state import ResourceManager
 from ..limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .program import Program
     from .program_compiler import StatefulKernels
@@ -119,8 +119,12 @@ class SessionTable:
         """Forgets the session; None when there is none. The session "" stays."""
         session = self._sessions.pop(handle, None) if handle else None
         if session is not None and session.resources is not self._resources:
-            session.resources.end()
+            session.resources.quota.close()
         return session
+
+    def work_of(self, session: WorkerSession) -> list[Callable[[], None]]:
+        """What ends the work under way of resources that the session has to itself."""
+        return [] if session.resources is self._resources else session.resources.work()
 
     def _quota_of_one(self) -> StateQuota:
         """What a session may keep that has containers of its own."""

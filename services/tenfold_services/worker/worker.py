@@ -7,6 +7,7 @@ event loop of its server; long programs and compilation run in a bounded pool. I
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -127,6 +128,10 @@ class Worker(GraphManager):
         session = self._sessions.remove(session_handle)
         if session is not None:
             _cancel_steps(session, "Step was cancelled by an explicit call to `Session::Close()`.")
+            if work := self._sessions.work_of(session):
+                # iterators close their files, and take away what they have not finished; a task that goes does not
+                with contextlib.suppress(errors.UnavailableError):
+                    await self.file_pool.run(session_handle, lambda: [end() for end in work])
 
     # -- sessions with clusters of their own ---------------------------------------------------------------------------
 

@@ -172,11 +172,9 @@ class MatchingFiles:
     """Of data/experimental/ops/matching_files."""
 
     MatchingFilesDataset = _made(
-        lambda patterns: node.node_of(
-            "MatchingFilesDataset",
+        lambda patterns: node.DatasetNode(
+            tensor_op("MatchingFilesDataset", patterns=convert_to_tensor(patterns, dtypes.string)),
             TensorSpec([], dtypes.string),
-            (),
-            patterns=convert_to_tensor(patterns, dtypes.string),
         )
     )
 

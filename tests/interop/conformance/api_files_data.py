@@ -86,6 +86,7 @@ _V2 = "the Dataset of TensorFlow 2"
 _DEFUN = "TensorFlow's Defun, an internal module"
 _EAGER = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
 _PRIVATE = "a private attribute, or an argument of a private class, of TensorFlow's implementation"
+_REWRITING = "how TensorFlow rewrites a pipeline before it runs, which it does not export"
 _AUTOGRAPH = "AutoGraph, which rewrites Python code: decision 0093"
 
 #: Reason → file → its tests.
@@ -127,6 +128,7 @@ _LEFT_OUT: dict[str, dict[str, str]] = {
         f"{_DE}/override_threadpool": "OverrideThreadpoolTest.testMaxIntraOpParallelismAsGraphDefInternal",
         f"{_DE}/prefetch_with_slack": "PrefetchWithSlackTest.testPrefetchWithSlackOption",
     },
+    _REWRITING: {f"{_D}/multi_device_iterator": "MultiDeviceIteratorTest.testOptimization"},
     _AUTOGRAPH: {f"{_D}/prefetch": "PrefetchTest.testSkipEagerPrefetchCancellation"},
 }
 
