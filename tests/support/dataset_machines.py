@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import dtypes
+from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
 from tenfold_kernels.resources.datasets.functional import Map
@@ -18,7 +18,6 @@ from tenfold_kernels.resources.waiting import Waiting
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold_core import errors
     from tenfold_kernels.registry import ByRows
 
 INT, SCALAR = (dtypes.int64,), (TensorShape([]),)
@@ -93,6 +92,32 @@ def drained(dataset: Dataset | Machine, most: int = 100) -> list[Any]:
         out.append(plain(element))
     assert len(out) == most or machine() is None, "an end is the end"
     return out
+
+
+def told(machine: Machine, most: int = 40) -> list[Any]:
+    """Elements, and in their places the messages of errors, until the end."""
+    found: list[Any] = []
+    while len(found) < most:
+        try:
+            element = machine()
+        except errors.InvalidArgumentError as error:
+            found.append(error.message)
+            continue
+        if element is None:
+            break
+        found.append(plain(element))
+    return found
+
+
+def failing(*at: int) -> Any:
+    """A function of an element that gives it back, and an error at these."""
+
+    def body(n: Any) -> Any:
+        if n in at:
+            raise errors.InvalidArgumentError(None, None, f"no {n}")
+        return n
+
+    return body
 
 
 def ints(*values: Any) -> np.ndarray[Any, Any]:

@@ -220,7 +220,7 @@ def scan(
             values = [each.read(count - 1 if reverse else 0) for each in inputs]
         else:
             values = [convert_to_tensor(each) for each in nest.flatten(initializer)]
-        outputs = [
+        outputs: list[TensorArray] = [
             StepArray(
                 each.dtype,
                 size=count,

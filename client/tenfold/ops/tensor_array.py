@@ -37,11 +37,12 @@ class TensorArray:
     """
 
     def __new__(cls, *args: Any, **named: Any) -> TensorArray:
+        kind: type[TensorArray] = cls
         if cls is TensorArray and _is_list(*args, **named):
             from tenfold.ops.tensor_array_list import ListArray  # it derives from this class
 
-            cls = ListArray
-        return super().__new__(cls)
+            kind = ListArray
+        return object.__new__(kind)
 
     def __init__(
         self,

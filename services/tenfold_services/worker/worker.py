@@ -131,7 +131,7 @@ class Worker(GraphManager):
             if work := self._sessions.work_of(session):
                 # iterators close their files, and take away what they have not finished; a task that goes does not
                 with contextlib.suppress(errors.UnavailableError):
-                    await self.file_pool.run(session_handle, lambda: [end() for end in work])
+                    await self.file_pool.run(session_handle, partial(_end_all, work))
 
     # -- sessions with clusters of their own ---------------------------------------------------------------------------
 
@@ -256,6 +256,11 @@ class Worker(GraphManager):
         self.file_pool.close()
         self._fusion.close(timeout=0)
         limit_blas_threads(self, 0)
+
+
+def _end_all(work: Sequence[Callable[[], None]]) -> None:
+    for end in work:
+        end()
 
 
 def _cancel_steps(session: WorkerSession, text: str) -> None:

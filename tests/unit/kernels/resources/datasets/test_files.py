@@ -1,4 +1,4 @@
-"""Datasets of files: CSV with quotes over lines, SQLite's rows, names that match, caches in files, packed text."""
+"""Datasets of files: CSV with quotes over lines, SQLite's rows, names that match, packed text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from support.dataset_machines import ANY, INT, SCALAR, drained, numbers, plain, result
+from support.dataset_machines import INT, SCALAR, drained
 from tenfold_core import dtypes, errors
 from tenfold_core.records import ByteStream
 from tenfold_kernels.cpu.string_number import parser
 from tenfold_kernels.resources.datasets import files
 from tenfold_kernels.resources.datasets.core import Run
-from tenfold_kernels.resources.datasets.file_caches import FileCache
 from tenfold_kernels.resources.datasets.files import Csv, CsvFormat, Matching, Sql
-from tenfold_kernels.resources.datasets.iterators import DatasetIterator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,81 +128,6 @@ def test_names_that_match_and_none_that_does(tmp_path: Path) -> None:
     assert drained(Matching([str(tmp_path / "*.txt").encode()])) == names
     with pytest.raises(errors.NotFoundError, match="any matched files"):
         drained(Matching([str(tmp_path / "*.none").encode()]))
-
-
-def test_a_cache_in_a_file_outlives_its_dataset_and_is_written_once(tmp_path: Path) -> None:
-    name = str(tmp_path / "cache")
-    assert drained(FileCache(numbers(3), name)) == [0, 1, 2]
-    assert drained(FileCache(numbers(9), name)) == [0, 1, 2], "it is read from the file"
-
-
-def files_of(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_two_iterators_do_not_write_one_cache_and_one_that_is_left_leaves_nothing(tmp_path: Path) -> None:
-    dataset = FileCache(numbers(3), str(tmp_path / "cache"))
-    first, second = dataset.iterate(Run()), dataset.iterate(Run())
-    assert first() is not None
-    with pytest.raises(errors.AlreadyExistsError, match="concurrent caching iterator"):
-        second()
-    assert files_of(tmp_path) == ["cache_0.lockfile", "cache_0.unfinished"]
-
-    del first
-
-    assert files_of(tmp_path) == []
-    assert drained(second) == [0, 1, 2]
-    assert files_of(tmp_path) == ["cache"]
-
-
-def test_a_cache_that_is_half_written_goes_on_from_its_checkpoints(tmp_path: Path) -> None:
-    dataset = FileCache(numbers(6), str(tmp_path / "cache"))
-    machine = dataset.iterate(Run())
-    assert [plain(machine()) for _ in range(2)] == [0, 1]
-    state = machine.save()
-    assert plain(machine()) == 2
-    del machine
-    with pytest.raises(errors.AlreadyExistsError, match="Existing cache files found"):
-        dataset.iterate(Run())()
-
-    machine = dataset.iterate(Run())
-    machine.restore(state)
-    assert plain(machine()) == 2
-    state = machine.save()
-    machine = dataset.iterate(Run())
-    machine.restore(state)
-
-    assert drained(machine) == [3, 4, 5]
-    assert files_of(tmp_path) == ["cache"]
-    assert drained(dataset) == [0, 1, 2, 3, 4, 5]
-
-
-def test_an_iterator_that_is_started_anew_or_is_over_leaves_no_half_written_cache(tmp_path: Path) -> None:
-    iterator = DatasetIterator(INT, ANY)
-    dataset = FileCache(numbers(3), str(tmp_path / "cache"))
-
-    for _ in range(2):
-        iterator.start(dataset)
-        assert files_of(tmp_path) == []
-        assert result(iterator.get_next(lambda e: e[0].item())) == 0
-        assert files_of(tmp_path) == ["cache_0.lockfile", "cache_0.unfinished"]
-    iterator.end_work()
-
-    assert files_of(tmp_path) == []
-
-
-def test_a_checkpoint_of_a_half_written_cache_reads_it_once_it_is_whole(tmp_path: Path) -> None:
-    dataset = FileCache(numbers(4), str(tmp_path / "cache"))
-    machine = dataset.iterate(Run())
-    assert plain(machine()) == 0
-    state = machine.save()
-    assert drained(machine) == [1, 2, 3]
-    ended = machine.save()
-
-    for saved, rest in ((state, [1, 2, 3]), (ended, [])):
-        other = dataset.iterate(Run())
-        other.restore(saved)
-        assert drained(other) == rest
 
 
 def test_lines_of_packed_files(tmp_path: Path) -> None:
