@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from support.gpu_programs import with_gpus
+from support.gpu_programs import fused_programs
 from tenfold_kernels.cuda import _recording
 from tenfold_kernels.cuda.fused_runs import DeviceRun
-from tenfold_services.worker import program
 from tenfold_services.worker.fuse.captures import Capture
 
 if TYPE_CHECKING:
@@ -24,18 +23,9 @@ SOME = 12
 
 
 @pytest.fixture(autouse=True)
-def hot(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Fusion]]:
+def hot() -> Iterator[list[Fusion]]:
     """Programs are hot at once; what they are fused to."""
-    monkeypatch.setenv("TENFOLD_FUSION", "eager")
-    found: list[Fusion] = []
-    swap = program.Program.swap
-
-    def noted(self: program.Program, fusion: Fusion) -> None:
-        found.append(fusion)
-        swap(self, fusion)
-
-    monkeypatch.setattr(program.Program, "swap", noted)
-    with with_gpus(1), tf.Graph().as_default():
+    with fused_programs() as found, tf.Graph().as_default():
         yield found
 
 

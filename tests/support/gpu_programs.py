@@ -13,9 +13,12 @@ from support import dry_gpu
 from tenfold.session import inprocess
 from tenfold_kernels import gpus
 from tenfold_kernels.cuda import _runtime, _simulated
+from tenfold_services.worker import program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
+
+    from tenfold_services.worker.fuse import Fusion
 
 
 @contextlib.contextmanager
@@ -43,6 +46,22 @@ def with_gpus(count: int = 1, memory: int | None = None) -> Iterator[None]:
             yield
         finally:
             inprocess.stop_shared_server()
+
+
+@contextlib.contextmanager
+def fused_programs() -> Iterator[list[Fusion]]:
+    """Programs on a GPU are hot at once meanwhile: what each is fused to."""
+    found: list[Fusion] = []
+    swap = program.Program.swap
+
+    def noted(self: program.Program, fusion: Fusion) -> None:
+        found.append(fusion)
+        swap(self, fusion)
+
+    with pytest.MonkeyPatch.context() as patch, with_gpus(1):
+        patch.setenv("TENFOLD_FUSION", "eager")
+        patch.setattr(program.Program, "swap", noted)
+        yield found
 
 
 def trained(

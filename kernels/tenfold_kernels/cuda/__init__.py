@@ -5,7 +5,7 @@
     _driver.py      that by CuPy and the CUDA driver
     _arrays.py      DeviceArray, the value on an edge between two nodes of a GPU
     _launch.py      a kernel's Python function and its argument types, compiled once a process
-    _loops.py       the text of elementwise loops with broadcasting
+    _loops.py       elementwise loops with broadcasting (loop_text.py their text, loop_sums.py those that end in sums)
     _moves.py       copies between strided places: all that only moves elements
     _views.py       which elements the CPU's views would have
     _picks.py       elements and rows picked by numbers in the GPU's memory

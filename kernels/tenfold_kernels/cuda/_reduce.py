@@ -67,24 +67,25 @@ def reduce(
     value = x
     for number, sizes in enumerate(passes):
         is_first, is_last = number == 0, number == len(passes) - 1
-        value = _one_run(Pass(op, x.dtype, is_first, is_last), value, more if is_first else (), sizes, count)
+        value = one_run(Pass(op, x.dtype, is_first, is_last), value, more if is_first else (), sizes, count)
     return value.reshape(reduced_shape(x.shape, axes, keep))
 
 
-def _one_run(
+def one_run(
     made: Pass, value: DeviceArray, more: Sequence[DeviceArray], sizes: tuple[int, int, int], count: int
 ) -> DeviceArray:
+    """The results, in a vector, of a pass over [outer, reduced, inner] elements; `count` is the divisor of a mean."""
     outer, reduced, inner = sizes
     by_block = inner == 1 and reduced > value.runtime.reduce_threads // 4
-    chunks = _chunks(value.runtime, outer * inner, reduced, by_block)
+    chunks = chunks_of(value.runtime, outer * inner, reduced, by_block)
     if chunks > 1:
         half = Pass(made.op, made.dtype, made.first, False)
         value = _launch(half, by_block, value, more, sizes, chunks, count)
-        return _one_run(Pass(made.op, made.dtype, False, made.last), value, (), (outer, chunks, inner), count)
+        return one_run(Pass(made.op, made.dtype, False, made.last), value, (), (outer, chunks, inner), count)
     return _launch(made, by_block, value, more, sizes, 1, count)
 
 
-def _chunks(runtime: Runtime, results: int, reduced: int, by_block: bool) -> int:
+def chunks_of(runtime: Runtime, results: int, reduced: int, by_block: bool) -> int:
     """How many parts the reduced dimension is cut into: 1 where the results alone keep the GPU busy."""
     least = _LEAST[by_block] * (runtime.reduce_threads if by_block else 1)
     wanted = max(_LEAST_BLOCKS, runtime.most_threads // (runtime.reduce_threads if by_block else 1))

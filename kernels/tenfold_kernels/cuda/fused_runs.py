@@ -1,4 +1,4 @@
-"""A run of elementwise ops on a GPU as one launch: what fusion/runs.py is for the CPU.
+"""A run of elementwise ops on a GPU, with sums at its ends, as one launch: what fusion/runs.py is for the CPU.
 
 The worker groups nodes by the shapes of one step (tenfold_services/worker/fuse/); here a FusedRun becomes a Loop, and a
 call that behaves as the nodes do: for arrays of other shapes it runs them one by one, `fallback`.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tenfold_kernels.cuda import _loops
+from tenfold_kernels.cuda import _loops, loop_sums
 from tenfold_kernels.cuda.loop_text import Loop, Step
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRun:
-    """A FusedRun without reductions, of nodes of one GPU."""
+    """A FusedRun of nodes of one GPU."""
 
     run: FusedRun
 
@@ -43,6 +43,7 @@ class DeviceRun:
         full = next((i for i, given in enumerate(run.inputs) if given.role == "full"), 0)
         roles = [given.role for given in run.inputs]
         alone = len(run.outputs) == 1
+        sums = any(op.reduce for op in run.ops)
 
         def call(*inputs: DeviceArray) -> Any:
             shape = inputs[full].shape
@@ -50,7 +51,13 @@ class DeviceRun:
                 each.shape != _wanted(role, shape) for each, role in zip(inputs, roles, strict=True)
             ):
                 return fallback(*inputs)
-            results = _loops.run_loop(loop_of, inputs)
+            if not sums:
+                results = _loops.run_loop(loop_of, inputs)
+            elif 0 in shape:
+                # what a sum of nothing is, the kernels know
+                return fallback(*inputs)
+            else:
+                results = loop_sums.run_loop(loop_of, inputs, shape)
             return results[0] if alone else tuple(results)
 
         return call
@@ -69,7 +76,6 @@ def _steps(run: FusedRun) -> tuple[Step, ...]:
     names = {"input": "input", "op": "step", "constant": "constant"}
     steps = []
     for op in run.ops:
-        assert not op.reduce, op
         sources: Sequence[tuple[str, int]] = [(names[kind], number) for kind, number in op.sources]
-        steps.append(Step(op.op, op.attrs, tuple(sources), op.dtype))
+        steps.append(Step(op.op, op.attrs, tuple(sources), op.dtype, op.reduce))
     return tuple(steps)

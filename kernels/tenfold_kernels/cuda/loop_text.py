@@ -7,7 +7,8 @@
             o0[i] = t0
 
 The expressions are the CPU's (tenfold_kernels/fusion/expressions.py) and EXTRA's. The text depends on the pattern of
-broadcasting only, sizes are arguments: a Kernel serves all shapes of one pattern. _loops.py launches it.
+broadcasting only, sizes are arguments: a Kernel serves all shapes of one pattern. _loops.py launches it; loop_sums.py
+has the loops that end in sums.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One op of the loop. Sources are an "input", a "step" or a "constant", by number."""
+    """One op of the loop. Sources are an "input", a "step" or a "constant", by number.
+
+    `reduce` is "all" or "rows" for one that adds up its source, see loop_sums.py: no step reads such a one.
+    """
 
     op: str
     attrs: tuple[tuple[str, Any], ...]
     sources: tuple[tuple[str, int], ...]
     dtype: np.dtype[Any]
+    reduce: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +58,38 @@ class Loop:
 
 
 def write(loop: Loop) -> str:
-    """The text of `run`."""
-    rank = max((len(operand.has) for operand in loop.operands), default=0)
-    names = ["n", *(f"d{axis}" for axis in range(1, rank))]
-    names += [f"a{i}" for i in range(len(loop.operands))] + [f"o{i}" for i in range(len(loop.outputs))]
-    lines = [f"def run({', '.join(names)}):", "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):"]
-    lines += [f"        {line}" for line in _coordinates(rank, loop.operands)]
-    lines += [f"        x{i} = a{i}[{_index(each, rank)}]" for i, each in enumerate(loop.operands)]
-    for number, step in enumerate(loop.steps):
-        operands = [_operand(loop, *source) for source in step.sources]
-        given = [_type(loop, *source) for source in step.sources]
-        lines.append(f"        t{number} = {expression(step.op, dict(step.attrs), operands, given, step.dtype)}")
-    lines += [f"        o{i}[i] = t{number}" for i, number in enumerate(loop.outputs)]
+    """The text of `run`, of a loop without sums."""
+    lines = [f"def run({', '.join(parameters(loop))}):", "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):"]
+    lines += [f"        {line}" for line in element(loop)]
     return "\n".join([*lines, ""])
 
 
-def _operand(loop: Loop, kind: str, number: int) -> str:
+def parameters(loop: Loop) -> list[str]:
+    """The names of the arguments: the number of elements, dimensions but for the first, operands, outputs."""
+    sizes = ["n", *(f"d{axis}" for axis in range(1, _rank(loop)))]
+    return sizes + [f"a{i}" for i in range(len(loop.operands))] + [f"o{i}" for i in range(len(loop.outputs))]
+
+
+def element(loop: Loop) -> list[str]:
+    """The lines for element i: `t0`, `t1` and so on are the steps' values, but for sums; outputs are written."""
+    rank = _rank(loop)
+    lines = _coordinates(rank, loop.operands)
+    lines += [f"x{i} = a{i}[{_index(each, rank)}]" for i, each in enumerate(loop.operands)]
+    for number, step in enumerate(loop.steps):
+        if not step.reduce:
+            operands = [operand(loop, *source) for source in step.sources]
+            given = [_type(loop, *source) for source in step.sources]
+            lines.append(f"t{number} = {expression(step.op, dict(step.attrs), operands, given, step.dtype)}")
+    written = [(i, number) for i, number in enumerate(loop.outputs) if not loop.steps[number].reduce]
+    return lines + [f"o{i}[i] = t{number}" for i, number in written]
+
+
+def _rank(loop: Loop) -> int:
+    return max((len(operand.has) for operand in loop.operands), default=0)
+
+
+def operand(loop: Loop, kind: str, number: int) -> str:
+    """A step's source as text."""
     if kind == "constant":
         return expressions.literal(*loop.constants[number])
     return f"{'x' if kind == 'input' else 't'}{number}"

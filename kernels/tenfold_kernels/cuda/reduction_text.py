@@ -99,12 +99,16 @@ class Pass:
             return "x"
         if self.dtype.kind == "b":
             return "np.uint8(1) if x else np.uint8(0)"
-        return expressions.cast(ROWS[self.op].load.format(x="x", y="y", m="m"), self.partial)
+        return self.loaded("x")
+
+    def loaded(self, x: str) -> str:
+        """What an element is added up as."""
+        return expressions.cast(ROWS[self.op].load.format(x=x, y="y", m="m"), self.partial)
 
     def combine(self, a: str, b: str) -> str:
         return expressions.cast(ROWS[self.op].combine.format(a=a, b=b), self.partial)
 
-    def finish(self, a: str) -> str:
+    def finish(self, a: str, n: str = "n") -> str:
         if not self.last:
             return a
         if self.dtype.kind == "b":
@@ -112,7 +116,7 @@ class Pass:
         is_whole_mean = self.op == "Mean" and self.dtype.kind in "iu"
         text = _WHOLE_MEAN[self.dtype.kind] if is_whole_mean else ROWS[self.op].finish
         zero, two = (expressions.literal(number, self.partial) for number in (0, 2))
-        return expressions.cast(text.format(a=a, n="n", zero=zero, two=two), self.dtype)
+        return expressions.cast(text.format(a=a, n=n, zero=zero, two=two), self.dtype)
 
     def read(self, at: str, channel: str, depth: int) -> tuple[list[str], list[str]]:
         """(lines before the loop over the reduced elements, lines in it), which make `b` of the element at `at`."""

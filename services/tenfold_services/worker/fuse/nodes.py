@@ -44,7 +44,7 @@ def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
         and len(node.output_types) == 1
         and not any(node.deref)
         and is_pure(node)
-        and (_has_expression(node, constants) if node.memory is None else _has_gpu_expression(node))
+        and (_has_expression if node.memory is None else _has_gpu_expression)(node, constants)
     ]
 
 
@@ -71,33 +71,35 @@ def np_types(node: PartNode) -> tuple[list[np.dtype[Any]], np.dtype[Any]]:
 
 def _has_expression(node: PartNode, constants: Constants) -> bool:
     inputs, output = np_types(node)
-    if node.op in ("BiasAdd", "BiasAddV1", "BiasAddGrad") and node.attrs.get("data_format", b"NHWC") not in (
-        b"NHWC",
-        "NHWC",
-    ):
-        return False
-    if node.op in REDUCTIONS:
-        if output.kind != "f" or output.itemsize < 4 or node.attrs.get("keep_dims", False):
-            return False
-        return len(node.inputs) == 1 or node.inputs[1][0] in constants
-    if node.op in expressions.SUMS_OF_MANY and len(node.inputs) < 2:
-        return False
-    return expressions.row_of(node.op, inputs, output) is not None
+    return _is_whole(node) and (
+        _is_sum(node, constants) if node.op in REDUCTIONS else expressions.row_of(node.op, inputs, output) is not None
+    )
 
 
-def _has_gpu_expression(node: PartNode) -> bool:
-    """Whether a GPU's loop can do the node: all of it is on the GPU, and it reduces nothing."""
+def _has_gpu_expression(node: PartNode, constants: Constants) -> bool:
+    """Whether a GPU's loop can do the node: all of it is on the GPU, but for the axes of a sum."""
     from tenfold_kernels.cuda.loop_text import has_expression  # not where there is no GPU
 
     assert node.memory is not None
-    inputs, output = np_types(node)
-    if node.op in REDUCTIONS or not all((*node.memory[0], *node.memory[1])):
+    read = 1 if node.op in REDUCTIONS else len(node.inputs)
+    if not (_is_whole(node) and all((*node.memory[0][:read], *node.memory[1]))):
         return False
-    if node.op in expressions.SUMS_OF_MANY and len(node.inputs) < 2:
+    return _is_sum(node, constants) if node.op in REDUCTIONS else has_expression(node.op, *np_types(node))
+
+
+def _is_whole(node: PartNode) -> bool:
+    """Whether the loop has the channels where the op has them, and an addition something to add."""
+    if node.op in ("BiasAdd", "BiasAddV1", "BiasAddGrad"):
+        return node.attrs.get("data_format", b"NHWC") in (b"NHWC", "NHWC")
+    return node.op not in expressions.SUMS_OF_MANY or len(node.inputs) > 1
+
+
+def _is_sum(node: PartNode, constants: Constants) -> bool:
+    """Whether one of REDUCTIONS is one that a loop may end in."""
+    output = np_types(node)[1]
+    if output.kind != "f" or output.itemsize < 4 or node.attrs.get("keep_dims", False):
         return False
-    if node.op in ("BiasAdd", "BiasAddV1") and node.attrs.get("data_format", b"NHWC") not in (b"NHWC", "NHWC"):
-        return False
-    return has_expression(node.op, inputs, output)
+    return len(node.inputs) == 1 or node.inputs[1][0] in constants
 
 
 def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None, constants: Constants) -> Shape | None:
