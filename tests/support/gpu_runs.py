@@ -8,6 +8,7 @@ import numpy as np
 
 from support.kernel_runs import DEVICE, as_value, check_outputs, make_node
 from support.kernel_runs import run_op as run_on_cpu
+from tenfold_core import dtypes
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_kernels.cuda._arrays import DeviceArray
@@ -54,6 +55,8 @@ def same(op: str, inputs: list[Any], *, rtol: float = 1e-5, atol: float = 1e-6, 
     pairs = zip(_outputs(found), _outputs(wanted), strict=True)
     for number, (ours, theirs) in enumerate(pairs):
         assert ours.shape == theirs.shape, f"{op} output {number}: {ours.shape}, not {theirs.shape}"
+        if dtypes.as_dtype(ours.dtype) == dtypes.bfloat16:
+            ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
         if ours.dtype.kind in "fc":
             np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol, err_msg=f"{op} output {number}")
         else:

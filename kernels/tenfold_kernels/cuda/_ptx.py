@@ -88,6 +88,9 @@ def signature(types: tuple[str, ...]) -> Any:
         if name == "boolean*":
             # a bool in memory is a byte, which Numba stores no truth value to
             return numba_types.CPointer(numba_types.uint8)
+        if name == "bfloat16*":
+            # its bits, which narrow_text.py converts
+            return numba_types.CPointer(numba_types.uint16)
         if name.endswith("*"):
             return numba_types.CPointer(_element(name[:-1]))
         return _element(name)

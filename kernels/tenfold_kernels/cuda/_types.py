@@ -7,27 +7,30 @@ memory, where shapes are needed. An int32 that a kernel reads beside its data (l
 from __future__ import annotations
 
 from tenfold_core import dtypes
+from tenfold_kernels.typesets import COMPLEX
 
-#: What loops compute with.
+#: What all kernels of floats compute with.
 FLOATS = frozenset((dtypes.float32, dtypes.float64))
+#: What elementwise loops, reductions, products and convolutions take too, see narrow_text.py.
+NARROW = frozenset((dtypes.float16, dtypes.bfloat16))
+ANY_FLOATS = FLOATS | NARROW
 #: What is only moved, or compared: all of a fixed size but int32.
 MOVED = frozenset(
     (
         *FLOATS,
-        dtypes.float16,
-        dtypes.bfloat16,
+        *NARROW,
         dtypes.bool_,
         dtypes.int8,
         dtypes.int16,
         dtypes.int64,
         dtypes.uint8,
         dtypes.uint16,
-        dtypes.complex64,
-        dtypes.complex128,
+        *COMPLEX,
     )
 )
-#: What elementwise loops have arithmetic for.
+#: What kernels of numbers have arithmetic for.
 NUMBERS = FLOATS | frozenset((dtypes.int8, dtypes.int16, dtypes.int64, dtypes.uint8, dtypes.uint16))
+ANY_NUMBERS = NUMBERS | NARROW
 #: What stays in the host's memory.
 ON_HOST = frozenset((dtypes.int32,))
 INDICES = frozenset((dtypes.int32, dtypes.int64))

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core import dtypes
 from tenfold_kernels.arrays import remembering
 from tenfold_kernels.cpu.array import check_joined, concat_axis, joined_axis, pack_axis
 from tenfold_kernels.cuda import _moves
 from tenfold_kernels.cuda._types import MOVED, ON_HOST
 from tenfold_kernels.cuda._views import build_view
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
+from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_kernels.cuda._arrays import DeviceArray
-
-
-_COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 
 
 @kernel("Unpack", device="GPU", views=True, T=MOVED)
@@ -31,7 +28,7 @@ _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 @kernel("Slice", device="GPU", views=True, host=("begin", "size"), T=MOVED)
 @kernel("StridedSlice", device="GPU", views=True, host=("begin", "end", "strides"), T=MOVED)
 @kernel("Transpose", device="GPU", views=True, host=("perm",), T=MOVED)
-@kernel("ConjugateTranspose", device="GPU", views=True, host=("perm",), T=MOVED - _COMPLEX)
+@kernel("ConjugateTranspose", device="GPU", views=True, host=("perm",), T=MOVED - COMPLEX)
 @kernel("ReverseV2", device="GPU", views=True, host=("axis",), T=MOVED)
 def build_part(node: KernelNode) -> Compute:
     return build_view(node)
@@ -92,5 +89,3 @@ def build_pack(node: KernelNode) -> Compute:
         return out
 
     return compute
-
-

@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tenfold_kernels.cuda.narrow_text import narrowed, rounded, wide, widened
 from tenfold_kernels.fusion import expressions
 
 if TYPE_CHECKING:
@@ -74,14 +75,16 @@ def element(loop: Loop) -> list[str]:
     """The lines for element i: `t0`, `t1` and so on are the steps' values, but for sums; outputs are written."""
     rank = _rank(loop)
     lines = _coordinates(rank, loop.operands)
-    lines += [f"x{i} = a{i}[{_index(each, rank)}]" for i, each in enumerate(loop.operands)]
+    for i, each in enumerate(loop.operands):
+        lines.append(f"x{i} = {widened(f'a{i}[{_index(each, rank)}]', each.dtype)}")
     for number, step in enumerate(loop.steps):
         if not step.reduce:
             operands = [operand(loop, *source) for source in step.sources]
             given = [_type(loop, *source) for source in step.sources]
-            lines.append(f"t{number} = {expression(step.op, dict(step.attrs), operands, given, step.dtype)}")
+            text = expression(step.op, dict(step.attrs), operands, given, wide(step.dtype))
+            lines.append(f"t{number} = {rounded(text, step.dtype)}")
     written = [(i, number) for i, number in enumerate(loop.outputs) if not loop.steps[number].reduce]
-    return lines + [f"o{i}[i] = t{number}" for i, number in written]
+    return lines + [f"o{i}[i] = {narrowed(f't{number}', loop.steps[number].dtype)}" for i, number in written]
 
 
 def _rank(loop: Loop) -> int:
@@ -91,14 +94,22 @@ def _rank(loop: Loop) -> int:
 def operand(loop: Loop, kind: str, number: int) -> str:
     """A step's source as text."""
     if kind == "constant":
-        return expressions.literal(*loop.constants[number])
+        value, dtype = loop.constants[number]
+        return _literal(value, wide(dtype))
     return f"{'x' if kind == 'input' else 't'}{number}"
+
+
+def _literal(value: Any, dtype: np.dtype[Any]) -> str:
+    if dtype.kind != "c":
+        return expressions.literal(value, dtype)
+    parts = (expressions.literal(part, value.real.dtype) for part in (value.real, value.imag))
+    return expressions.cast(f"complex({', '.join(parts)})", dtype)
 
 
 def _type(loop: Loop, kind: str, number: int) -> np.dtype[Any]:
     if kind == "constant":
-        return loop.constants[number][1]
-    return loop.operands[number].dtype if kind == "input" else loop.steps[number].dtype
+        return wide(loop.constants[number][1])
+    return wide(loop.operands[number].dtype if kind == "input" else loop.steps[number].dtype)
 
 
 def _coordinates(rank: int, operands: Sequence[Operand]) -> list[str]:
@@ -150,6 +161,24 @@ EXTRA: dict[str, str] = {
     "Xlogy": "{zero} if {0} == {zero} else {0} * log({1})",
     "FloorDiv": "floor({0} / {1})",
 }
+#: Of complex numbers, or what makes them of others or others of them.
+_COMPLEX = {
+    **dict.fromkeys(("Add", "AddV2", "AddN", "AccumulateNV2"), "{0} + {1}"),
+    "Sub": "{0} - {1}",
+    "Mul": "{0} * {1}",
+    **dict.fromkeys(("Div", "RealDiv"), "{0} / {1}"),
+    "Neg": "-{0}",
+    "Square": "{0} * {0}",
+    "Equal": "{0} == {1}",
+    "NotEqual": "{0} != {1}",
+    **dict.fromkeys(("Select", "SelectV2"), "{1} if {0} else {2}"),
+    "Cast": "{0}",
+    "Conj": "{0}.conjugate()",
+    "Real": "{0}.real",
+    "Imag": "{0}.imag",
+    "ComplexAbs": "abs({0})",
+    "Complex": "complex({0}, {1})",
+}
 _CONSTANTS = {"six": 6.0, "scale": 1.0507009873554804934193349852946, "scale_alpha": 1.7580993408473768599402175208123}
 _CALL = re.compile(r"\b(?:math|np)\.(exp|expm1|log|log1p|sqrt|tanh|sin|cos|floor|ceil|rint|isfinite|isinf)\(")
 
@@ -162,6 +191,8 @@ def expression(
     dtype: np.dtype[Any],
 ) -> str:
     """One op as text; functions go by their bare names, which _code/elementwise.py gives a meaning."""
+    if _has_complex(given, dtype):
+        return expressions.cast(_COMPLEX[op].format(*operands), dtype)
     if op == "Cast":
         is_test = dtype.kind == "b"
         if is_test:
@@ -179,6 +210,13 @@ def expression(
 
 def has_expression(op: str, given: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> bool:
     """Whether there is text for the op with these types."""
+    given, dtype = [wide(each) for each in given], wide(dtype)
+    if _has_complex(given, dtype):
+        return op in _COMPLEX and not (op == "Cast" and dtype.kind != "c")
     if op in EXTRA and given[0].kind == "f":
         return all(each in expressions.ELEMENT_TYPES for each in (*given, dtype))
     return expressions.row_of(op, given, dtype) is not None
+
+
+def _has_complex(given: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> bool:
+    return any(each.kind == "c" for each in (*given, dtype))

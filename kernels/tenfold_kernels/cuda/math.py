@@ -10,10 +10,11 @@ import numpy as np
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels.arrays import incompatible
 from tenfold_kernels.cuda import _loops
-from tenfold_kernels.cuda._types import NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_NUMBERS, FLOATS, ON_HOST
 from tenfold_kernels.cuda.loop_text import EXTRA, Loop, Step, has_expression
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
+from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
@@ -48,7 +49,7 @@ def _register() -> None:
         if "T" not in attrs:
             kernel(op, device="GPU")(elementwise)
             continue
-        types = [dtype for dtype in NUMBERS | {dtypes.bool_} if _fits(op, dtype)]
+        types = [dtype for dtype in ANY_NUMBERS | COMPLEX | {dtypes.bool_} if _fits(op, dtype)]
         if types:
             kernel(op, device="GPU", T=types)(elementwise)
         if op not in _FLOATS_ONLY:
@@ -71,9 +72,11 @@ _FLOATS_ONLY = frozenset(op for op in (*expressions.OPS, *EXTRA) if not has_expr
 #: Registered below, or in another file.
 _OWN_ROWS = frozenset(("AddN", "AccumulateNV2", "Cast", "Select", "SelectV2"))
 _register()
+kernel("Conj", "Real", "Imag", "ComplexAbs", device="GPU", T=COMPLEX)(elementwise)
+kernel("Complex", device="GPU", T=FLOATS)(elementwise)
 
 
-@kernel("AddN", "AccumulateNV2", device="GPU", T=NUMBERS)
+@kernel("AddN", "AccumulateNV2", device="GPU", T=ANY_NUMBERS | COMPLEX)
 def build_add_n(node: KernelNode) -> Compute:
     """The sum of all inputs, of one shape, in one pass, from the first to the last."""
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
@@ -93,10 +96,11 @@ def build_add_n(node: KernelNode) -> Compute:
 
 shared_kernel("AddN", "AccumulateNV2", host=(EVERYTHING,), T=ON_HOST)
 
-_CASTS = NUMBERS | {dtypes.bool_, dtypes.int32}
+_CASTS = ANY_NUMBERS | {dtypes.bool_, dtypes.int32}
 
 
-@kernel("Cast", device="GPU", SrcT=_CASTS, DstT=_CASTS)
+@kernel("Cast", device="GPU", SrcT=_CASTS, DstT=_CASTS | COMPLEX)
+@kernel("Cast", device="GPU", SrcT=COMPLEX, DstT=COMPLEX)
 def build_cast(node: KernelNode) -> Compute:
     """Numbers as another type: floats lose their fraction towards zero, as in C."""
     source, target = (np.dtype(t.as_numpy_dtype) for t in (node.input_types[0], node.output_types[0]))
@@ -107,7 +111,7 @@ def build_cast(node: KernelNode) -> Compute:
     return lambda x: _loops.run_loop(loop_of, [x])[0]
 
 
-@kernel("Select", "SelectV2", device="GPU", T=NUMBERS | {dtypes.bool_})
+@kernel("Select", "SelectV2", device="GPU", T=ANY_NUMBERS | COMPLEX | {dtypes.bool_})
 def build_select(node: KernelNode) -> Compute:
     """Elements of one or the other. Select takes a vector of conditions for rows, too."""
     dtype = np.dtype(node.output_types[0].as_numpy_dtype)

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold_core import dtypes
 from tenfold_kernels.cpu.math_matmul import batch_mismatch, no_matrix, size_mismatch, too_flat
 from tenfold_kernels.cuda._loops import collapse
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
 
-_PRODUCTS = FLOATS | COMPLEX | {dtypes.float16, dtypes.bfloat16}
+_PRODUCTS = ANY_FLOATS | COMPLEX
 
 no_kernel("Einsum", device="GPU", why="tf.einsum makes Transpose, Reshape and BatchMatMul of it, which have kernels")
 no_kernel("BatchMatMulV3", device="GPU", why="tf.matmul makes BatchMatMulV2, which does the same for one type")

@@ -1,7 +1,7 @@
 """Reductions over any axes, the place of the largest, running sums. See cpu/math_reduction.py, whose checks are used.
 
-Axes are in the host's memory. Sums are taken in the element's type, in an order that depends on the shape alone, see
-reduction_text.py. Outputs are fresh.
+Axes are in the host's memory. Sums are taken in the element's type, those of half in float32, in an order that depends
+on the shape alone, see reduction_text.py. Outputs are fresh.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenfold_core import dtypes
 from tenfold_kernels.cpu.math_reduction import arg_axis, reduction_axes, scan_axis
 from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
 from tenfold_kernels.cuda._reduce import block_count, reduce
-from tenfold_kernels.cuda._types import FLOATS, NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, NUMBERS, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ shared_kernel("ArgMax", "ArgMin", "Cumsum", "Cumprod", host=(EVERYTHING,), T=ON_
 no_kernel("CumulativeLogsumexp", device="GPU", why="TensorFlow 1 has none on a GPU")
 
 
-@kernel("Sum", "Prod", "Mean", "Max", "Min", device="GPU", host=_AXES, T=NUMBERS)
-@kernel("EuclideanNorm", device="GPU", host=_AXES, T=FLOATS)
+@kernel("Sum", "Prod", "Mean", "Max", "Min", device="GPU", host=_AXES, T=ANY_NUMBERS)
+@kernel("EuclideanNorm", device="GPU", host=_AXES, T=ANY_FLOATS)
 @kernel("All", "Any", device="GPU", host=_AXES)
 def build_reduction(node: KernelNode) -> Compute:
     op, keep = node.op, bool(node.attrs.get("keep_dims", False))

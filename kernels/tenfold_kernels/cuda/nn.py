@@ -13,7 +13,7 @@ import numpy as np
 from tenfold_kernels.cpu.nn import check_bias, check_bias_gradient, check_same_shape, is_channels_first
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._reduce import reduce
-from tenfold_kernels.cuda._types import FLOATS, NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, ON_HOST
 from tenfold_kernels.cuda.loop_text import Loop, Step
 from tenfold_kernels.cuda.math import elementwise
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
@@ -26,12 +26,12 @@ _ACTIVATIONS = ("Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsi
 shared_kernel("BiasAdd", "BiasAddV1", "BiasAddGrad", host=(EVERYTHING,), T=ON_HOST)
 
 
-@kernel(*_ACTIVATIONS, device="GPU", T=FLOATS)
+@kernel(*_ACTIVATIONS, device="GPU", T=ANY_FLOATS)
 def build_activation(node: KernelNode) -> Compute:
     return elementwise(node)
 
 
-@kernel(*(f"{op}Grad" for op in _ACTIVATIONS), device="GPU", T=FLOATS)
+@kernel(*(f"{op}Grad" for op in _ACTIVATIONS), device="GPU", T=ANY_FLOATS)
 def build_activation_grad(node: KernelNode) -> Compute:
     """The second input is the features, or for Elu and Selu the activations."""
     loop = elementwise(node)
@@ -43,7 +43,7 @@ def build_activation_grad(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("BiasAdd", "BiasAddV1", device="GPU", T=NUMBERS)
+@kernel("BiasAdd", "BiasAddV1", device="GPU", T=ANY_NUMBERS)
 def build_bias_add(node: KernelNode) -> Compute:
     """Adds a bias a channel: the last dimension, or the second with NCHW."""
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
@@ -60,7 +60,7 @@ def build_bias_add(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("BiasAddGrad", device="GPU", T=NUMBERS)
+@kernel("BiasAddGrad", device="GPU", T=ANY_NUMBERS)
 def build_bias_add_grad(node: KernelNode) -> Compute:
     """The sum over everything but the channels."""
     first = is_channels_first(node)
@@ -73,7 +73,7 @@ def build_bias_add_grad(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("L2Loss", device="GPU", T=FLOATS)
+@kernel("L2Loss", device="GPU", T=ANY_FLOATS)
 def build_l2_loss(node: KernelNode) -> Compute:
     """Σ x²/2, a scalar."""
     return lambda x: reduce("L2Loss", x, range(x.ndim))

@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core import dtypes
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.cpu.nn_conv import filter_gradient_place, forward_place, input_gradient_place
 from tenfold_kernels.cuda import _images
 from tenfold_kernels.cuda._runtime import Convolution, runtime_of
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS, FLOATS
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 if TYPE_CHECKING:
+    from tenfold_core import dtypes
     from tenfold_kernels.arrays import Array
     from tenfold_kernels.cuda._arrays import DeviceArray
-
-_TYPES = FLOATS | {dtypes.float16, dtypes.bfloat16}
 
 no_kernel(
     "Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", "Conv", device="GPU",
@@ -81,7 +79,7 @@ def _without(borders: _images.Borders) -> _images.Borders:
     return (-top, -bottom), (-left, -right)
 
 
-@kernel("Conv2D", device="GPU", T=_TYPES)
+@kernel("Conv2D", device="GPU", T=ANY_FLOATS)
 def build_forward(node: KernelNode) -> Compute:
     """(input, filter) → output; groups where the filter has fewer channels than the image."""
     slide, runtime = sliding(node, 2), runtime_of(node.device)
@@ -103,7 +101,7 @@ def build_forward(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Conv2DBackpropInput", device="GPU", host=("input_sizes",), T=_TYPES)
+@kernel("Conv2DBackpropInput", device="GPU", host=("input_sizes",), T=ANY_FLOATS)
 def build_backprop_input(node: KernelNode) -> Compute:
     """(input_sizes, filter, out_backprop) → the gradient of the input."""
     slide, runtime = sliding(node, 2), runtime_of(node.device)
@@ -126,7 +124,7 @@ def build_backprop_input(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Conv2DBackpropFilter", device="GPU", host=("filter_sizes",), T=_TYPES)
+@kernel("Conv2DBackpropFilter", device="GPU", host=("filter_sizes",), T=ANY_FLOATS)
 def build_backprop_filter(node: KernelNode) -> Compute:
     """(input, filter_sizes, out_backprop) → the gradient of the filter."""
     slide, runtime = sliding(node, 2), runtime_of(node.device)

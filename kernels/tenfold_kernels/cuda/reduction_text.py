@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tenfold_kernels.cuda.narrow_text import narrowed, wide, widened
 from tenfold_kernels.fusion import expressions
 
 
@@ -61,12 +62,14 @@ class Pass:
 
     @property
     def partial(self) -> np.dtype[Any]:
-        """The type of partial results: whole numbers have their mean taken in 64 bits, a bool is a byte."""
+        """The type of partial results: whole numbers have their mean taken in 64 bits, a bool is a byte, of half
+        it is float32.
+        """
         if self.dtype.kind == "b":
             return np.dtype(np.uint8)
         if self.op == "Mean" and self.dtype.kind in "iu":
             return np.dtype(np.int64 if self.dtype.kind == "i" else np.uint64)
-        return self.dtype
+        return wide(self.dtype)
 
     @property
     def given(self) -> np.dtype[Any]:
@@ -116,12 +119,12 @@ class Pass:
         is_whole_mean = self.op == "Mean" and self.dtype.kind in "iu"
         text = _WHOLE_MEAN[self.dtype.kind] if is_whole_mean else ROWS[self.op].finish
         zero, two = (expressions.literal(number, self.partial) for number in (0, 2))
-        return expressions.cast(text.format(a=a, n=n, zero=zero, two=two), self.dtype)
+        return narrowed(expressions.cast(text.format(a=a, n=n, zero=zero, two=two), wide(self.dtype)), self.dtype)
 
     def read(self, at: str, channel: str, depth: int) -> tuple[list[str], list[str]]:
         """(lines before the loop over the reduced elements, lines in it), which make `b` of the element at `at`."""
-        before = [f"m = am[({channel}) % channels]"] if "m" in self.operands else []
-        inside = [f"{name} = a{name}[{at}]" for name in self.operands if name != "m"]
+        before = [f"m = {widened(f'am[({channel}) % channels]', self.dtype)}"] if "m" in self.operands else []
+        inside = [f"{name} = {widened(f'a{name}[{at}]', self.given)}" for name in self.operands if name != "m"]
         inside.append(f"b = {self.load()}")
         inside.append(f"total = {self.combine('total', 'b')}")
         return [" " * 8 + line for line in before], [" " * depth + line for line in inside]

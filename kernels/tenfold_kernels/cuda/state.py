@@ -11,7 +11,7 @@ from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.cpu._variables import variable_reader
 from tenfold_kernels.cpu.state import assign_variable_kernel, variable_kernel
 from tenfold_kernels.cuda import _loops
-from tenfold_kernels.cuda._types import MOVED, NUMBERS
+from tenfold_kernels.cuda._types import ANY_NUMBERS, MOVED
 from tenfold_kernels.cuda._variables import maker
 from tenfold_kernels.cuda.loop_text import Loop, Step
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
@@ -40,7 +40,7 @@ def build_assign_variable(node: KernelNode) -> Compute:
     return assign_variable_kernel(node, maker(node.device))
 
 
-@kernel("AssignAdd", "AssignSub", device="GPU", T=NUMBERS)
+@kernel("AssignAdd", "AssignSub", device="GPU", T=ANY_NUMBERS)
 def build_assign_add(node: KernelNode) -> Compute:
     update = _update(node, node.op.removeprefix("Assign"), "Parameters and update must be the same size")
 
@@ -52,7 +52,7 @@ def build_assign_add(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("AssignAddVariableOp", "AssignSubVariableOp", device="GPU", dtype=NUMBERS)
+@kernel("AssignAddVariableOp", "AssignSubVariableOp", device="GPU", dtype=ANY_NUMBERS)
 def build_assign_add_variable(node: KernelNode) -> Compute:
     op = node.op.removeprefix("Assign").removesuffix("VariableOp")
     update, variable_at = _update(node, op, ""), variable_reader(node)

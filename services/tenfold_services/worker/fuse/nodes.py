@@ -71,20 +71,25 @@ def np_types(node: PartNode) -> tuple[list[np.dtype[Any]], np.dtype[Any]]:
 
 def _has_expression(node: PartNode, constants: Constants) -> bool:
     inputs, output = np_types(node)
-    return _is_whole(node) and (
-        _is_sum(node, constants) if node.op in REDUCTIONS else expressions.row_of(node.op, inputs, output) is not None
-    )
+    if node.op in REDUCTIONS:
+        return output.kind == "f" and output.itemsize >= 4 and _is_whole(node) and _is_sum(node, constants)
+    return _is_whole(node) and expressions.row_of(node.op, inputs, output) is not None
 
 
 def _has_gpu_expression(node: PartNode, constants: Constants) -> bool:
     """Whether a GPU's loop can do the node: all of it is on the GPU, but for the axes of a sum."""
-    from tenfold_kernels.cuda.loop_text import has_expression  # not where there is no GPU
+    # not where there is no GPU
+    from tenfold_kernels.cuda.loop_text import has_expression
+    from tenfold_kernels.cuda.narrow_text import wide
 
     assert node.memory is not None
+    inputs, output = np_types(node)
     read = 1 if node.op in REDUCTIONS else len(node.inputs)
     if not (_is_whole(node) and all((*node.memory[0][:read], *node.memory[1]))):
         return False
-    return _is_sum(node, constants) if node.op in REDUCTIONS else has_expression(node.op, *np_types(node))
+    if node.op in REDUCTIONS:
+        return wide(output).kind == "f" and _is_sum(node, constants)
+    return has_expression(node.op, inputs, output)
 
 
 def _is_whole(node: PartNode) -> bool:
@@ -95,9 +100,8 @@ def _is_whole(node: PartNode) -> bool:
 
 
 def _is_sum(node: PartNode, constants: Constants) -> bool:
-    """Whether one of REDUCTIONS is one that a loop may end in."""
-    output = np_types(node)[1]
-    if output.kind != "f" or output.itemsize < 4 or node.attrs.get("keep_dims", False):
+    """Whether one of REDUCTIONS is one that a loop may end in, whatever its type."""
+    if node.attrs.get("keep_dims", False):
         return False
     return len(node.inputs) == 1 or node.inputs[1][0] in constants
 
