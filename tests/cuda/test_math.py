@@ -9,7 +9,7 @@ import pytest
 
 from tenfold_core import opdefs
 from tenfold_kernels import registry
-from tenfold_kernels.cuda.loop_text import EXTRA
+from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE
 from tenfold_kernels.fusion import expressions
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def values(shape: tuple[int, ...], dtype: str, seed: int, op: str) -> Any:
 
 def rows() -> list[tuple[str, str]]:
     found = []
-    for op in sorted({*expressions.OPS, *EXTRA} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
+    for op in sorted({*expressions.OPS, *EXTRA, *WHOLE} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
         if opdefs.has(op) and opdefs.family_of(op) == "math":
             has_types = any(attr.name == "T" for attr in opdefs.get(op).attrs)
             for name in TYPES if has_types else ("bool",):
@@ -57,3 +57,13 @@ def test_an_op_gives_what_the_cpu_gives(gpu: SimpleNamespace, op: str, dtype: st
 @pytest.mark.parametrize("op", ["Add", "Mul", "Less"])
 def test_operands_are_broadcast(gpu: SimpleNamespace, op: str, shapes: Any) -> None:
     gpu.same(op, [values(shape, "float32", seed, op) for seed, shape in enumerate(shapes)])
+
+
+@pytest.mark.parametrize("dtype", ["int64", pytest.param("int8", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("op", WHOLE)
+def test_integers_are_divided_as_on_the_cpu(gpu: SimpleNamespace, op: str, dtype: str) -> None:
+    x = np.array([7, -7, 7, -7, 6, -6, 0, 100], dtype)
+    y = np.array([2, 2, -2, -2, 3, -3, -5, -1], dtype)
+
+    gpu.same(op, [x, y])
+    assert gpu.run(op, [x, np.zeros(1, dtype)]).tolist() == [0] * 8

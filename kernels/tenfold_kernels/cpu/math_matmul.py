@@ -1,5 +1,6 @@
-"""Products of matrices and vectors: MatMul, BatchMatMul*, SparseMatMul, Einsum, Cross. Outputs are fresh.
+"""Products of matrices and vectors: MatMul, BatchMatMul*, SparseMatMul, Einsum, Cross.
 
+Outputs are fresh; only an Einsum that moves elements may give a view.
 Products go to NumPy's BLAS, large ones in chunks (_products.py); transposes are flags to it, not copies. Follows
 matmul_op.cc, batch_matmul_op_impl.h, einsum_op_impl.h and cross_op.cc.
 """
@@ -197,7 +198,7 @@ def build_mixed_batch_matmul(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Einsum", T=FLOATING | COMPLEX | INDEX)
+@kernel("Einsum", views=True, T=FLOATING | COMPLEX | INDEX)
 def build_einsum(node: KernelNode) -> Compute:
     """A label that the result has twice makes a diagonal of it; everything beside that is zero."""
     equation, dtype = text_attr(node, "equation").replace(" ", ""), input_type(node)

@@ -161,6 +161,8 @@ EXTRA: dict[str, str] = {
     "Xlogy": "{zero} if {0} == {zero} else {0} * log({1})",
     "FloorDiv": "floor({0} / {1})",
 }
+#: Of integers; by 0 it is 0, because a kernel raises no error.
+WHOLE = {op: f"({text}) if {{1}} != {{zero}} else {{zero}}" for op, text in expressions.DIVISIONS.items()}
 #: Of complex numbers, or what makes them of others or others of them.
 _COMPLEX = {
     **dict.fromkeys(("Add", "AddV2", "AddN", "AccumulateNV2"), "{0} + {1}"),
@@ -198,8 +200,8 @@ def expression(
         if is_test:
             return f"{operands[0]} != {expressions.literal(0, given[0])}"
         return expressions.cast(operands[0], dtype)
-    extra = EXTRA.get(op)
-    if extra is None or given[0].kind != "f":
+    extra = _extra(op, given)
+    if extra is None:
         text = _CALL.sub(r"\1(", expressions.write(op, attrs, operands, given, dtype, single=False))
         # libdevice has a function for each, and Numba no common name
         return text.replace("rint(", "rintf(") if given[0].name == "float32" else text
@@ -213,9 +215,13 @@ def has_expression(op: str, given: Sequence[np.dtype[Any]], dtype: np.dtype[Any]
     given, dtype = [wide(each) for each in given], wide(dtype)
     if _has_complex(given, dtype):
         return op in _COMPLEX and not (op == "Cast" and dtype.kind != "c")
-    if op in EXTRA and given[0].kind == "f":
+    if _extra(op, given) is not None:
         return all(each in expressions.ELEMENT_TYPES for each in (*given, dtype))
     return expressions.row_of(op, given, dtype) is not None
+
+
+def _extra(op: str, given: Sequence[np.dtype[Any]]) -> str | None:
+    return (EXTRA if given[0].kind == "f" else WHOLE if given[0].kind in "iu" else {}).get(op)
 
 
 def _has_complex(given: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> bool:

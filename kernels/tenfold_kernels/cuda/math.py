@@ -11,7 +11,7 @@ from tenfold_core import dtypes, opdefs
 from tenfold_kernels.arrays import incompatible
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._types import ANY_NUMBERS, FLOATS, ON_HOST
-from tenfold_kernels.cuda.loop_text import EXTRA, Loop, Step, has_expression
+from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE, Loop, Step, has_expression
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
 from tenfold_kernels.typesets import COMPLEX
@@ -42,7 +42,7 @@ def elementwise(node: KernelNode) -> Compute:
 
 def _register() -> None:
     """A row for every op that has an expression, of those of this family and of nn."""
-    for op in (*expressions.OPS, *EXTRA):
+    for op in _OPS:
         if not opdefs.has(op) or opdefs.family_of(op) != "math" or op in _OWN_ROWS:
             continue
         attrs = {attr.name for attr in opdefs.get(op).attrs}
@@ -67,7 +67,8 @@ def _fits(op: str, dtype: dtypes.DType) -> bool:
 _TESTS = frozenset(
     ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan", "IsFinite", "IsInf")
 )
-_FLOATS_ONLY = frozenset(op for op in (*expressions.OPS, *EXTRA) if not has_expression(
+_OPS = tuple(dict.fromkeys((*expressions.OPS, *EXTRA, *WHOLE)))
+_FLOATS_ONLY = frozenset(op for op in _OPS if not has_expression(
     op, [np.dtype("int32")] * 3, np.dtype("int32")) and op not in _TESTS)  # fmt: skip
 #: Registered below, or in another file.
 _OWN_ROWS = frozenset(("AddN", "AccumulateNV2", "Cast", "Select", "SelectV2"))
@@ -136,5 +137,3 @@ def build_select(node: KernelNode) -> Compute:
 shared_kernel("Select", "SelectV2", host=(EVERYTHING,), T=ON_HOST)
 shared_kernel("Range", host=(EVERYTHING,), Tidx=ON_HOST)
 shared_kernel("LinSpace", host=(EVERYTHING,))
-
-shared_kernel("FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", host=(EVERYTHING,), T=ON_HOST)

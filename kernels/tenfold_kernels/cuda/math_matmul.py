@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _PRODUCTS = ANY_FLOATS | COMPLEX
 
-no_kernel("Einsum", device="GPU", why="tf.einsum makes Transpose, Reshape and BatchMatMul of it, which have kernels")
 no_kernel("BatchMatMulV3", device="GPU", why="tf.matmul makes BatchMatMulV2, which does the same for one type")
 no_kernel("Cross", "SparseMatMul", device="GPU", why="no program of the op census puts them on a GPU")
 

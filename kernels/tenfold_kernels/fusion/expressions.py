@@ -169,7 +169,7 @@ def row_of(
 
 _DIFFERENT_SIGNS = "({0} < 0) != ({1} < 0) and {0} % {1} != 0"
 #: Of integers, where the divisor is neither 0, an error, nor -1, which the smallest number has no quotient for.
-_DIVISIONS = {
+DIVISIONS = {
     "FloorDiv": "{0} // {1}",
     "FloorMod": "{0} % {1}",
     **dict.fromkeys(("Div", "TruncateDiv"), f"{{0}} // {{1}} + (1 if {_DIFFERENT_SIGNS} else 0)"),
@@ -186,7 +186,7 @@ def _write_checked(
         bounds = np.iinfo(output_type)
         fits = f"{float(bounds.min)!r} <= {operands[0]} < {float(bounds.max) + 1!r}"
         return f"not ({fits})", cast(operands[0], output_type)
-    text = _DIVISIONS.get(op)
+    text = DIVISIONS.get(op)
     return None if text is None else (f"-1 <= {operands[1]} <= 0", cast(text.format(*operands), output_type))
 
 
