@@ -58,12 +58,12 @@ class Tasks:
         """All that a child has written so far."""
         return [line for speaker, line in self._heard if speaker == name]
 
-    def start(self, *tasks: tuple[str, int]) -> None:
-        """Starts these side by side; returns once they listen."""
+    def start(self, *tasks: tuple[str, int], env: Mapping[str, str] | None = None) -> None:
+        """Starts these side by side, with `env` besides this process's; returns once they listen."""
         cluster = json.dumps(self.addresses)
         for job, index in tasks:
             program = [*CLI, "task", "--job", job, "--index", str(index), "--cluster", cluster]
-            self.launch(f"{job}/{index}", program)
+            self.launch(f"{job}/{index}", program, env)
         for job, index in tasks:
             self.children.wait_for_line(f"{job}/{index}", "listening on grpc://", PATIENCE)
 
