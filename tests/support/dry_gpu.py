@@ -74,13 +74,6 @@ def _same(op: str, inputs: list[Any], *, rtol: float = 0.0, atol: float = 0.0, *
     return gpu_runs.run_on_cpu(op, inputs, **attrs)
 
 
-def _compile_for_no_gpu() -> None:
-    """Numba compiles a function that kernels call for the GPU that it finds, whatever the kernel is compiled for."""
-    from numba.cuda import dispatcher
-
-    vars(dispatcher)["get_current_device"] = lambda: SimpleNamespace(compute_capability=CAPABILITY)
-
-
 _dry: list[DryRuntime] = []
 
 
@@ -95,7 +88,6 @@ def _compile_without_a_gpu() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     _compile_without_a_gpu()
     _dry.append(DryRuntime())
-    _compile_for_no_gpu()
     _runtime._runtimes[0] = _dry[0]
     gpu_runs.same = _same
 

@@ -204,8 +204,6 @@ def _quiet(function: Callable[..., None]) -> Callable[..., None]:
     """The function without NumPy's warnings, which threads do not take over from who starts them. It has the globals of
     the function, where the simulator looks for the module `cuda`.
     """
-    errstate = np.errstate
-
     errstate = np.errstate  # the globals are those of the function
 
     def template(*arguments: Any) -> None:

@@ -14,6 +14,8 @@ from tenfold_kernels.cuda._types import MOVED, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tenfold_kernels.arrays import Array
     from tenfold_kernels.cuda._arrays import DeviceArray
 
@@ -111,17 +113,25 @@ def _diagonals(
     return found
 
 
+def _filled(
+    x: DeviceArray, shape: tuple[int, ...], padding: DeviceArray, places: Sequence[tuple[_moves.Place, _moves.Place]]
+) -> DeviceArray:
+    """An array of the padding, but for what x has at the first of two places: it goes to the second."""
+    out = x.runtime.empty(shape, x.dtype)
+    _moves.fill(out, padding)
+    for at, to in places:
+        _moves.move(x, at, out, to)
+    return out
+
+
 @kernel("MatrixDiagV2", "MatrixDiagV3", device="GPU", host=("k", "num_rows", "num_cols"), T=MOVED)
 def build_matrix_diag_v3(node: KernelNode) -> Compute:
     def compute(x: DeviceArray, k: Array, rows: Array, columns: Array, padding: DeviceArray) -> DeviceArray:
         band = checks.band_of_diagonals(x, k, rows, columns, padding, node)  # type: ignore[arg-type] # as above
         several = len(band.diagonals) > 1
         batch = x.shape[:-2] if several else x.shape[:-1]
-        out = x.runtime.empty((*batch, band.rows, band.columns), x.dtype)
-        _moves.fill(out, padding)
-        for matrix, block in _diagonals(batch, band, x.dtype.itemsize, several):
-            _moves.move(x, block, out, matrix)
-        return out
+        places = _diagonals(batch, band, x.dtype.itemsize, several)
+        return _filled(x, (*batch, band.rows, band.columns), padding, [(block, matrix) for matrix, block in places])
 
     return compute
 
@@ -132,11 +142,8 @@ def build_matrix_diag_part_v3(node: KernelNode) -> Compute:
         band = checks.band_of_matrices(x, k, node)  # type: ignore[arg-type] # as above
         checks.check_padding(padding)  # type: ignore[arg-type] # as above
         several, batch = len(band.diagonals) > 1, x.shape[:-2]
-        out = x.runtime.empty((*batch, *((len(band.diagonals),) if several else ()), band.width), x.dtype)
-        _moves.fill(out, padding)
-        for matrix, block in _diagonals(batch, band, x.dtype.itemsize, several):
-            _moves.move(x, matrix, out, block)
-        return out
+        shape = (*batch, *((len(band.diagonals),) if several else ()), band.width)
+        return _filled(x, shape, padding, _diagonals(batch, band, x.dtype.itemsize, several))
 
     return compute
 

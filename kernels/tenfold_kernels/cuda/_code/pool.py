@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
+from tenfold_kernels.cuda._code.device import device
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+@device
+def _window(i, channels, out_height, out_width, down, across, top, left):  # type: ignore[no-untyped-def]
+    # (channel, image, first row, first column) of the window that element i of an output is made of
+    pixel = i // channels
+    first_row = pixel // out_width % out_height * down - top
+    return i % channels, pixel // (out_width * out_height), first_row, pixel % out_width * across - left
+
 
 # The first line of arguments is the same in all: n elements of what is written, and the geometry.
 
@@ -23,11 +34,8 @@ def largest(  # type: ignore[no-untyped-def]
 ):
     """The largest of each window, not less than `least`, so that a NaN is passed over; zero of an empty window."""
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        c = i % channels
-        pixel = i // channels
-        first_row = pixel // out_width % out_height * down - top
-        first_column = pixel % out_width * across - left
-        start = pixel // (out_width * out_height) * height
+        c, image_number, first_row, first_column = _window(i, channels, out_height, out_width, down, across, top, left)
+        start = image_number * height
         best = least
         found = False
         for row in range(max(first_row, 0), min(first_row + rows, height)):
@@ -47,11 +55,7 @@ def places(  # type: ignore[no-untyped-def]
     an image if it is an image's size. What `least` is does not matter.
     """
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        c = i % channels
-        pixel = i // channels
-        first_row = pixel // out_width % out_height * down - top
-        first_column = pixel % out_width * across - left
-        image_number = pixel // (out_width * out_height)
+        c, image_number, first_row, first_column = _window(i, channels, out_height, out_width, down, across, top, left)
         start = image_number * height
         best = least
         place = image_number * size - 1
@@ -105,11 +109,8 @@ def at_equal(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """What is given at the first place of each window whose element equals what is wanted; zero where none does."""
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        c = i % channels
-        pixel = i // channels
-        first_row = pixel // out_width % out_height * down - top
-        first_column = pixel % out_width * across - left
-        start = pixel // (out_width * out_height) * height
+        c, image_number, first_row, first_column = _window(i, channels, out_height, out_width, down, across, top, left)
+        start = image_number * height
         value = zero
         fresh = True
         for row in range(max(first_row, 0), min(first_row + rows, height)):
@@ -128,11 +129,10 @@ def average(element: Any) -> Callable[..., None]:
         n, height, width, channels, out_height, out_width, rows, columns, down, across, top, left, zero, image, out
     ):
         for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-            c = i % channels
-            pixel = i // channels
-            first_row = pixel // out_width % out_height * down - top
-            first_column = pixel % out_width * across - left
-            start = pixel // (out_width * out_height) * height
+            c, image_number, first_row, first_column = _window(
+                i, channels, out_height, out_width, down, across, top, left
+            )
+            start = image_number * height
             total = zero
             count = 0
             for row in range(max(first_row, 0), min(first_row + rows, height)):
