@@ -10,7 +10,7 @@ import numpy as np
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels.arrays import incompatible
 from tenfold_kernels.cuda import _loops
-from tenfold_kernels.cuda._types import ANY_NUMBERS, FLOATS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_NUMBERS, ON_HOST
 from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE, Loop, Step, has_expression
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
@@ -73,8 +73,10 @@ _FLOATS_ONLY = frozenset(op for op in _OPS if not has_expression(
 #: Registered below, or in another file.
 _OWN_ROWS = frozenset(("AddN", "AccumulateNV2", "Cast", "Select", "SelectV2"))
 _register()
-kernel("Conj", "Real", "Imag", "ComplexAbs", device="GPU", T=COMPLEX)(elementwise)
-kernel("Complex", device="GPU", T=FLOATS)(elementwise)
+kernel("Conj", device="GPU", T=COMPLEX)(elementwise)
+for _whole, _part in ((dtypes.complex64, dtypes.float32), (dtypes.complex128, dtypes.float64)):
+    kernel("Real", "Imag", "ComplexAbs", device="GPU", T=_whole, Tout=_part)(elementwise)
+    kernel("Complex", device="GPU", T=_part, Tout=_whole)(elementwise)
 
 
 @kernel("AddN", "AccumulateNV2", device="GPU", T=ANY_NUMBERS | COMPLEX)
