@@ -328,6 +328,13 @@ def test_bad_indices_are_passed_over_where_that_is_asked_for(ops: Any, op: str, 
         ops.run(op, inputs, bad_indices_policy=b"SOMETIMES")
 
 
+def test_one_element_is_gathered_as_an_array(ops: Any) -> None:
+    texts = np.array([b"a", b"b"], object)
+
+    for params, expected in ((np.array([True, False]), False), (texts, b"b"), (np.array([1, 2], F), 2)):
+        assert ops.run("GatherNd", [params, ints(1)]).tolist() == expected
+
+
 def test_fingerprints_of_rows(ops: Any) -> None:
     method = np.array(b"farmhash64", dtype=object)
     rows = ops.run("Fingerprint", [ints([1, 2], [1, 2], [3, 4]), method])

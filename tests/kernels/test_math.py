@@ -415,6 +415,8 @@ def test_making_and_adding(ops: Any) -> None:
     assert ops.run("BroadcastTo", [[1, 2], [2, 2]]).tolist() == [[1, 2], [1, 2]]
     assert ops.run("Add", [[b"a"], [b"b"]]).tolist() == [b"ab"]
     assert ops.run("Einsum", [sample((2, 3), "f"), sample((4, 3), "f")], equation=b"ij,kj->ik").shape == (2, 4)
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Expected dimension 3 at axis 1 of the input shaped"):
+        ops.run("Einsum", [sample((2, 3), "f"), sample((4, 1), "f")], equation=b"ij,kj->ik")
 
 
 def test_segments(ops: Any) -> None:

@@ -1,4 +1,4 @@
-"""Kernels meet attributes and inputs of anybody: they compute, or say what is wrong by an error of the tree.
+"""Kernels meet attributes and inputs of anybody: they give what they declare, or say what is wrong by an error of ours.
 
 Of the kernels that only compute, on the CPU. An error of Python's would reach a client as an InternalError.
 """
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.kernel_runs import check_outputs
 from support.random_nodes import RandomNode
 from tenfold_core import errors, memory_limits, opdefs
 from tenfold_core.opdefs import compute_only
@@ -48,7 +49,7 @@ def ask(name: str, number: int) -> bool:
         return False
     try:
         with registry.quiet():
-            build(node)(*inputs)
+            check_outputs(node, build(node)(*inputs))
     except errors.InternalError as error:
         raise AssertionError(f"{name}, case {number}: {inputs}, {made.attrs}") from error
     except errors.OpError:

@@ -175,7 +175,11 @@ def build_gather_nd(node: KernelNode) -> Compute:
                 out[inside] = params[nd_index(indices[inside], params.shape, "param shape")]
             return out
         index = nd_index(indices, params.shape, "param shape")
-        return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy() if not index else params[index]
+        if not index:
+            return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy()
+        found = params[index]
+        # one tuple that names an element gives that, of strings bytes: not an array
+        return found if type(found) is np.ndarray else np.full((), found, params.dtype)
 
     return compute
 

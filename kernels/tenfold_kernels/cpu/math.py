@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_core import dtypes, errors
 from tenfold_kernels.arrays import (
     Array,
     as_array,
@@ -244,7 +244,6 @@ def _reciprocal(x: Array) -> Any:
 
 _register_unary(np.negative, "Neg", T=NUMERIC)
 _register_unary(np.abs, "Abs", T=REAL)
-_register_unary(np.abs, "ComplexAbs", T=COMPLEX)
 _register_unary(_sign, "Sign", T=NUMERIC)
 _register_unary(np.square, "Square", T=NUMERIC)
 _register_unary(np.sqrt, "Sqrt", T=FLOATING | COMPLEX)
@@ -280,9 +279,11 @@ _register_unary(np.isnan, "IsNan", T=FLOATING)
 _register_unary(np.isinf, "IsInf", T=FLOATING)
 _register_unary(np.logical_not, "LogicalNot")
 _register_unary(np.conj, "Conj", T=COMPLEX)
-_register_unary(np.real, "Real", T=COMPLEX, views=True)
-_register_unary(np.imag, "Imag", T=COMPLEX, views=True)
-_register_unary(np.angle, "Angle", T=COMPLEX)
+for _whole, _part in ((dtypes.complex64, dtypes.float32), (dtypes.complex128, dtypes.float64)):
+    _register_unary(np.abs, "ComplexAbs", T=(_whole,), Tout=(_part,))
+    _register_unary(np.real, "Real", T=(_whole,), Tout=(_part,), views=True)
+    _register_unary(np.imag, "Imag", T=(_whole,), Tout=(_part,), views=True)
+    _register_unary(np.angle, "Angle", T=(_whole,), Tout=(_part,))
 
 
 def _shaped_as(y: Array, dy: Array) -> Array:

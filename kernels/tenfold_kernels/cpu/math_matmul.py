@@ -198,6 +198,22 @@ def build_mixed_batch_matmul(node: KernelNode) -> Compute:
     return compute
 
 
+def two_sizes(wanted: int, axis: int, shape: Sequence[int]) -> Exception:
+    """A label of Einsum has had the size `wanted`, and is this axis of an operand."""
+    where = f"at axis {axis} of the input shaped {shape_text(shape)}"
+    return invalid(f"Expected dimension {wanted} {where} but got dimension {shape[axis]}")
+
+
+def _check_labels(terms: Sequence[str], inputs: Sequence[Array]) -> None:
+    """NumPy lets a label be of size 1 in one operand and larger in another. Raises InvalidArgumentError."""
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, inputs, strict=True):
+        before, _, after = term.partition("...")
+        for axis, label in (*enumerate(before), *enumerate(after, x.ndim - len(after))):
+            if 0 <= axis < x.ndim and sizes.setdefault(label, x.shape[axis]) != x.shape[axis]:
+                raise two_sizes(sizes[label], axis, x.shape)
+
+
 @kernel("Einsum", views=True, T=FLOATING | COMPLEX | INDEX)
 def build_einsum(node: KernelNode) -> Compute:
     """A label that the result has twice makes a diagonal of it; everything beside that is zero."""
@@ -207,8 +223,11 @@ def build_einsum(node: KernelNode) -> Compute:
     repeated = len(once) < len(right.replace("...", ""))
     dense = once if "..." not in right else "..." + once
     plain = f"{left}->{dense}" if repeated else equation
+    terms = left.split(",")
 
     def compute(*inputs: Array) -> Array:
+        if len(inputs) == len(terms):  # else NumPy says so
+            _check_labels(terms, inputs)
         wide = [x.astype(np.float32) for x in inputs] if dtype is np.float16 else list(inputs)
         try:
             found = as_array(np.einsum(plain, *wide, optimize=len(wide) > 2)).astype(dtype, copy=False)

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_kernels.arrays import invalid, shape_text, text_attr
+from tenfold_kernels.cpu.math_matmul import two_sizes
 from tenfold_kernels.cuda import _moves
 from tenfold_kernels.cuda._reduce import reduce
 from tenfold_kernels.cuda._types import ANY_FLOATS
@@ -83,10 +84,7 @@ def _diagonal(x: DeviceArray, labels: Sequence[str], sizes: dict[str, int]) -> L
         if size == 1 and label.startswith("."):
             continue
         if sizes.setdefault(label, size) != size:
-            raise invalid(
-                f"Expected dimension {sizes[label]} at axis {axis} of the input shaped {shape_text(x.shape)} but got "
-                f"dimension {size}"
-            )
+            raise two_sizes(sizes[label], axis, x.shape)
         strides[label] = strides.get(label, 0) + stride
     shape = tuple(sizes[label] for label in strides)
     return _moves.take(x, _moves.Place(shape, tuple(strides.values()))), list(strides)
