@@ -39,10 +39,10 @@ def build_range(node: KernelNode) -> Compute:
             allow((count,), dtype, 4)
             # TensorFlow adds the step again and again in the output type; the product is what it rounds to.
             return (np.arange(count) * float(step) + float(first)).astype(dtype)
-        count = len(range(int(first), int(last), int(step)))
+        count = -(-(last - first) // step)
         if count > _SMALL:
             allow((count,), dtype, 2)
-        return np.arange(int(first), int(last), int(step), dtype=dtype)
+        return np.arange(first, last, step, dtype=dtype)
 
     return compute
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import hashes
 from tenfold_kernels.arrays import Array, invalid, shape_text
@@ -30,6 +31,8 @@ def build_sparse_cross(node: KernelNode) -> Compute:
     count, hashed = int(node.attrs["N"]), bool(node.attrs["hashed_output"])
     buckets = int(node.attrs["num_buckets"]) or _MOST
     key = int(node.attrs["hash_key"]) & _MASK
+    if hashed == (node.attrs["out_type"] == dtypes.string):
+        raise invalid(f"SparseCross gives {'int64' if hashed else 'string'} with hashed_output={hashed}")
 
     def compute(*inputs: Array) -> tuple[Array, Array, Array]:
         if not hashed:
