@@ -141,7 +141,7 @@ class WorkerEndpoint:
     def _link_of(self, task: str) -> PushWorker:
         workers = self._worker.workers
         if workers is None:
-            raise errors.internal(f"{self._worker.task} knows no other task.")
+            raise errors.not_found(f"{self._worker.task} knows no other task; tensors are to go to {task}.")
         return linked(workers.worker(task), task)
 
     # -- tensors -----------------------------------------------------------------------------------------------------

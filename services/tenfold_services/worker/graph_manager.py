@@ -197,7 +197,7 @@ class GraphManager:
     async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
         """Asks another task for a tensor."""
         if self.workers is None:
-            raise errors.internal(f"{self.task} knows no other task; {task} was asked for {key}.")
+            raise errors.not_found(f"{self.task} knows no other task; {task} was asked for {key}.")
         if not self.transfers.enabled:
             return await self.workers.worker(task).recv_tensor(step_id, key)
         begin = time.time_ns()
