@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 60
 #: An input that waits for so long, computing or not, ends the fuzzer.
 HANG_SECONDS = 20
+#: Seconds for which a find is tried again before it is said to hang: the process must start first, on a busy machine.
+PATIENCE = 120
 #: The watched bytecode is slower than the plain one: what takes long here is tried again there.
 SLOWER = 2.5
 #: Inputs of these forms are what libFuzzer leaves where it is ended.
@@ -104,7 +106,7 @@ def keep(name: str, folder: Path) -> list[str]:
     for path in sorted(folder.iterdir()):
         replay = [sys.executable, str(harness.ROOT / "tests" / "fuzz" / "replay.py")]
         try:
-            tried = subprocess.run([*replay, name, str(path)], capture_output=True, text=True, timeout=HANG_SECONDS)
+            tried = subprocess.run([*replay, name, str(path)], capture_output=True, text=True, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             what = "it hangs"
         else:
