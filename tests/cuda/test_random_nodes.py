@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from kernels.test_random_nodes import only_computes
-from support.random_nodes import RandomNode
+from support.random_nodes import RandomNode, only_computes
 from tenfold_core import errors, memory_limits, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies

@@ -99,4 +99,4 @@ def test_references_are_left_to_their_own_kernels() -> None:
     assert narrow.wide_attrs("Add", {"T": dtypes.bfloat16}) == {"T": dtypes.float32}
     assert narrow.wide_attrs("Add", {"T": dtypes.float64}) is None
     assert narrow.wide_attrs("AssignAdd", {"T": dtypes.bfloat16}) is None
-    assert registry.devices_with_kernel("Tanh", {"T": dtypes.bfloat16}) == ("CPU",)
+    assert "CPU" in registry.devices_with_kernel("Tanh", {"T": dtypes.bfloat16})

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.kernel_runs import check_outputs
-from support.random_nodes import RandomNode
+from support.random_nodes import RandomNode, only_computes
 from tenfold_core import errors, memory_limits, opdefs
-from tenfold_core.opdefs import compute_only
 from tenfold_kernels import registry
 from tenfold_kernels.resources.state import ResourceManager
 
@@ -20,20 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES, MORE_CASES = 2, 60
-
-
-def only_computes(name: str) -> bool:
-    """Whether it takes and gives tensors alone, and keeps nothing."""
-    op = opdefs.get(name)
-    if compute_only.refusal(name) is not None or (op.is_stateful and opdefs.family_of(name) != "random"):
-        return False
-    if opdefs.family_of(name) in ("control_flow", "data_flow", "list") or name == "Const":
-        return False
-    handles = any(
-        arg.is_ref or (arg.type is not None and arg.type.name in ("resource", "variant"))
-        for arg in (*op.inputs, *op.outputs)
-    )
-    return not handles and not any("func" in attr.type for attr in op.attrs)
 
 
 def ask(name: str, number: int) -> bool:

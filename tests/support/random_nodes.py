@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import dtypes
+from tenfold_core import dtypes, opdefs
+from tenfold_core.opdefs import compute_only
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_core.tensor_util import tensor_to_proto
 
@@ -27,6 +28,20 @@ _NUMBERS = (-2, -1, 0, 1, 2, 3, 4, 5, 7)
 _TEXTS = (b"", b"a", b"NHWC", b"NCHW", b"SAME", b"VALID", b"ab,bc->ac", b"...")
 _STRINGS = (b"", b"a", b"1", b"abc", b"1,2", b"\xff")
 _TYPES = (dtypes.float32, dtypes.int32, dtypes.int64, dtypes.string, dtypes.bool_)
+
+
+def only_computes(name: str) -> bool:
+    """Whether it takes and gives tensors alone, and keeps nothing."""
+    op = opdefs.get(name)
+    if compute_only.refusal(name) is not None or (op.is_stateful and opdefs.family_of(name) != "random"):
+        return False
+    if opdefs.family_of(name) in ("control_flow", "data_flow", "list") or name == "Const":
+        return False
+    handles = any(
+        arg.is_ref or (arg.type is not None and arg.type.name in ("resource", "variant"))
+        for arg in (*op.inputs, *op.outputs)
+    )
+    return not handles and not any("func" in attr.type for attr in op.attrs)
 
 
 class RandomNode:

@@ -15,6 +15,7 @@ from tenfold.graph.collections import GraphKeys
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.function_graph import Function, build_function, readable_name
+from tenfold.ops.tensor_array_list import ListArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class StructuredFunction:
             self.function.add_to(get_default_graph())
 
     def _body(self, *tensors: Tensor) -> list[Tensor]:
-        get_default_graph().arrays_are_lists = True
+        get_default_graph().array_class = ListArray
         arguments = structure.from_compatible_tensor_list(self._input_structure, list(tensors))
         returned = self._func(*(arguments if type(arguments) is tuple else (arguments,)))
         returned = _tuples_for_lists(returned)

@@ -61,8 +61,8 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         self._versions = graph_pb2.GraphDef().versions
         self._versions.producer = GRAPH_DEF_VERSION
         self.building_function = False
-        #: `tf.TensorArray` makes lists of tensors, which functions take and return: in the functions of tf.data.
-        self.arrays_are_lists = False
+        #: What `tf.TensorArray` makes here: in functions of tf.data lists of tensors, which these take and return.
+        self.array_class: type | None = None
 
     # --- default graph, finalizing ---
 

@@ -37,12 +37,10 @@ class TensorArray:
     """
 
     def __new__(cls, *args: Any, **named: Any) -> TensorArray:
-        kind: type[TensorArray] = cls
-        if cls is TensorArray and _is_list(*args, **named):
-            from tenfold.ops.tensor_array_list import ListArray  # it derives from this class
-
-            kind = ListArray
-        return object.__new__(kind)
+        handle = named.get("handle", args[5] if len(args) > 5 else None)
+        # one that has a handle is of the step
+        lists = get_default_graph().array_class if cls is TensorArray and handle is None else None
+        return object.__new__(cls if lists is None else lists)
 
     def __init__(
         self,
@@ -130,7 +128,7 @@ class TensorArray:
 
     def _check_graph(self) -> None:
         graph = get_default_graph()
-        if graph.arrays_are_lists and self._handle.graph is not graph:
+        if graph.array_class is not None and self._handle.graph is not graph:
             raise NotImplementedError(
                 "Attempting to build a TensorArray that is a list of tensors from one that exists for one step. You "
                 "may be attempting to capture a TensorArray inside a function of tf.data. Instead, construct a new "
@@ -310,23 +308,6 @@ class TensorArray:
 
 class StepArray(TensorArray):
     """A TensorArray that is never a list: what the loops of this package make for themselves and hand to nobody."""
-
-
-def _is_list(
-    dtype: Any = None,
-    size: Any = None,
-    dynamic_size: Any = None,
-    clear_after_read: Any = None,
-    tensor_array_name: Any = None,
-    handle: Any = None,
-    flow: Any = None,
-    *args: Any,
-    **named: Any,
-) -> bool:
-    """Whether these arguments of TensorArray make a list of tensors."""
-    if flow is not None and getattr(flow, "dtype", None) == dtypes.variant:
-        return True
-    return handle is None and get_default_graph().arrays_are_lists
 
 
 def _check_arguments(
