@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ MODULES = {
     ("subprocess", "run"): 99, ("subprocess", "check_output"): 99, ("select", "select"): 4, ("futures", "wait"): 2,
     ("os", "waitpid"): 99, ("fcntl", "flock"): 99, ("signal", "sigwait"): 99,
 }  # fmt: skip
+#: A file without them need not be parsed.
+WORDS = re.compile(rf"\bawait\b|\.({'|'.join({*WAITS, *(name for _, name in MODULES)})})\(")
 #: Keywords that bound a wait, or make it none.
 BOUNDS = ("timeout", "blocking", "stop_grace_period_secs")
 #: Of `async with asyncio.…(seconds)`, within which awaits have a deadline.
@@ -142,8 +145,8 @@ def all_waits() -> list[Wait]:
     for package in PACKAGES:
         for file in sorted((ROOT / package).rglob("*.py")):
             if "generated" not in file.parts:
-                path = str(file.relative_to(ROOT))
-                found += waits_of(file.read_text(), path)
+                path, text = str(file.relative_to(ROOT)), file.read_text()
+                found += waits_of(text, path) if WORDS.search(text) else []
     return found
 
 
