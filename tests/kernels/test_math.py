@@ -403,6 +403,13 @@ def test_broadcast_gradient_args(ops: Any, a: list[int], b: list[int], first: li
     assert (r0.tolist(), r1.tolist()) == (first, second)
 
 
+def test_parts_of_complex_numbers_stay_apart(ops: Any) -> None:
+    found = ops.run("Complex", [np.float32([2, np.inf]), np.float32([[np.inf], [1]])], Tout=dtypes.complex64)
+
+    assert found.real.tolist() == [[2, np.inf]] * 2
+    assert found.imag.tolist() == [[np.inf] * 2, [1, 1]]
+
+
 def test_making_and_adding(ops: Any) -> None:
     assert ops.run("Range", [1, 7, 2]).tolist() == [1, 3, 5]
     assert ops.run("Range", [5, 0, -2]).tolist() == [5, 3, 1]

@@ -178,7 +178,14 @@ _register_binary(np.logical_or, "LogicalOr")
 @kernel("Complex", T=FLOATING)
 def build_complex(node: KernelNode) -> Compute:
     dtype = output_type(node)
-    return _binary(lambda real, imag: (real + 1j * imag).astype(dtype))
+
+    def pair(real: Array, imag: Array) -> Array:
+        out = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
+        # not a sum: 1j times infinity has a part that is nan
+        out.real, out.imag = real, imag
+        return out
+
+    return _binary(pair)
 
 
 @kernel("ApproximateEqual", T=NUMERIC)
