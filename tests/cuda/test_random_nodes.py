@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from support.random_nodes import RandomNode, only_computes
-from tenfold_core import errors, memory_limits, opdefs
+from support.random_nodes import RandomNode, only_computes, small_tensors  # noqa: F401 # a fixture
+from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
-from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import SimpleNamespace
 
 CASES, MORE_CASES = 2, 60
+pytestmark = pytest.mark.usefixtures("small_tensors")
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 #: They take shapes that do not go together on the CPU alone: for as many elements, or to call them unequal.
 LENIENT = {"Equal", "NotEqual", "InvGrad", "ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "SqrtGrad", "TanhGrad"}
@@ -29,21 +28,10 @@ LENIENT = {"Equal", "NotEqual", "InvGrad", "ReciprocalGrad", "RsqrtGrad", "Sigmo
 TOLERANCE = {2: (3e-2, 3e-2), 4: (1e-4, 1e-4), 8: (1e-5, 1e-6), 16: (1e-5, 1e-6)}
 
 
-@pytest.fixture(autouse=True)
-def small_tensors() -> Iterator[None]:
-    """No tensor of more than 16 MiB."""
-    before = memory_limits.tensor_limit()
-    memory_limits.limit_tensor(16 << 20)
-    yield
-    memory_limits.limit_tensor(before)
-
-
 def outcome(gpu: SimpleNamespace, name: str, made: RandomNode, inputs: list[Any], device: str) -> Any:
     """The outputs on the host, or the error; None where there is no kernel."""
     kind = device.rpartition(":")[0].rpartition(":")[2]
-    node = registry.KernelNode(
-        "n", name, made.attrs, tuple(made.input_types), tuple(made.output_types), device, ResourceManager()
-    )
+    node = made.kernel_node(device)
     try:
         build = registry.lookup(node, kind)
     except errors.OpError:

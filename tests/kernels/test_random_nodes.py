@@ -5,29 +5,22 @@ Of the kernels that only compute, on the CPU. An error of Python's would reach a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from support.kernel_runs import check_outputs
-from support.random_nodes import RandomNode, only_computes
-from tenfold_core import errors, memory_limits, opdefs
+from support.random_nodes import RandomNode, only_computes, small_tensors  # noqa: F401 # a fixture
+from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
-from tenfold_kernels.resources.state import ResourceManager
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CASES, MORE_CASES = 2, 60
+pytestmark = pytest.mark.usefixtures("small_tensors")
 
 
 def ask(name: str, number: int) -> bool:
     """Whether there is a kernel."""
     made = RandomNode(opdefs.get(name), number, "kernel ")
     inputs = made.inputs()
-    node = registry.KernelNode(
-        "n", name, made.attrs, tuple(made.input_types), tuple(made.output_types), "/device:CPU:0", ResourceManager()
-    )
+    node = made.kernel_node("/device:CPU:0")
     try:
         build = registry.lookup(node, "CPU")
     except errors.OpError:
@@ -44,15 +37,6 @@ def ask(name: str, number: int) -> bool:
     except Exception as error:
         raise AssertionError(f"{name}, case {number}: {inputs}, {made.attrs}") from error
     return True
-
-
-@pytest.fixture(autouse=True)
-def small_tensors() -> Iterator[None]:
-    """No tensor of more than 16 MiB: sizes are inputs like others."""
-    before = memory_limits.tensor_limit()
-    memory_limits.limit_tensor(16 << 20)
-    yield
-    memory_limits.limit_tensor(before)
 
 
 def test_they_compute_or_say_what_is_wrong() -> None:

@@ -11,14 +11,17 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
-from tenfold_core import dtypes, opdefs
+from tenfold_core import dtypes, memory_limits, opdefs
 from tenfold_core.opdefs import compute_only
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_core.tensor_util import tensor_to_proto
+from tenfold_kernels.registry import KernelNode
+from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tenfold_core.dtypes import DType
     from tenfold_core.op_def import ArgDef, AttrDef, OpDef
@@ -44,13 +47,28 @@ def only_computes(name: str) -> bool:
     return not handles and not any("func" in attr.type for attr in op.attrs)
 
 
+@pytest.fixture
+def small_tensors() -> Iterator[None]:
+    """No tensor of more than 16 MiB: sizes are inputs like others."""
+    before = memory_limits.tensor_limit()
+    memory_limits.limit_tensor(16 << 20)
+    yield
+    memory_limits.limit_tensor(before)
+
+
 class RandomNode:
     """A node's attributes, and the types of its inputs and outputs."""
 
     def __init__(self, op: OpDef, number: int, purpose: str = "") -> None:
+        self._op = op.name
         self.chance = random.Random(f"{op.name} {purpose}{number}")
         self.attrs = {attr.name: self._attribute(attr) for attr in op.attrs}
         self.input_types, self.output_types = self._types(op.inputs), self._types(op.outputs)
+
+    def kernel_node(self, device: str) -> KernelNode:
+        """As an executor would build its kernel for `device`."""
+        types = tuple(self.input_types), tuple(self.output_types)
+        return KernelNode("n", self._op, self.attrs, *types, device, ResourceManager())
 
     def shape(self) -> TensorShape:
         """Of unknown sizes or none at all, as is known before a step."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core.opdefs.shape_fns import (
     _axis,
     _each_axis,
-    _scalar_constant,
+    _size_constant,
     _vector_constant,
     add_n,
     always,
@@ -45,16 +45,6 @@ def third_input(c: ShapeContext) -> Shapes:
 
 def fourth_input(c: ShapeContext) -> Shapes:
     return [c.input(3)]
-
-
-def _size(c: ShapeContext, index: int) -> int | None:
-    """A size that an input holds, where its value is known."""
-    size = _scalar_constant(c, index)
-    if size is None:
-        return None
-    if size < 0:
-        raise ValueError(f"a size must not be negative, got {size} for '{c.op_def.inputs[index].name}'")
-    return size
 
 
 def _times(size: int | None, factor: int) -> int | None:
@@ -414,11 +404,11 @@ def merged(c: ShapeContext) -> Shapes:
 
 
 def bincount(c: ShapeContext) -> Shapes:
-    return [TensorShape([_size(c, 1)])]
+    return [TensorShape([_size_constant(c, 1)])]
 
 
 def dense_bincount(c: ShapeContext) -> Shapes:
-    shape, size = c.input(0), _size(c, 1)
+    shape, size = c.input(0), _size_constant(c, 1)
     if shape.ndims is None:
         return [_UNKNOWN]
     if shape.ndims == 0:
@@ -427,7 +417,7 @@ def dense_bincount(c: ShapeContext) -> Shapes:
 
 
 def histogram(c: ShapeContext) -> Shapes:
-    return [TensorShape([_size(c, 2)])]
+    return [TensorShape([_size_constant(c, 2)])]
 
 
 def ragged_range(c: ShapeContext) -> Shapes:
@@ -445,7 +435,7 @@ def ragged_range(c: ShapeContext) -> Shapes:
 def segments_of_number(c: ShapeContext) -> Shapes:
     """SparseSegment*WithNumSegments: the last input says how many rows there are."""
     data = c.input(0).with_rank_at_least(1)
-    return [_UNKNOWN if data.ndims is None else TensorShape([_size(c, 3)]).concatenate(data[1:])]
+    return [_UNKNOWN if data.ndims is None else TensorShape([_size_constant(c, 3)]).concatenate(data[1:])]
 
 
 def segments_found(c: ShapeContext) -> Shapes:
@@ -526,7 +516,7 @@ def irfft(c: ShapeContext) -> Shapes:
 def sparse_bincount(c: ShapeContext) -> Shapes:
     """Of a vector, or of each row of a matrix: as input 2, the sparse tensor's shape, says."""
     dims = c.input(2).with_rank(1)
-    size, rank, rows = _size(c, 3), dims.as_list()[0], c.constant(2)
+    size, rank, rows = _size_constant(c, 3), dims.as_list()[0], c.constant(2)
     if rank == 1:
         return [TensorShape([size])]
     return [TensorShape([None if rows is None else int(rows[0]), size]) if rank == 2 else TensorShape(None)]
@@ -535,4 +525,4 @@ def sparse_bincount(c: ShapeContext) -> Shapes:
 def ragged_bincount(c: ShapeContext) -> Shapes:
     """A row of counts for each row that the splits make."""
     splits = c.input(0).with_rank(1).as_list()[0]
-    return [TensorShape([None if splits is None else splits - 1, _size(c, 2)])]
+    return [TensorShape([None if splits is None else splits - 1, _size_constant(c, 2)])]

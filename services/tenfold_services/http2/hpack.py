@@ -77,9 +77,10 @@ class Decoder:
             return run, [] if run.size <= self._list_size else None
         if at and block[at] & 0xE0 == 0x20:
             raise HpackError("a change of the table's size after a field")
-        repeated = self._runs.get(block[at:])
-        rest = self._read(block[at:]) if repeated is None else repeated
-        if repeated is not None and len(block) <= _LONGEST_RUN and len(self._runs) < _RUNS:
+        part = block[at:]
+        came_before = part in self._runs
+        rest = self._read(part)
+        if came_before and len(block) <= _LONGEST_RUN and len(self._runs) < _RUNS:
             self._runs[block] = FieldRun((*run.fields, *rest.fields))
         return run, list(rest.fields) if run.size + rest.size <= self._list_size else None
 
