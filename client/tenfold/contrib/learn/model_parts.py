@@ -131,7 +131,23 @@ def gradient_multipliers(multipliers: Any, collection: str, input_scope: str) ->
     return found
 
 
-class ClassifierMethods:
+class ClassMethods:
+    """What classifiers say of an example, a key each. Goes before `Estimator`."""
+
+    def predict_classes(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The class of each example."""
+        return _of_key(self, PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
+
+    def predict_proba(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The probabilities of all classes for each example."""
+        return _of_key(self, PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
+
+
+class ClassifierMethods(ClassMethods):
     """`predict` of classifiers: the classes, or the probabilities. Goes before `Estimator`."""
 
     def predict(
@@ -149,18 +165,6 @@ class ClassifierMethods:
         return super().predict(  # type: ignore[misc]  # That of the estimator.
             x=x, input_fn=input_fn, batch_size=batch_size, outputs=outputs, as_iterable=as_iterable
         )
-
-    def predict_classes(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
-    ) -> Any:
-        """The class of each example."""
-        return _of_key(self, PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
-
-    def predict_proba(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
-    ) -> Any:
-        """The probabilities of all classes for each example."""
-        return _of_key(self, PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
 
 
 class RegressorMethods:

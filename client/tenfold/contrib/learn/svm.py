@@ -11,8 +11,7 @@ from typing import Any
 from tenfold.contrib.feature_columns import real_valued_column, weighted_sum_from_feature_columns
 from tenfold.contrib.learn.estimator import Estimator
 from tenfold.contrib.learn.head import binary_svm_head
-from tenfold.contrib.learn.keys import PredictionKey
-from tenfold.contrib.learn.model_parts import _of_key, feature_dict
+from tenfold.contrib.learn.model_parts import ClassMethods, feature_dict
 from tenfold.contrib.learn.single_heads import _BinaryLogisticHead, _BinarySvmHead, _RegressionHead
 from tenfold.contrib.linear_optimizer import SDCAOptimizer
 from tenfold.estimator.canned.sdca import UpdateWeightsHook
@@ -55,10 +54,11 @@ def sdca_model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     return ops._replace(training_chief_hooks=[*ops.training_chief_hooks, *hooks])
 
 
-class SVM(Estimator):
+class SVM(ClassMethods, Estimator):
     """A linear support vector machine of two classes. As TensorFlow 1.15's `tf.contrib.learn.SVM`.
 
     Features name each example in `example_id_column`, a string. Raises ValueError for kernels, of which there are none.
+    It gives no probabilities: `predict_proba` raises KeyError.
     """
 
     def __init__(
@@ -89,15 +89,3 @@ class SVM(Estimator):
             "weight_column_name": weight_column_name,
         }
         super().__init__(sdca_model_fn, model_dir, config, params, feature_engineering_fn)
-
-    def predict_classes(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
-    ) -> Any:
-        """The class of each example."""
-        return _of_key(self, PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
-
-    def predict_proba(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
-    ) -> Any:
-        """The probabilities of each example, of which this model gives none: raises KeyError."""
-        return _of_key(self, PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
