@@ -104,7 +104,7 @@ def test_an_estimator_of_clusters(tmp_path: Path, is_cosine: bool) -> None:
 
 def test_an_estimator_of_clusters_by_batches_of_columns(tmp_path: Path) -> None:
     columns = {"x": POINTS[:, :1], "y": POINTS[:, 1:]}
-    batches = tf.estimator.inputs.numpy_input_fn(columns, batch_size=5, num_epochs=40, shuffle=True)
+    batches = tf.estimator.inputs.numpy_input_fn(columns, batch_size=5, num_epochs=40, shuffle=False)
     kmeans = factorization.KMeansClustering(3, tmp_path, "kmeans_plus_plus", seed=3, kmeans_plus_plus_num_retries=9)
 
     kmeans.train(batches)
