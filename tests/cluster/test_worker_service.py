@@ -465,6 +465,7 @@ async def test_a_peer_that_gives_no_sign_of_life_is_given_up(start_cluster: Star
     frozen.set()
 
 
+@pytest.mark.thorough
 async def test_a_long_program_leaves_the_loop_alive(start_cluster: StartCluster) -> None:
     """Every run of a program that takes longer than the limit goes to the pool, and so does the first of any."""
     server = (await start_cluster(replace(DEFAULT_LIMITS, inline_nanoseconds=0), ps=1))["ps", 0]

@@ -63,6 +63,7 @@ def try_all(service: Service, tmp_path: Path, *options: str) -> None:
         pytest.fail(done.stdout + done.stderr, pytrace=False)
 
 
+@pytest.mark.thorough
 def test_no_request_is_answered_otherwise_than_described(start_service: Callable[..., Service], tmp_path: Path) -> None:
     service = start_service(max_wait=0.1)
 

@@ -78,6 +78,7 @@ print(json.dumps(out))
 """
 
 
+@pytest.mark.thorough
 def test_we_read_tensorflows(ask_tensorflow: Callable[..., Any], tmp_path: Path) -> None:
     whole = ask_tensorflow(SAVE, str(tmp_path))
 

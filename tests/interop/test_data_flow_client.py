@@ -217,6 +217,7 @@ print(json.dumps(answers))
 )
 
 
+@pytest.mark.thorough
 def test_every_case_gives_what_tensorflow_gives(ask_tensorflow: Callable[..., Any]) -> None:
     with static_cluster(ps=1, worker=1) as tasks:
         answer = ask_tensorflow(_CASES, tasks.target("worker", 0))

@@ -83,7 +83,7 @@ def fine(ways: tuple[str, ...] = WAYS) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "master"),
     [
-        pytest.param(path, master, marks=[] if (path, master) in (("link", "worker"), ("grpc", "ps")) else THOROUGH)
+        pytest.param(path, master, marks=[] if (path, master) == ("link", "worker") else THOROUGH)
         for path in PATHS
         for master in ("worker", "ps")
     ],
@@ -109,6 +109,7 @@ def test_a_large_variable(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reads("tenfold", f"ways={','.join(ways)}", floats=LARGE // 16, steps=8, serve=True) == fine(ways)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("client", "ps", "worker"), CLUSTERS[:1])
 def test_tensorflow_s_client(client: str, ps: str, worker: str) -> None:
     assert reads(client, ps=ps, worker=worker, steps=30) == fine()

@@ -407,6 +407,7 @@ def test_nothing_is_told_where_it_is_turned_off(programs: Programs, api: httpx.C
     assert (code, runs(api)) == (0, [])
 
 
+@pytest.mark.thorough
 def test_tenfold_run_shows_progress_curve_and_end(
     children: Children, api: httpx.Client, service: Service, gate: Gate, tmp_path: Path
 ) -> None:

@@ -47,7 +47,8 @@ def test_a_token_on_the_command_line_starts_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "by", ["TENFOLD_TOKEN", pytest.param("TENFOLD_TOKEN_FILE", marks=pytest.mark.thorough), "--token-file"]
+    "by",
+    [*(pytest.param(f"TENFOLD_TOKEN{end}", marks=pytest.mark.thorough) for end in ("", "_FILE")), "--token-file"],
 )
 def test_neither_a_command_nor_its_children_show_the_token(by: str, children: Children, tmp_path: Path) -> None:
     file = tmp_path / "token"

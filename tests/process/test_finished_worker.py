@@ -83,6 +83,7 @@ def kill(children: Children, name: str) -> None:
     children.forget(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(300)
 def test_a_finished_worker_is_not_waited_for_after_two_kills(children: Children, tmp_path: Path) -> None:
     addresses = iter(free_addresses(3))

@@ -12,6 +12,7 @@ from .hostile import attack_cluster
 REQUESTS, ALL_REQUESTS = 150, 100_000
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(180)
 def test_hostile_requests_neither_crash_nor_hang_nor_grow_the_servers() -> None:
     _attack(REQUESTS, seed=3)

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "soak_link.py"
 
 
+@pytest.mark.thorough
 def test_links_do_not_leak() -> None:
     command = [sys.executable, str(SCRIPT), "--small", "3000", "--large", "300"]
 

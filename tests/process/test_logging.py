@@ -48,6 +48,7 @@ def test_the_service_logs_requests_by_their_names(children: Children, tmp_path: 
     assert any(logger == "uvicorn.error" and text.startswith("Started server process") for logger, text in messages)
 
 
+@pytest.mark.thorough
 def test_up_hands_it_to_its_processes(children: Children) -> None:
     options = ("--ps", "1", "--workers", "0", "--control-port", "0", "--log-level", "info")
     children.start("up", [*CLI, "up", *options])

@@ -207,6 +207,7 @@ def test_rest_with_curl(tmp_path: Path) -> None:
     assert cluster.process.returncode == 130
 
 
+@pytest.mark.thorough
 def test_submit_a_program(tmp_path: Path) -> None:
     ((_, script),) = snippets("Submit a program")
     (tmp_path / "trainer.py").write_text("import os; print('I am', os.environ['TENFOLD_TASK'])")

@@ -55,6 +55,7 @@ def gone(pids: list[int]) -> bool:
     return not psutil.wait_procs(processes, timeout=30)[1]
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_killed_is_started_again_with_all_others_and_the_run_succeeds(
     service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
 ) -> None:

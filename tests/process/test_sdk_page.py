@@ -21,6 +21,7 @@ def snippets() -> list[str]:
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
+@pytest.mark.thorough
 def test_the_snippets_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text("print('trained')")
     with LocalCluster(ps=1, workers=1) as cluster:

@@ -159,6 +159,7 @@ def test_a_killed_worker_is_waited_for_and_one_that_came_back_counts(children: C
     assert children.wait_for_exit(["ps/0"], PATIENCE) == ("ps/0", 0)
 
 
+@pytest.mark.thorough
 def test_a_stopped_worker_leaves_the_parameter_server_and_its_variables(children: Children, tmp_path: Path) -> None:
     import tenfold as tf
 

@@ -328,6 +328,7 @@ def test_linear_sdca_solves_a_regression(tmp_path: Path, parts: int) -> None:
     np.testing.assert_allclose(found, (rows @ best)[:, 0], atol=2e-3)
 
 
+@pytest.mark.thorough
 def test_linear_sdca_classifies_and_goes_on(tmp_path: Path) -> None:
     optimizer = tf.estimator.experimental.LinearSDCA("id", symmetric_l1_regularization=0.25, adaptive=True)
     model = tf.estimator.LinearClassifier((AGE, WORD), tmp_path, optimizer=optimizer)
