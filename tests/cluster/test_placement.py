@@ -9,6 +9,7 @@ import grpc
 import pytest
 
 import tenfold as tf
+from support.background_cluster import background_cluster
 from tenfold.session.link_master import LinkMaster
 from tenfold.session.master_interface import ExplainingMaster
 from tenfold.session.targets import connect
@@ -92,6 +93,21 @@ def test_a_client_of_the_same_process_asks(target: tuple[str, LinkSettings]) -> 
         assert told(master.placement(handle, None))["w"] == (PS, "as requested")
     with pytest.raises(errors.AbortedError, match=f"Session {handle} is not found"):
         connect(target[0]).placement(handle, None)  # type: ignore[attr-defined]
+
+
+def test_workers_without_a_device_setter_share_variables_and_queues() -> None:
+    with background_cluster({"ps": 1, "worker": 2}) as servers:
+        values = []
+        for index in range(2):
+            with tf.Graph().as_default():
+                steps = tf.train.create_global_step()
+                queue = tf.FIFOQueue(4, tf.int64, shared_name="queue")
+                both, size = queue.enqueue(tf.assign_add(steps, 1)), queue.size()
+                with tf.train.MonitoredTrainingSession(servers["worker", index].target, is_chief=index == 0) as session:
+                    session.run(both)
+                    values.append(session.run([steps, size]))
+
+        assert values == [[1, 1], [2, 2]]
 
 
 def test_a_server_that_is_not_tenfolds_says_so() -> None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.control_flow_cond import cond
+from tenfold_core.opdefs.runtime_ops import VARIABLE_OPS
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
 
-_VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
 #: Ops that are not copied: a copy would test another state, or run a branch twice.
 _KEPT_OPS = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If")
 
@@ -82,7 +82,7 @@ class _Copier:
     def _copy(self, op: Operation) -> Operation:
         if op.type in _KEPT_OPS:
             return op
-        if op.type in _VARIABLE_OPS:
+        if op.type in VARIABLE_OPS:
             initialized = _initialized_value_of(op)
             return op if initialized is None else initialized.op
         inputs = [self.tensor(tensor) for tensor in op.inputs]

@@ -17,12 +17,12 @@ from tenfold.ops import math as m
 from tenfold.ops.variables import Variable
 from tenfold.train import slot_creator
 from tenfold_core import dtypes
+from tenfold_core.opdefs.runtime_ops import VARIABLE_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _AVERAGED = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
-_VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
 
 
 def assign_moving_average(
@@ -135,7 +135,7 @@ class ExponentialMovingAverage:
                     # the collection holds what is averaged, not the averages
                     get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
                 else:
-                    held = var.op.type in _VARIABLE_OPS
+                    held = var.op.type in VARIABLE_OPS
                     average = slot_creator.create_zeros_slot(var, self.name, colocate_with_primary=held)
                     if self._zero_debias:
                         from_zero.add(average)

@@ -45,3 +45,16 @@ _PICKING = ("DynamicPartition", "Gather", "GatherNd", "GatherV2", "RandomShuffle
 PICKING_OPS = frozenset((*_PICKING, "Reshape", "Transpose"))
 #: Those of which only the first output is so.
 UNIQUE_OPS = frozenset(("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"))
+_TABLES = ("HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable")
+_QUEUES = ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue")
+_READERS = ("FixedLengthRecordReader", "IdentityReader", "LMDBReader", "TFRecordReader", "TextLineReader", "WholeFileReader")
+_ACCUMULATORS = ("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")
+#: Ops that hold a variable, which every session finds by its name; `shape` and `dtype` say how large it is.
+VARIABLE_OPS = frozenset(("Variable", "VariableV2", "VarHandleOp"))
+#: Other state that every session finds by its name, if it has one: tables, queues, readers and such.
+NAMED_STATE_OPS = frozenset(
+    (
+        *("Barrier", "MutexV2", *_ACCUMULATORS),
+        *(name + version for name in (*_TABLES, *_QUEUES, *_READERS) for version in ("", "V2")),
+    )
+)

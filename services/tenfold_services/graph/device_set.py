@@ -1,7 +1,8 @@
 """The devices that a session may use: which of them a partial name means, in what order, and why it means none.
 
 Built by the master from what the tasks answered; asked by place.py and partition.py. Follows TensorFlow's
-device_set.cc; the order differs in one point: the master's own task comes before better devices elsewhere.
+device_set.cc; the order differs in one point: the master's own task comes before better devices elsewhere. What several
+sessions share is looked for in TensorFlow's own order (`first_for_all`), which is the same for every master.
 """
 
 from __future__ import annotations
@@ -124,6 +125,13 @@ class DeviceSet:
             if len(self._cache) < self._MAX_CACHED:
                 self._cache[spec, types] = found
         return found
+
+    def first_for_all(self, names: Iterable[str]) -> str:
+        """Which of these devices TensorFlow's order puts first: the best type, then by name, whoever's master asks.
+
+        Raises ValueError for no names, KeyError for one that is not in the set.
+        """
+        return min(names, key=lambda name: (-TYPE_PRIORITY.get(self._by_name[name].spec.device_type or "", 0), name))
 
     def explain_no_match(self, spec: DeviceSpec) -> str:
         """Why no device lies within `spec`: what there is instead. Ends with a full stop."""

@@ -1,7 +1,8 @@
 """Puts every node of a graph on a device of the cluster.
 
 What decides, in this order: the device that the program asked for, nodes that must share a device (colocation.py), for
-which device types there are kernels, and the order of device_set.py. Called by master/session_graph.py for the whole
+which device types there are kernels, and the order of device_set.py: its own task comes first, but not for state that
+sessions of other masters are to find as well. Called by master/session_graph.py for the whole
 graph at CreateSession and for the new nodes at ExtendSession. Follows TensorFlow's placer.cc with its two heuristics:
 a source without inputs goes to its only consumer's device, a node that reads metadata to its input's.
 """
@@ -12,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tenfold_core import dtypes
 from tenfold_core.dtypes import DType
 from tenfold_core.node_names import at_node
-from tenfold_core.opdefs.runtime_ops import METADATA_OPS
+from tenfold_core.opdefs.runtime_ops import METADATA_OPS, NAMED_STATE_OPS, VARIABLE_OPS
 from tenfold_services.graph.colocation import ColocationGroup, colocation_groups
 from tenfold_services.graph.runtime_graph import assigned
 
@@ -62,6 +64,9 @@ def placed_groups(
         if group.device:
             continue
         candidates = candidate_devices(group, devices, kernels, soft=soft)
+        if len(candidates) > 1 and is_shared(group):
+            group.device = devices.first_for_all(candidates)
+            continue
         if len(candidates) > 1 and len(group.members) == 1 and _is_generator(node):
             later.append(node)
             continue
@@ -78,6 +83,22 @@ def placed_groups(
         if len(places) == 1 and (only := places.pop()) in candidates:
             group.device, group.beside = only, consumers[node.name][0].name
     return groups
+
+
+def is_shared(group: ColocationGroup) -> bool:
+    """The group has a variable, or a table or queue with a name, that all workers find in one place, as in TensorFlow.
+
+    Not so where a dataset captures it: it and its iterator are the session's own, and no variant leaves its task.
+    """
+    if not any(_has_shared_name(node) for node in group.members):
+        return False
+    return not any(dtypes.variant in node.output_types and "Dataset" in node.op for node in group.members)
+
+
+def _has_shared_name(node: Node) -> bool:
+    if node.op in NAMED_STATE_OPS:
+        return bool(node.attrs.get("shared_name") or node.attrs.get("use_node_name_sharing"))
+    return node.op in VARIABLE_OPS
 
 
 def _is_generator(node: Node) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core.device import task_of
+from tenfold_core.opdefs.runtime_ops import VARIABLE_OPS
 from tenfold_protos import placement_pb2
 from tenfold_services.graph.placement_reasons import placement_reasons
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.graph.runtime_graph import Node, RuntimeGraph
 
-#: Ops that hold a variable; `shape` and `dtype` say how large it is.
-VARIABLE_OPS = frozenset(("Variable", "VariableV2", "VarHandleOp"))
 #: Of nodes that are placed with each step's part of the graph.
 _LATER = "placed anew for each step (place_pruned_graph)"
 

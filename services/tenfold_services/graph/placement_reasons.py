@@ -12,7 +12,7 @@ from tenfold_core import dtypes, errors
 from tenfold_core.device import DeviceSpec
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_services.graph.colocation import class_names
-from tenfold_services.graph.place import KernelTypes, placed_groups, why_not
+from tenfold_services.graph.place import KernelTypes, is_shared, placed_groups, why_not
 from tenfold_services.graph.runtime_graph import assigned
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def _as_requested(group: ColocationGroup, devices: DeviceSet, kernels: KernelTyp
         return "as requested"
     if len(candidates) == 1:
         return f"as requested; the only device within {group.spec.to_string()} with a kernel"
-    return f"as requested; first of {len(candidates)} devices within {group.spec.to_string()}"
+    order = " by name" if is_shared(group) else ""
+    return f"as requested; first of {len(candidates)} devices within {group.spec.to_string()}{order}"
 
 
 def _by_default(leader: Node, group: ColocationGroup, devices: DeviceSet, kernels: KernelTypes) -> str:
@@ -100,6 +101,8 @@ def _by_default(leader: Node, group: ColocationGroup, devices: DeviceSet, kernel
     if len(candidates) == 1:
         return "the only device with a kernel"
     kinds = f" with a kernel for {leader.op}" if len(candidates) < len(anywhere) else ""
+    if is_shared(group) and len({DeviceSpec.from_string(name).task_name for name in candidates}) > 1:
+        return f"default: first of {len(candidates)} devices{kinds} by name, where every session finds it"
     mine = ", the master's own task" if group.device.startswith(f"{devices.client_task}/") else ""
     return f"default: first of {len(candidates)} devices{kinds}{mine}"
 

@@ -70,6 +70,41 @@ def test_a_partial_request_takes_the_best_device_within(spec: str, task: str) ->
     assert placed(f"y = NoOp() @{spec}")["y"] == full(task)
 
 
+@pytest.mark.parametrize("spec", ["", " @/cpu:0"])
+def test_what_sessions_share_goes_where_every_master_looks_for_it(spec: str) -> None:
+    text = f"w = VariableV2() dtype=float shape=[2]{spec}\nread = Identity(w) colocate=w\ny = Neg(read)\nz = Neg(y)"
+
+    for master in (W0, W1):
+        found = placed(text, on=DeviceSet(CLUSTER, full(master)))
+        assert found == {"w": full(PS0), "read": full(PS0), "y": full(master), "z": full(master)}
+
+
+def test_what_sessions_share_goes_to_the_better_device_of_any_task() -> None:
+    found = placed("w = VarHandleOp() dtype=float shape=[2]", kernels=lambda op, attrs: ("GPU", "CPU"))
+
+    assert found["w"] == full(W1, "GPU:0")
+
+
+def test_filters_leave_what_sessions_share_among_the_tasks_that_pass() -> None:
+    on = DeviceSet([fake_device(W0), fake_device(W1)], full(W1), (PS0, PS1))
+
+    assert placed("q = FIFOQueueV2() component_types=[float] shared_name='q'", on=on)["q"] == full(W0)
+
+
+def test_a_queue_without_a_name_is_the_sessions_own() -> None:
+    assert placed("q = FIFOQueueV2() component_types=[float]\nn = QueueSizeV2(q)")["q"] == full(W0)
+
+
+def test_a_table_that_a_dataset_captures_stays_with_the_iterator() -> None:
+    found = placed(
+        "t = HashTableV2() key_dtype=string value_dtype=int64 shared_name='t'\n"
+        "m = TensorDataset(t) Toutput_types=[resource] output_shapes=[None]\n"
+        "n = LookupTableSizeV2(t)"
+    )
+
+    assert set(found.values()) == {full(W0)}
+
+
 def test_a_better_device_elsewhere_does_not_draw_nodes_away_from_the_master() -> None:
     assert placed(f"{X}\ny = MatMul(x, x)", kernels=gpu_for_matmul)["y"] == full(W0)
 

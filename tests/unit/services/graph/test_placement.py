@@ -125,7 +125,7 @@ def test_nodes_and_variables_are_counted_by_task() -> None:
 
 
 def test_a_variable_of_an_unknown_shape_counts_no_bytes() -> None:
-    answer = told(placed("v = VarHandleOp() dtype=double shape=[-1,2]"))
+    answer = told(placed("v = VarHandleOp() dtype=double shape=[-1,2] @/job:worker"))
 
     assert [(task.variables, task.variable_bytes) for task in answer.task] == [(1, 0), (0, 0), (0, 0)]
 
