@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dis
 import random
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from fuzz import harness, messages, pieces, replay, run
@@ -31,6 +33,19 @@ def test_documented_errors_are_taken_and_others_are_not() -> None:
     assert isinstance(caught.value.__cause__, errors.InternalError)
     with pytest.raises(KeyError), harness.refusals(ValueError):
         raise KeyError
+
+
+def test_watched_code_compares_arrays_as_python_does() -> None:
+    traced: list[Any] = []
+    compare = run.without_arrays(lambda *given: traced.append(given))
+
+    for number, name in enumerate(dis.cmp_op[:6]):
+        found = compare(np.arange(3), 1, number, 7, False)
+        assert found.tolist() == [eval(f"each {name} 1") for each in range(3)]
+    assert compare(1, np.arange(2), 4, 7, False).tolist() == [True, False]
+    assert not traced
+    compare(1, 2, 3, 7, True)
+    assert traced == [(1, 2, 3, 7, True)]
 
 
 def test_an_input_that_takes_long_is_a_fault() -> None:
