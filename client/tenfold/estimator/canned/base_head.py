@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold import losses, metrics, summary
-from tenfold.estimator.canned.head_checks import check_loss_fn, check_loss_reduction
+from tenfold.estimator.canned.head_checks import OF_ESTIMATORS, check_loss_fn, check_loss_reduction
 from tenfold.estimator.canned.metric_keys import MetricKeys
 from tenfold.estimator.export.export_output import PredictOutput
 from tenfold.estimator.mode_keys import ModeKeys
@@ -102,6 +102,8 @@ class LogitsHead(_Head):
 
     #: Whether a weighted mean of the loss is summarized where the loss itself is a sum.
     _summarizes_mean = True
+    #: What its errors say of labels.
+    _texts = OF_ESTIMATORS
     #: How the area under precision over recall is summed: an argument of `tf.metrics.auc`.
     _pr_summation = "trapezoidal"
 

@@ -138,14 +138,14 @@ class MultiClass(_ClassHead):
         if self._label_vocabulary is None:
             if not labels.dtype.is_integer:
                 raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
-            return in_range(labels, self._n_classes)
+            return in_range(labels, self._n_classes, self._texts.outside)
         if labels.dtype != dtypes.string:
             raise ValueError(f"Labels dtype should be string if there is a vocabulary. Instead got {labels.dtype}")
-        return in_range(self._looked_up(labels), self._n_classes)
+        return in_range(self._looked_up(labels), self._n_classes, self._texts.outside)
 
     def create_loss(self, features: Mapping[str, Any], mode: str | None, logits: Any, labels: Any) -> LossSpec:
         logits = convert_to_tensor(logits)
-        ids = self._label_ids(checked_labels(labels, logits, 1))
+        ids = self._label_ids(checked_labels(labels, logits, 1, self._texts))
         if self._loss_fn:
             each = called(self._loss_fn, ids, logits, features)
         else:
@@ -191,10 +191,10 @@ class Binary(_ClassHead):
 
     def create_loss(self, features: Mapping[str, Any], mode: str | None, logits: Any, labels: Any) -> LossSpec:
         logits = convert_to_tensor(logits)
-        labels = checked_labels(labels, logits, 1)
+        labels = checked_labels(labels, logits, 1, self._texts)
         if self._label_vocabulary is not None:
             labels = self._looked_up(labels)
-        labels = in_range(to_float(labels), 2)
+        labels = in_range(to_float(labels), 2, self._texts.outside)
         if self._loss_fn:
             each = called(self._loss_fn, labels, logits, features)
         else:
@@ -290,19 +290,19 @@ class MultiLabel(_ClassHead):
             if labels is None:
                 return None
             message = "labels must be an integer indicator Tensor with values in [0, 1]"
-            return in_range(convert_to_tensor(labels), 2, message)
+            return in_range(convert_to_tensor(labels), 2, (message, message))
         if labels.dtype == dtypes.string:
             labels = SparseTensor(labels.indices, self._looked_up(labels.values), labels.dense_shape)
             return to_int64(sparse_to_indicator(labels, self._n_classes))
         if not labels.dtype.is_integer:
             raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
         message = f"labels must be an integer SparseTensor with values in [0, {self._n_classes})"
-        with control_dependencies([in_range(labels.values, self._n_classes, message)]):
+        with control_dependencies([in_range(labels.values, self._n_classes, (message, message))]):
             return to_int64(sparse_to_indicator(labels, self._n_classes))
 
     def create_loss(self, features: Mapping[str, Any], mode: str | None, logits: Any, labels: Any) -> LossSpec:
         logits = convert_to_tensor(logits)
-        labels = checked_labels(self._indicators(labels), logits, self._n_classes)
+        labels = checked_labels(self._indicators(labels), logits, self._n_classes, self._texts)
         if self._loss_fn:
             each = called(self._loss_fn, labels, logits, features)
         else:

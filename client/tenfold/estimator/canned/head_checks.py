@@ -1,12 +1,13 @@
 """What every head checks of its labels, its logits, its weights and a loss function of the user.
 
 Shapes in comments: D0 … DN are the dimensions of a batch, the last one is that of the logits. Called by the heads
-beside it; the messages are those of TensorFlow 1.15's `estimator/canned/head.py`.
+beside it; the messages are those of TensorFlow 1.15's `estimator/canned/head.py`, and for the heads that a program
+makes itself those of `estimator/head/base_head.py`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold import losses
 from tenfold.estimator.util import fn_args
@@ -24,26 +25,56 @@ if TYPE_CHECKING:
 
     from tenfold.graph.tensor import Tensor
 
-_NO_LABELS = (
-    "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data contain your "
+
+class LabelTexts(NamedTuple):
+    """Where the messages about labels differ in a word: TensorFlow's two families of heads have texts of their own."""
+
+    missing: str
+    sparse: str
+    sparse_fix: str
+    another_dimension: str
+    #: What a user gave `n_classes` to.
+    owner: str
+    #: Of a label that is too large, and of one below 0.
+    outside: tuple[str, str]
+
+
+_MISSING = (
+    "You must provide a labels Tensor. Given: None. Suggested troubleshooting steps: Check that your data {} your "
     "label feature. Check that your input_fn properly parses and returns labels."
+)
+OF_ESTIMATORS = LabelTexts(
+    _MISSING.format("contain"),
+    "labels must",
+    " Suggested Fix",
+    "Suggested Fix:If your classifier expects one-hot encoding label,check",
+    "estimator",
+    ("Labels must <= n_classes - 1", "Labels must >= 0"),
+)
+OF_HEADS = LabelTexts(
+    _MISSING.format("contains"),
+    "Labels must",
+    "Suggested Fix",
+    "Suggested Fix: If your classifier expects one-hot encoding label, check",
+    "head",
+    ("Labels must be <= n_classes - 1", "Labels must be >= 0"),
 )
 
 
-def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
+def checked_labels(labels: Any, logits: Tensor, dimension: int, texts: LabelTexts) -> Tensor:
     """Labels as [D0, …, DN, dimension]; those of [D0, …, DN] get a last dimension of 1.
 
     Raises ValueError for none, for a SparseTensor, and for a static shape that does not fit; the step fails for one
     that is known only then.
     """
     if labels is None:
-        raise ValueError(_NO_LABELS)
+        raise ValueError(texts.missing)
     with name_scope(None, "labels", (labels, logits)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
             raise ValueError(
-                f"SparseTensor labels are not supported. labels must be a Tensor of shape [D0, D1, ..., DN, "
-                f"{dimension}], e.g. [batch_size, {dimension}]. Suggested Fix (1): Check the label feature in your "
+                f"SparseTensor labels are not supported. {texts.sparse} be a Tensor of shape [D0, D1, ..., DN, "
+                f"{dimension}], e.g. [batch_size, {dimension}].{texts.sparse_fix} (1): Check the label feature in your "
                 f"data. Each example must contain {dimension} value(s). If not, your choice of label was probably "
                 "incorrect. Suggested Fix (2): In your input_fn, use tf.sparse_tensor_to_dense() to turn labels into "
                 "a Tensor."
@@ -52,15 +83,15 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
             labels = array.expand_dims(labels, -1)
         message = (
             f"labels shape must be [D0, D1, ... DN, {dimension}]. Suggested Fix: check your n_classes argument to the "
-            "estimator and/or the shape of your label."
+            f"{texts.owner} and/or the shape of your label."
         )
         with control_dependencies([check_ops.assert_rank_at_least(labels, 2, message=message)]):
             last = _last_dimension(labels)
             if last is not None and last != dimension:
                 raise ValueError(
-                    f"Mismatched label shape. Expected labels dimension={dimension}.  Received {last}. Suggested Fix:"
-                    "If your classifier expects one-hot encoding label,check your n_classes argument to the estimator "
-                    "and/or the shape of your label. Otherwise, check the shape of your label."
+                    f"Mismatched label shape. Expected labels dimension={dimension}.  Received {last}. "
+                    f"{texts.another_dimension} your n_classes argument to the estimator and/or the shape of your "
+                    "label. Otherwise, check the shape of your label."
                 )
             shape = array.shape(labels)
             expected = array.concat([array.shape(logits)[:-1], [dimension]], axis=0)
@@ -125,14 +156,14 @@ def checked_logits(logits: Any, dimension: Any) -> Tensor:
                 return array.identity(logits, name=scope)
 
 
-def in_range(labels: Tensor, n_classes: Any, message: str | None = None) -> Tensor:
-    """The labels; the step fails for one outside of [0, n_classes)."""
+def in_range(labels: Tensor, n_classes: Any, outside: tuple[str, str]) -> Tensor:
+    """The labels; the step fails for one outside of [0, n_classes), with the first text above it, the second below."""
     with name_scope(None, "assert_range", (labels,)):
         greatest = convert_to_tensor(n_classes - 1, dtype=labels.dtype)
         data = ["labels: ", labels]
         checks = (
-            _checked(math.less_equal(labels, greatest), message or "Labels must <= n_classes - 1", data),
-            _checked(math.greater_equal(labels, 0), message or "Labels must >= 0", data),
+            _checked(math.less_equal(labels, greatest), outside[0], data),
+            _checked(math.greater_equal(labels, 0), outside[1], data),
         )
         with control_dependencies(checks):
             return array.identity(labels)

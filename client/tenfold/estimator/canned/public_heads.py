@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold import losses
 from tenfold.estimator.canned.base_head import LogitsHead, Metric, _Head, trained, with_updates
 from tenfold.estimator.canned.class_heads import Binary, MultiClass, MultiLabel
+from tenfold.estimator.canned.head_checks import OF_HEADS
 from tenfold.estimator.canned.regression_heads import Regression, logistic_loss, poisson_loss
 from tenfold.graph.default_scopes import name_scope
 from tenfold.ops import math
@@ -60,6 +61,7 @@ class _Parts(LogitsHead):
     """The methods of the public heads that give each part of the specification alone."""
 
     _summarizes_mean = False
+    _texts = OF_HEADS
     #: That of Keras' AUC, by which TensorFlow's heads of this kind measure.
     _pr_summation = "careful_interpolation"
 

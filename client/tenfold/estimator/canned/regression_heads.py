@@ -56,7 +56,7 @@ class Regression(LogitsHead):
 
     def create_loss(self, features: Mapping[str, Any], mode: str | None, logits: Any, labels: Any) -> LossSpec:
         logits = convert_to_tensor(logits)
-        labels = to_float(checked_labels(labels, logits, self._logits_dimension))
+        labels = to_float(checked_labels(labels, logits, self._logits_dimension, self._texts))
         if self._loss_fn:
             each = called(self._loss_fn, labels, logits, features, self._logits_dimension)
         else:
@@ -95,5 +95,6 @@ def poisson_loss(compute_full_loss: bool) -> Callable[[Any, Any], Any]:
 
 def logistic_loss(labels: Any, logits: Any) -> Any:
     """The loss of probabilities; the step fails for a label outside of [0, 1]."""
-    labels = in_range(labels, 2, "Labels must be in range [0, 1]")
+    message = "Labels must be in range [0, 1]"
+    labels = in_range(labels, 2, (message, message))
     return nn_losses.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)

@@ -244,6 +244,29 @@ def test_a_head_refuses(what: str) -> None:
         loss()
 
 
+@pytest.mark.parametrize(
+    ("label", "of_heads", "of_estimators"), [(3, "be <= n_classes - 1", "<= n_classes - 1"), (-1, "be >= 0", ">= 0")]
+)
+def test_heads_of_a_program_and_of_estimators_each_have_tensorflows_words(
+    label: int, of_heads: str, of_estimators: str
+) -> None:
+    of_estimator = head_lib._multi_class_head_with_softmax_cross_entropy_loss(3)
+    for head, words in ((tf.estimator.MultiClassHead(3), of_heads), (of_estimator, of_estimators)):
+        loss = head.create_loss({}, EVAL, tf.zeros((1, 3)), tf.constant([[label]])).training_loss
+
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"Labels must {words}"):
+            values(loss)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(None, "your data contains your label feature"), (np.zeros((1, 2)), "Suggested Fix: If your .*, check your")],
+)
+def test_public_heads_speak_of_labels_as_tensorflows_do(labels: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tf.estimator.RegressionHead().create_loss({}, EVAL, tf.zeros((1, 1)), labels)
+
+
 # --- whole estimators ---
 
 
