@@ -21,6 +21,7 @@ from tenfold.graph.default_scopes import colocate_with, control_dependencies
 from tenfold.ops import array, math, state_ops
 from tenfold.train.session_run_hook import SessionRunArgs, SessionRunHook
 from tenfold.train.training_util import get_global_step
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +117,8 @@ def _specification(graph: Any, mode: str, config: Any, relative_tolerance: float
     step = state_ops.assign_add(get_global_step(), 1)
     with control_dependencies([training_op, step]):
         train_op = array.identity(loss)
-    hooks: list[SessionRunHook] = [_InitializeClustersHook(init_op, initialized, config.is_chief)]
+    seconds = config.session_creation_timeout_secs
+    hooks: list[SessionRunHook] = [_InitializeClustersHook(init_op, initialized, config.is_chief, seconds)]
     if relative_tolerance is not None:
         hooks.append(_LossRelativeChangeHook(loss, relative_tolerance))
     distances, index = KMeansClustering.ALL_DISTANCES, KMeansClustering.CLUSTER_INDEX
@@ -153,15 +155,29 @@ class _LossRelativeChangeHook(SessionRunHook):
 
 
 class _InitializeClustersHook(SessionRunHook):
-    """The chief chooses first centers, batch by batch until there are enough; workers wait for it."""
+    """The chief chooses first centers, batch by batch until there are enough; workers wait for it.
 
-    def __init__(self, init_op: Any, initialized: Any, is_chief: bool) -> None:
-        self._init_op, self._initialized, self._is_chief = init_op, initialized, is_chief
+    They wait as long as for a session that the chief must make: `seconds`. Then a DeadlineExceededError says so.
+    """
+
+    def __init__(self, init_op: Any, initialized: Any, is_chief: bool, seconds: float) -> None:
+        self._init_op, self._initialized, self._is_chief, self._seconds = init_op, initialized, is_chief, seconds
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        end = time.monotonic() + self._seconds
         while not session.run(self._initialized):
             if self._is_chief:
                 session.run(self._init_op)
-            else:
-                logging.info("Waiting for the chief to choose the first centers.")
-                time.sleep(_LOOK_AGAIN_SECONDS)
+                continue
+            left = end - time.monotonic()
+            if left <= 0:
+                raise errors.DeadlineExceededError(
+                    None,
+                    None,
+                    f"The chief has not chosen the first centers in {self._seconds:g} s. Is it running? How long to "
+                    "wait is RunConfig's session_creation_timeout_secs.",
+                )
+            logging.info("Waiting for the chief to choose the first centers.")
+            if coord.wait_for_stop(min(left, _LOOK_AGAIN_SECONDS)):
+                coord.raise_requested_exception()
+                return

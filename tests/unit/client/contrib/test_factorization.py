@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
+from tenfold.estimator.canned import kmeans as kmeans_estimator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,3 +117,33 @@ def test_an_estimator_of_clusters_by_batches_of_columns(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Unsupported distance metric 'taxi'"):
         factorization.KMeansClustering(3, distance_metric="taxi")
     tf.summary.FileWriterCache.clear()
+
+
+class _NeverReady:
+    """A session whose chief has chosen no centers; one look stops the program if told so."""
+
+    def __init__(self, coord: Any = None) -> None:
+        self.looks, self._coord = 0, coord
+
+    def run(self, fetches: Any) -> bool:
+        self.looks += 1
+        if self._coord is not None:
+            self._coord.request_stop(ValueError("a queue runner failed"))
+        return False
+
+
+def test_a_worker_gives_up_waiting_for_the_chiefs_centers() -> None:
+    hook = kmeans_estimator._InitializeClustersHook(None, "initialized", is_chief=False, seconds=0)
+    session = _NeverReady()
+
+    with pytest.raises(tf.errors.DeadlineExceededError, match="has not chosen the first centers in 0 s"):
+        hook.after_create_session(session, tf.train.Coordinator())
+    assert session.looks == 1
+
+
+def test_a_worker_that_waits_for_centers_ends_with_its_program() -> None:
+    coord = tf.train.Coordinator()
+    hook = kmeans_estimator._InitializeClustersHook(None, "initialized", is_chief=False, seconds=3600)
+
+    with pytest.raises(ValueError, match="a queue runner failed"):
+        hook.after_create_session(_NeverReady(coord), coord)
