@@ -91,6 +91,10 @@ class Function(Protocol):
         """
         ...
 
+    def stateful_op(self) -> str | None:
+        """An op in it, or in a function that it calls, that has a state of its own; None where there is none."""
+        ...
+
 
 class ByRows(Protocol):
     """A function of many elements at once."""

@@ -29,8 +29,8 @@ SOON_S = 20.0
 class Called:
     """A function of a graph's library: calls Python."""
 
-    def __init__(self, body: Callable[..., Any]) -> None:
-        self._body = body
+    def __init__(self, body: Callable[..., Any], stateful_op: str | None = None) -> None:
+        self._body, self._stateful_op = body, stateful_op
 
     def start(self, values: Sequence[Any]) -> Any:
         result = self._body(*values)
@@ -43,6 +43,9 @@ class Called:
 
     def by_rows(self, ranks: Sequence[tuple[int, bool]]) -> ByRows | None:
         return None
+
+    def stateful_op(self) -> str | None:
+        return self._stateful_op
 
 
 class AtOnce(Called):

@@ -27,6 +27,9 @@ from tenfold_protos import resource_handle_pb2
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: The `external_state_policy` by which an iterator is not saved whose functions have a state of their own.
+_FAIL = 2
+
 
 def _new(node: KernelNode) -> DatasetIterator:
     return DatasetIterator(node.attrs["output_types"], node.attrs["output_shapes"])
@@ -135,9 +138,11 @@ def build_get_next_as_optional(node: KernelNode) -> Compute:
 @kernel("SerializeIterator", blocking=True)
 def build_serialize(node: KernelNode) -> Compute:
     """What the iterator remembers, as a variant that can be saved; it is not moved."""
+    is_all = int(node.attrs["external_state_policy"]) == _FAIL
 
     def compute(handle: Any) -> Any:
-        return resource_of(node, handle, DatasetIterator).save(lambda state: IteratorState(state).as_array())
+        iterator = resource_of(node, handle, DatasetIterator)
+        return iterator.save(lambda state: IteratorState(state).as_array(), is_all)
 
     return compute
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core import errors, opdefs
+from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.op_def import OpDef
 from tenfold_protos import function_pb2
 
@@ -108,6 +108,29 @@ class FunctionLibrary:
         result.function.extend(function for function in self.proto.function if function.signature.name in needed)
         result.gradient.extend(gradient for gradient in self.proto.gradient if gradient.function_name in needed)
         return result
+
+    def stateful_op(self, call: NodeDef) -> str | None:
+        """An op that has a state of its own, among those that this call may run; None where there is none.
+
+        As TensorFlow 1.15's captured_function.cc counts: sources of datasets have none, nor has an assertion.
+        """
+        for function in self.reachable([call]).function:
+            if function.signature.is_stateful:
+                for node in function.node_def:
+                    if opdefs.has(node.op) and _has_own_state(opdefs.get(node.op)):
+                        return node.op
+        return None
+
+
+#: Calls, whose functions say for themselves whether they have a state; and what only looks.
+_NO_STATE = frozenset(("Assert", "If", "While", "Case", "StatefulPartitionedCall"))
+
+
+def _has_own_state(op_def: OpDef) -> bool:
+    if not op_def.is_stateful or op_def.name in _NO_STATE:
+        return False
+    makes_variant = len(op_def.outputs) == 1 and op_def.outputs[0].type == dtypes.variant
+    return not (makes_variant and op_def.name.endswith(("Dataset", "DatasetV2")))
 
 
 def _names_in(node: NodeDef) -> Iterator[str]:

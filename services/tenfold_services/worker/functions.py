@@ -113,6 +113,13 @@ class FunctionRuntime:
         self._functions.body(name, attrs)
         return LibraryFunction(self, name, attrs, device)
 
+    def stateful_op(self, name: str, attrs: Mapping[str, AttrValue]) -> str | None:
+        """An op with a state of its own that the function, or one that it calls, has; None where there is none."""
+        call = graph_pb2.GraphDef().node.add(name=name, op=name)
+        for attr, value in attrs.items():
+            call.attr[attr].CopyFrom(value)
+        return self._library.stateful_op(call)
+
     def later(self, work: Callable[[], None]) -> None:
         """Runs `work` on a thread that may be held for a while."""
         _pool.submit(work)
@@ -253,6 +260,10 @@ class LibraryFunction:
             return _KernelByKernel(RowPlan(plain.program, feeds, plain.fetches), has_rows)
         except ValueError:
             return None
+
+    def stateful_op(self) -> str | None:
+        """An op in it, or in a function that it calls, that has a state of its own; None where there is none."""
+        return self._runtime.stateful_op(self._name, self._attrs)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Calls it and waits for the end. Blocks while the body waits: not for the event loop's thread."""

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from tenfold.data.iterators import Iterator
     from tenfold.graph.tensor import Tensor
 
+#: As in TensorFlow 1.15, the step fails if the pipeline's functions have a state that is not saved with the iterator.
+_FAIL = 2
+
 
 class _IteratorState(SaveableObject):
     """The place of an iterator."""
 
     def __init__(self, resource: Tensor) -> None:
-        state = tensor_op("SerializeIterator", resource_handle=resource)
+        state = tensor_op("SerializeIterator", resource_handle=resource, external_state_policy=_FAIL)
         super().__init__(resource, [SaveSpec(state, "", f"{resource.name}-state")], resource.name)
 
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Any) -> Any:

@@ -72,6 +72,8 @@ class Dataset:
     is_slow = False
     #: Inputs of its node that are no datasets, as far as they matter for `node_number`.
     scalars = 0
+    #: What it calls to make its elements.
+    functions: tuple[Function, ...] = ()
 
     def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], *inputs: Dataset) -> None:
         self.types, self.shapes, self.inputs = tuple(types), tuple(shapes), inputs
@@ -102,6 +104,12 @@ class Dataset:
         raise errors.FailedPreconditionError(
             None, None, f"The elements of a {type(self).__name__} dataset can only be had one after the other."
         )
+
+    def stateful_op(self) -> str | None:
+        """The op of a function, here or in an input, whose state is none of an iterator's; None where there is none."""
+        of_functions = (function.stateful_op() for function in self.functions)
+        of_inputs = (dataset.stateful_op() for dataset in self.inputs)
+        return next((found for found in (*of_functions, *of_inputs) if found is not None), None)
 
     @property
     def node_number(self) -> int:

@@ -54,6 +54,7 @@ class Map(Dataset):
         """
         super().__init__(types, shapes, dataset)
         self._input, self._function, self._captured, self._keeps = dataset, function, captured, keeps_count
+        self.functions = (function,)
         self._is_counted = keeps_count if is_counted is None else is_counted
 
     def iterate(self, run: Run) -> Machine:
@@ -130,6 +131,7 @@ class Filter(Like):
     def __init__(self, dataset: Dataset, function: Function, captured: Element) -> None:
         super().__init__(dataset)
         self._function, self._captured = function, captured
+        self.functions = (function,)
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
@@ -159,6 +161,7 @@ class TakeWhile(Like):
     def __init__(self, dataset: Dataset, function: Function, captured: Element) -> None:
         super().__init__(dataset)
         self._function, self._captured = function, captured
+        self.functions = (function,)
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
@@ -216,6 +219,7 @@ class Scan(Dataset):
         keeps_count: bool = False,
     ) -> None:
         super().__init__(types, shapes, dataset)
+        self.functions = (function,)
         self._input, self._function, self._initial = dataset, function, initial
         self._captured, self._keeps = captured, keeps_count
 

@@ -59,6 +59,7 @@ class GroupByWindow(Dataset):
     ) -> None:
         super().__init__(types, shapes, dataset)
         self._input, self._key, self._reduce, self._size = dataset, key, reduce, size
+        self.functions = (key.function, reduce.function, size.function)
 
     def iterate(self, run: Run) -> Machine:
         source = self._input.iterate(run)
@@ -159,6 +160,7 @@ class GroupByReducer(Dataset):
         super().__init__(types, shapes, dataset)
         self._input, self._key = dataset, key
         self._init, self._reduce, self._finalize = init, reduce, finalize
+        self.functions = tuple(each.function for each in (key, init, reduce, finalize))
 
     def iterate(self, run: Run) -> Machine:
         source = self._input.iterate(run)

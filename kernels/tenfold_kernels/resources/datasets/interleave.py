@@ -71,6 +71,7 @@ class Interleave(Dataset):
             if value <= 0:
                 raise errors.InvalidArgumentError(None, None, f"`{name}` must be > 0")
         self._input, self._function, self._captured = dataset, function, captured
+        self.functions = (function,)
         self._cycle, self._block, self._ahead, self._fills_at_once = cycle, block, ahead, fills_at_once
 
     def iterate(self, run: Run) -> Machine:

@@ -83,15 +83,22 @@ class DatasetIterator:
             self._unread = deque(unread)
         old.close()
 
-    def save(self, finish: Callable[[State], Any]) -> Waiting:
+    def save(self, finish: Callable[[State], Any], is_all: bool = False) -> Waiting:
         """A Waiting for what `finish` makes of what it remembers, once all that was asked before has been served.
 
-        Raises FailedPreconditionError for an iterator that was never started.
+        Raises FailedPreconditionError for an iterator that was never started, and, where it must be all that there is
+        to remember (`is_all`), for one whose functions have a state of their own.
         """
+        dataset = self._dataset
+        if is_all and dataset is not None and (op := dataset.stateful_op()) is not None:
+            raise errors.FailedPreconditionError(None, None, f"{op} is stateful.")
         with self._lock:
             if self._machine is None:
                 raise errors.FailedPreconditionError(
-                    None, None, "Save failed because the iterator has not been initialized."
+                    None,
+                    None,
+                    "Save() failed because the iterator has not been initialized. Ensure that you have run the "
+                    "initializer operation for this iterator before saving it.",
                 )
             return self._queue(finish, is_save=True)
 

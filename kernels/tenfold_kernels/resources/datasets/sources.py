@@ -376,6 +376,7 @@ class Generated(Dataset):
     ) -> None:
         super().__init__(types, shapes)
         self._begin, self._following, self._end = begin, following, end
+        self.functions = (begin[0], following[0], end[0])
 
     def iterate(self, run: Run) -> Machine:
         begun: _Begun | None = None

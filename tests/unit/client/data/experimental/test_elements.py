@@ -198,6 +198,39 @@ def test_an_iterator_is_saved_and_restored(tmp_path: Path) -> None:
         assert session.run(element) == before == 4
 
 
+def _of_inner_maps(function: Callable[[Any], Any]) -> Any:
+    return Dataset.range(2).flat_map(lambda _: Dataset.range(3).map(function))
+
+
+@pytest.mark.parametrize(
+    ("make", "op"),
+    [
+        (lambda: Dataset.range(3).map(lambda x: tf.random_uniform([])), "RandomUniform"),
+        (lambda: _of_inner_maps(lambda x: tf.random_uniform([])), "RandomUniform"),
+        (
+            lambda: Dataset.range(3).filter(lambda x: tf.cond(x > 0, lambda: tf.random_uniform([]) > 0, lambda: True)),
+            "RandomUniform",
+        ),
+        (lambda: Dataset.from_generator(lambda: iter([1]), tf.int64), "PyFunc"),
+        (lambda: _of_inner_maps(lambda x: x + 1), None),
+    ],
+    ids=["map", "map within a function", "a branch", "generator", "none"],
+)
+def test_an_iterator_is_saved_unless_its_functions_keep_a_state(make: Any, op: str | None, tmp_path: Path) -> None:
+    iterator = make().make_initializable_iterator()
+    element = iterator.get_next()
+    saver = tf.train.Saver([exp.make_saveable_from_iterator(iterator)])
+
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        session.run(element)
+        if op is None:
+            assert saver.save(session, str(tmp_path / "input"))
+        else:
+            with pytest.raises(tf.errors.FailedPreconditionError, match=f"{op} is stateful"):
+                saver.save(session, str(tmp_path / "input"))
+
+
 def test_an_element_of_another_shape_fails_the_step() -> None:
     unknown = Dataset.from_tensors(np.zeros([3])).map(lambda x: tf.py_func(lambda v: v, [x], tf.float64))
     checked = unknown.apply(tf.contrib.data.assert_element_shape(tf.TensorShape([2])))

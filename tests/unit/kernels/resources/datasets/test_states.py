@@ -15,7 +15,7 @@ from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Spars
 from tenfold_kernels.resources.datasets.caches import Cache, MemoryCache
 from tenfold_kernels.resources.datasets.choosing import Sampling, Unique
 from tenfold_kernels.resources.datasets.core import Dataset, Run
-from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Scan, TakeWhile
+from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Map, Scan, TakeWhile
 from tenfold_kernels.resources.datasets.grouping import Bound, GroupByReducer, GroupByWindow
 from tenfold_kernels.resources.datasets.interleave import Directed, Interleave
 from tenfold_kernels.resources.datasets.iterators import DatasetIterator
@@ -207,6 +207,38 @@ def test_an_iterator_that_was_not_started_can_neither_be_saved_nor_restored() ->
         iterator.save(lambda state: state)
     with pytest.raises(errors.FailedPreconditionError, match="Restore failed because the iterator"):
         iterator.restore({})
+
+
+def changing(body: Callable[..., Any]) -> Called:
+    return Called(body, stateful_op="RandomUniform")
+
+
+STATEFUL: dict[str, Callable[[], Dataset]] = {
+    "map": lambda: Map(INT, ANY, numbers(4), changing(lambda n: n), ()),
+    "below a batch": lambda: Batch(INT, ANY, Map(INT, ANY, numbers(4), changing(lambda n: n), ()), 2, False),
+    "parallel map": lambda: ParallelMap(INT, ANY, numbers(9), changing(lambda n: n), (), True, 3, True),
+    "filter": lambda: Filter(numbers(9), changing(lambda n: n % 2 == 0), ()),
+    "take while": lambda: TakeWhile(numbers(9), changing(lambda n: n < 4), ()),
+    "scan": lambda: Scan(INT, SCALAR, numbers(6), changing(lambda s, n: (s + n, s)), (one(1),), ()),
+    "interleave": lambda: Interleave(INT, SCALAR, numbers(5), changing(repeated), (), 2, 2),
+    "group by window": lambda: GroupByWindow(
+        INT, ANY, numbers(5), bound(lambda n: n), bound(batched(2)), Bound(changing(lambda key: one(3)), ())
+    ),
+    "group by reducer": lambda: GroupByReducer(
+        INT, SCALAR, numbers(7), bound(lambda n: n), bound(lambda key: one(0)), Bound(changing(lambda s, n: s), ()),
+        bound(lambda s: s),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STATEFUL)
+def test_an_iterator_whose_functions_have_a_state_is_not_saved_where_all_must_be(kind: str) -> None:
+    iterator = DatasetIterator((), ())
+    iterator.start(STATEFUL[kind]())
+
+    with pytest.raises(errors.FailedPreconditionError, match=r"^RandomUniform is stateful\.$"):
+        iterator.save(lambda state: state, is_all=True)
+    assert result(iterator.save(lambda state: "saved")) == "saved", "where what there is will do"
 
 
 def test_the_state_of_another_dataset_is_refused() -> None:
