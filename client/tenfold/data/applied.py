@@ -11,17 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.data.node import DatasetNode, int64, node_of
 from tenfold.graph.conversion import convert_to_tensor
-from tenfold_core import dtypes
+from tenfold_core import dtypes, errors
 
 if TYPE_CHECKING:
     from tenfold.data.options import Options
+    from tenfold.graph.operation import Operation
 
 #: The algorithm of ModelDataset that is not written down: hill climbing.
 _HILL_CLIMB = 0
+#: What may stand behind the prefetch that is to leave slack, since it takes an element for each of its own; and what
+#: takes one of each input.
+_ONE_FOR_ONE = frozenset(
+    (
+        *("CacheDataset", "CacheDatasetV2", "FilterDataset", "Identity", "MapDataset", "MaxIntraOpParallelismDataset"),
+        *("ModelDataset", "OptimizeDataset", "ParallelMapDataset", "PrivateThreadPoolDataset", "ReduceDataset"),
+        *("RepeatDataset", "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset", "ShuffleDatasetV2"),
+        *("SkipDataset", "TakeDataset", "WindowDataset", "ExperimentalMaxIntraOpParallelismDataset"),
+        "ExperimentalPrivateThreadPoolDataset",
+    )
+)
+_SEVERAL = ("ZipDataset", "ConcatenateDataset")
 
 
 def with_applied_options(dataset: DatasetNode) -> DatasetNode:
-    """The dataset as its options want it to be run."""
+    """The dataset as its options want it to be run. Raises InvalidArgumentError for slack without a prefetch."""
     options = dataset.options()
     result = _with_threads(dataset, options)
     wanted = options._static_optimizations()
@@ -33,6 +46,8 @@ def with_applied_options(dataset: DatasetNode) -> DatasetNode:
             stacklevel=4,
         )
     elif wanted:
+        if options.experimental_slack:
+            _check_prefetch(dataset._variant_tensor.op)
         result = optimized(result, wanted, options._static_optimization_configs())
     choice = options.experimental_optimization
     if choice.autotune is not False:
@@ -57,6 +72,27 @@ def _with_threads(dataset: DatasetNode, options: Options) -> DatasetNode:
         size = int64(threads.private_threadpool_size, "num_threads")
         dataset = _same("PrivateThreadPoolDataset", dataset, num_threads=size)
     return dataset
+
+
+def _check_prefetch(op: Operation) -> None:
+    """Raises InvalidArgumentError unless the last prefetch of the pipeline can leave a step some slack.
+
+    A server of TensorFlow's says so when the iterator is started; ours need no slack.
+    """
+    pending = [op]
+    while pending:
+        current = pending.pop()
+        if current.type in _ONE_FOR_ONE:
+            pending.append(current.inputs[0].op)
+        elif current.type in _SEVERAL:
+            pending.extend(tensor.op for tensor in current.inputs)
+        elif current.type != "PrefetchDataset":
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f'Encountered unsupported op "{current.type}" when rewriting the input pipeline graph to use slack in '
+                "its final prefetch transformation.",
+            )
 
 
 def optimized(dataset: DatasetNode, rewritings: Any, configs: Any = ()) -> DatasetNode:

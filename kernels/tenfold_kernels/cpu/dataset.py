@@ -73,11 +73,7 @@ class _Rewritten(Like):
         return self.input.cardinality()
 
 
-@kernel(
-    "ModelDataset", "OptimizeDatasetV2", "OptionsDataset", "FinalizeDataset", "MaxIntraOpParallelismDataset",
-    "PrivateThreadPoolDataset", "ThreadPoolDataset", "RewriteDataset", "ExperimentalMaxIntraOpParallelismDataset",
-    "ExperimentalPrivateThreadPoolDataset", "ExperimentalThreadPoolDataset",
-)  # fmt: skip
+@kernel("ModelDataset", "OptimizeDatasetV2", "OptionsDataset", "FinalizeDataset", "RewriteDataset")
 def build_same(node: KernelNode) -> Compute:
     """How to run a dataset, not what it is: the input."""
     return lambda dataset, *hints: dataset_of(dataset).as_array()

@@ -18,7 +18,6 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import Element, Run, dataset_of, element_of
 from tenfold_kernels.resources.datasets.functional import check_outputs, only_element, reduced
 from tenfold_kernels.resources.datasets.threads import pool
-from tenfold_kernels.resources.handles import LocalHandle
 from tenfold_kernels.resources.state import ResourceHandle
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -164,22 +163,6 @@ def build_unwrap(node: KernelNode) -> Compute:
         if not isinstance(found, _Wrapped):
             raise invalid("Tensor must be a WrappedDataset variant.")
         return found.value.reshape(()).copy()
-
-    return compute
-
-
-class ThreadPoolResource:
-    """A pool that a program asks for: the size of our own does not change by it."""
-
-
-@kernel("ThreadPoolHandle", "ExperimentalThreadPoolHandle")
-def build_thread_pool(node: KernelNode) -> Compute:
-    if int(node.attrs["num_threads"]) <= 0:
-        raise invalid("`num_threads` must be greater than zero.")
-
-    def compute() -> Any:
-        pool_of_none = ThreadPoolResource()
-        return LocalHandle(node.device, "", node.name, 0, "ThreadPoolResource", pool_of_none).as_array()
 
     return compute
 

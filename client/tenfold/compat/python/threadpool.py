@@ -29,6 +29,7 @@ def override_threadpool(dataset: Dataset, thread_pool: PrivateThreadPool) -> Any
     """The dataset, run by a pool of that size."""
     options = Options()
     options.experimental_threading.private_threadpool_size = thread_pool.num_threads
-    if thread_pool.max_intra_op_parallelism is not None:
-        options.experimental_threading.max_intra_op_parallelism = thread_pool.max_intra_op_parallelism
+    most = thread_pool.max_intra_op_parallelism
+    if most is not None and most >= 0:  # below, a pool leaves it open
+        options.experimental_threading.max_intra_op_parallelism = most
     return dataset.with_options(options)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tenfold_core.tensor_shape import TensorShape
     from tenfold_kernels.registry import Function
     from tenfold_kernels.resources.datasets.statistics import StatsAggregator
+    from tenfold_kernels.resources.datasets.threads import Threads
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Element: TypeAlias = tuple[Array, ...]
@@ -164,6 +165,8 @@ class Run:
         #: Where what the pipeline tells of itself goes, and what stands before the names.
         self.aggregator: StatsAggregator | None = None
         self.statistics_tag = ""
+        #: Where functions run; None for the thread that needs what they give.
+        self.threads: Threads | None = None
         self._lock = threading.Lock()
         #: Thread → what it waits for, and how it is told that it is not wanted any more.
         self._waits: dict[int, tuple[Waiting, Callable[[], None]]] = {}
@@ -188,9 +191,17 @@ class Run:
 
     def call(self, function: Function, values: Sequence[Any]) -> Element:
         """A function's outputs. Blocks while its body waits; raises CancelledError when it is given up."""
-        result = function.start(values)
-        if type(result) is not Waiting:
-            return element_of(result)  # type: ignore[arg-type]
+        return element_of(self.outputs(function.start, values))
+
+    def outputs(self, start: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Sequence[Any]:
+        """What `start` gives, at once or later, called where the pipeline's functions run. Blocks as `call` does."""
+        result = start(values) if self.threads is None else _handed_over(self.threads, start, values)
+        while type(result) is Waiting:  # for a thread, and then perhaps for what the body waits for
+            result = self._awaited(result)
+        found: Sequence[Any] = result
+        return found
+
+    def _awaited(self, result: Waiting) -> Any:
         over, found, thread = threading.Event(), [], threading.get_ident()
 
         def done(outputs: Any, error: errors.OpError | None) -> None:
@@ -214,7 +225,7 @@ class Run:
         outputs, error = found[0]
         if error is not None:
             raise error
-        return element_of(outputs)
+        return outputs
 
     def wait(self, over: threading.Event) -> None:
         """Blocks until another thread has made what this one needs. Raises CancelledError when it is given up."""
@@ -265,6 +276,29 @@ class Run:
                 self._at_close.append(finish)
                 return
         finish()
+
+
+def _handed_over(threads: Threads, start: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Waiting:
+    """A Waiting for what `start` returns on one of the threads: a Waiting of its own where the body waits, which holds
+    no thread.
+    """
+    answer = Waiting()
+
+    def begin() -> None:
+        if not answer.is_open:
+            return
+        try:
+            result = start(values)
+        except errors.OpError as error:
+            answer.fail(error)
+        except Exception as bug:  # must reach the step that asks
+            answer.fail(errors.InternalError(None, None, f"{type(bug).__name__}: {bug}"))
+        else:
+            if not answer.complete(result) and type(result) is Waiting:
+                result.cancel()
+
+    threads.submit(begin)
+    return answer
 
 
 def within(index: int, count: int) -> int:

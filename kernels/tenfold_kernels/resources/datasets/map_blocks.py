@@ -140,7 +140,7 @@ class Blocks:
         if rows is None:
             return None
         try:
-            found = element_of(call((*rows, *self._captured)))
+            found = element_of(self._run.outputs(call, (*rows, *self._captured)))
         except errors.CancelledError:
             raise
         except Exception:  # whatever it is, the element that it comes from says so when it is called for

@@ -1,7 +1,7 @@
 """Threads that run iterators and fill buffers: few, made when they are needed, ended when they are idle.
 
 They are daemons: a map function may wait for a queue that is never filled, and a process must end all the same. Used by
-iterators.py and prefetch.py.
+iterators.py and prefetch.py. A pipeline may have some of its own for its functions (cpu/dataset_threads.py).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ IDLE_S = 5.0
 class Threads:
     """Thread-safe. Work that is handed over never raises: it delivers its errors itself."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = LIMIT, name: str = "tenfold-dataset") -> None:
+        self._limit, self._name = limit, name
         self._news = threading.Condition()
         self._work: deque[Callable[[], None]] = deque()
         self._count = self._idle = 0
@@ -34,7 +34,7 @@ class Threads:
             self._work.append(work)
             if len(self._work) > self._idle and self._count < self._limit:
                 self._count += 1
-                threading.Thread(target=self._run, name=f"tenfold-dataset-{self._count}", daemon=True).start()
+                threading.Thread(target=self._run, name=f"{self._name}-{self._count}", daemon=True).start()
             else:
                 self._news.notify()
 

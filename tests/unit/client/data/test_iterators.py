@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import tenfold as tf
@@ -128,6 +130,58 @@ def test_options_become_nodes(graph: tf.Graph) -> None:
     assert types.count("ModelDataset") == 1
     with tf.Session() as session:
         assert session.run(names).tolist() == [b"map_fusion"]
+
+
+def _thread_ids(options: tf.data.Options) -> set[int]:
+    """The threads that a map of four calls at once runs on."""
+
+    def here(_: Any) -> Any:
+        return np.int64(threading.get_ident())
+
+    dataset = Dataset.range(60).map(lambda x: tf.py_func(here, [x], tf.int64), num_parallel_calls=4)
+    ids = dataset.batch(60).with_options(options).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        return set(session.run(ids).tolist())
+
+
+def test_a_pipeline_may_have_threads_of_its_own() -> None:
+    options = tf.data.Options()
+    options.experimental_threading.private_threadpool_size = 1
+    options.experimental_threading.max_intra_op_parallelism = 1
+
+    assert len(_thread_ids(options)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("private_threadpool_size", "`num_threads` must be >= 1"),
+        ("max_intra_op_parallelism", "`max_intra_op_parallelism` must be >= 0"),
+    ],
+)
+def test_a_number_of_threads_that_there_cannot_be_is_refused(name: str, message: str) -> None:
+    options = tf.data.Options()
+    setattr(options.experimental_threading, name, 0 if name == "private_threadpool_size" else -1)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        _thread_ids(options)
+
+
+def test_slack_needs_a_prefetch_of_the_elements_that_come_out() -> None:
+    options = tf.data.Options()
+    options.experimental_slack = True
+    prefetched = Dataset.range(3).prefetch(1)
+
+    pairs = Dataset.zip((prefetched, prefetched.map(lambda x: x + 1))).with_options(options)
+    with tf.Session() as session:
+        assert session.run(pairs.make_one_shot_iterator().get_next()) == (0, 1)
+    for dataset, op in (
+        (Dataset.range(3), "RangeDataset"),
+        (prefetched.flat_map(Dataset.from_tensors), "FlatMapDataset"),
+        (Dataset.zip((prefetched, Dataset.range(3))), "RangeDataset"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f'unsupported op "{op}"'):
+            dataset.with_options(options).make_initializable_iterator()
 
 
 def test_a_session_that_ends_within_a_pass_leaves_no_half_written_cache(tmp_path: Path) -> None:
