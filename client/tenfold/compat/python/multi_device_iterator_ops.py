@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.data import structure
 from tenfold.data.applied import with_applied_options
-from tenfold.data.iterators import OfElements
+from tenfold.data.iterators import Iterator, OfElements, make_initializable_iterator
+from tenfold.data.optionals import Optional, get_next_as_optional
+from tenfold.data.sources import generator_dataset
 from tenfold.graph.default_scopes import device as on_device
 from tenfold.graph.op_builder import apply_op, create, tensor_op
 from tenfold.ops import array
+from tenfold.ops.control_flow import group
 from tenfold.ops.resource_variables import ResourceVariable
 from tenfold_core import dtypes
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold.data.dataset import Dataset
+    from tenfold.data.node import DatasetNode
     from tenfold.graph.operation import Operation
 
 __all__ = ["MultiDeviceIterator"]
@@ -63,6 +67,8 @@ class MultiDeviceIterator(OfElements):
                 0, dtype=dtypes.int64, trainable=False, collections=[], name="multi_device_start"
             )
             self._initializer: Operation = apply_op("AssignVariableOp", resource=self._start.handle, value=started)
+        #: An iterator over the elements of each device, once something asks for optionals.
+        self._shards: list[Iterator] = []
 
     def get_next(self, device: str | None = None) -> Any:
         """The next element for `device`, or a list of those for all. OutOfRangeError at the end, when run."""
@@ -70,18 +76,40 @@ class MultiDeviceIterator(OfElements):
             return self._next(self._devices.index(device))
         return [self._next(number) for number in range(len(self._devices))]
 
+    def get_next_as_optional(self) -> list[Optional]:
+        """The next element for each device, or none at the end, where `get_next` raises.
+
+        Ask for it before `initializer`, which starts what this needs, too.
+        """
+        with on_device(self._source_device):
+            if not self._shards:
+                self._shards = [make_initializable_iterator(self._shard(n)) for n in range(len(self._devices))]
+                self._initializer = group(self._initializer, *(each.initializer for each in self._shards))
+            return [get_next_as_optional(each) for each in self._shards]
+
+    def _shard(self, number: int) -> DatasetNode:
+        """The elements of one device, from the latest start on."""
+
+        def following(_: Any) -> Any:
+            return structure.from_tensor_list(self._element_spec, list(self._from_shard(number).outputs))
+
+        return generator_dataset(array.constant(0), lambda state: state, following, lambda state: state)
+
+    def _from_shard(self, number: int) -> Operation:
+        return create(
+            "MultiDeviceIteratorGetNextFromShard",
+            None,
+            {
+                "multi_device_iterator": self._resource,
+                "shard_num": number,
+                "incarnation_id": self._start.value(),
+                **structure.flat_attrs(self._element_spec),
+            },
+        )
+
     def _next(self, number: int) -> Any:
         with on_device(self._source_device):
-            op = create(
-                "MultiDeviceIteratorGetNextFromShard",
-                None,
-                {
-                    "multi_device_iterator": self._resource,
-                    "shard_num": number,
-                    "incarnation_id": self._start.value(),
-                    **structure.flat_attrs(self._element_spec),
-                },
-            )
+            op = self._from_shard(number)
         with on_device(self._devices[number]):
             components = [array.identity(each) for each in op.outputs]
         return structure.from_tensor_list(self._element_spec, components)

@@ -22,3 +22,18 @@ def test_elements_are_dealt_out_and_the_start_begins_anew() -> None:
             with pytest.raises(tf.errors.OutOfRangeError):
                 session.run([both, both[0][0] + second[0]])
         assert iterator.output_types == (tf.int64, tf.int64)
+
+
+def test_optionals_say_which_device_has_no_element_left() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        iterator = MultiDeviceIterator(tf.data.Dataset.range(3).map(lambda x: {"x": x}), ["/cpu:0", "/device:CPU:0"])
+        optionals = iterator.get_next_as_optional()
+        has = [each.has_value() for each in optionals]
+        values = [each.get_value()["x"] for each in optionals]
+        for _ in range(2):
+            session.run(iterator.initializer)
+
+            assert session.run([has, values]) == [[True, True], [0, 1]]
+            assert session.run(has) == [True, False]
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(values)
