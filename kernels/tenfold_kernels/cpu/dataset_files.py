@@ -31,7 +31,12 @@ from tenfold_protos import example_pb2
 if TYPE_CHECKING:
     from tenfold_kernels.resources.datasets.core import Element, Run
 
-no_kernel("LMDBDataset", "ExperimentalLMDBDataset", device="CPU", why="LMDB's files are not read here")
+no_kernel(
+    "LMDBDataset",
+    "ExperimentalLMDBDataset",
+    device="CPU",
+    why="LMDB's library trusts pointers in a file: a crafted one ends the server. Write the pairs to TFRecord files",
+)
 
 
 @kernel("CSVDataset", "CSVDatasetV2", "ExperimentalCSVDataset")

@@ -23,7 +23,11 @@ from tenfold_kernels.resources.readers import Reader, Record, Source
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-no_kernel("LMDBReader", device="CPU", why="LMDB databases are not read")
+no_kernel(
+    "LMDBReader",
+    device="CPU",
+    why="LMDB's library trusts pointers in a file: a crafted one ends the server. Write the pairs to TFRecord files",
+)
 
 
 def _key(work: bytes, number: int) -> bytes:
