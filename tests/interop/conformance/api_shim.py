@@ -175,6 +175,7 @@ HOMES = {
         "tenfold.graph tenfold.graph.graph tenfold.graph.default_stack tenfold.graph.collections "
         "tenfold.graph.indexed_slices"
     ),
+    "python.framework.function": "tenfold.compat.python.function",
     "python.framework.random_seed": "tenfold.ops.random_seed",
     "python.framework.sparse_tensor": "tenfold.graph.sparse_tensor",
     "python.framework.tensor_shape": "tenfold_core.tensor_shape",

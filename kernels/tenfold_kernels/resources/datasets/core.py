@@ -195,11 +195,10 @@ class Run:
 
     def outputs(self, start: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Sequence[Any]:
         """What `start` gives, at once or later, called where the pipeline's functions run. Blocks as `call` does."""
-        result = start(values) if self.threads is None else _handed_over(self.threads, start, values)
+        result: Any = start(values) if self.threads is None else _handed_over(self.threads, start, values)
         while type(result) is Waiting:  # for a thread, and then perhaps for what the body waits for
             result = self._awaited(result)
-        found: Sequence[Any] = result
-        return found
+        return result  # type: ignore[no-any-return]
 
     def _awaited(self, result: Waiting) -> Any:
         over, found, thread = threading.Event(), [], threading.get_ident()
