@@ -144,7 +144,6 @@ def search(name: str, arguments: list[str]) -> None:
     import atheris
 
     watched = TARGETS[name].watched
-    atheris._trace_cmp = without_arrays(atheris._trace_cmp)
     others = [module for module in _modules(watched) if not _is_below(module, watched)]
     with atheris.instrument_imports(include=list(watched), exclude=others, enable_loader_override=False):
         target = harness.load(name)
@@ -154,8 +153,12 @@ def search(name: str, arguments: list[str]) -> None:
     for path in harness.kept(name):
         (folder / "seeds" / path.name).write_bytes(path.read_bytes())
     known: dict[str, int] = {}
+    is_first = True
 
     def one_input(data: bytes) -> None:
+        nonlocal is_first
+        if is_first:  # Fuzz() itself sets it
+            is_first, atheris._trace_cmp = False, without_arrays(atheris._trace_cmp)
         try:
             harness.attempt(target, data, harness.SECONDS * SLOWER)
         except Exception as error:
