@@ -13,8 +13,6 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from programs import PROGRAMS
-
 if TYPE_CHECKING:
     from models import Model
 
@@ -24,6 +22,8 @@ TRACED, LINES = 10, 25
 
 def main(name: str, seconds: float) -> None:
     """Prints the tables of one program, run in this process. Raises KeyError for a program that there is not."""
+    from programs import PROGRAMS
+
     import tenfold as tf
 
     server = tf.train.Server.create_local_server()
@@ -66,31 +66,44 @@ def _timed(model: Model, run: Any, seconds: float) -> None:
 def _kernels(tf: Any, model: Model, sess: Any) -> None:
     """The time of kernels by op over traced steps, from the step's own statistics."""
     options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-    ops = {node.name: node.op for node in sess.graph.as_graph_def().node}
-    spent: dict[str, float] = defaultdict(float)
-    calls: dict[str, int] = defaultdict(int)
-    slowest: dict[str, float] = defaultdict(float)
+    kernels = Kernels(sess.graph)
 
     def run(*arguments: Any) -> Any:
         metadata = tf.RunMetadata()
         values = sess.run(*arguments, options=options, run_metadata=metadata)
-        for device in metadata.step_stats.dev_stats:
-            for node in device.node_stats:
-                took = node.op_end_rel_micros - node.op_start_rel_micros
-                op = ops.get(node.node_name, node.node_name.partition("(")[0])
-                spent[op] += took
-                calls[op] += 1
-                slowest[f"{op:24} {node.node_name}"] += took
+        kernels.add(metadata.step_stats)
         return values
 
     for number in range(TRACED):
         model.step(run, number)
-    for title, table in (("by op", spent), ("by node", slowest)):
-        whole = sum(table.values()) or 1.0
-        print(f"\nkernels {title}, traced: {whole / TRACED / 1e3:.3f} ms a step")
-        for what, took in sorted(table.items(), key=lambda item: -item[1])[:LINES]:
-            count = f"{calls[what] // TRACED:6} calls" if what in calls else ""
-            print(f"  {100 * took / whole:5.1f} %  {took / TRACED:10.1f} µs  {count}  {what}")
+    kernels.show(TRACED)
+
+
+class Kernels:
+    """What the kernels of traced steps took, by op and by node."""
+
+    def __init__(self, graph: Any) -> None:
+        self._ops = {node.name: node.op for node in graph.as_graph_def().node}
+        self._spent: dict[str, float] = defaultdict(float)
+        self._calls: dict[str, int] = defaultdict(int)
+        self._slowest: dict[str, float] = defaultdict(float)
+
+    def add(self, step_stats: Any) -> None:
+        for device in step_stats.dev_stats:
+            for node in device.node_stats:
+                took = node.op_end_rel_micros - node.op_start_rel_micros
+                op = self._ops.get(node.node_name, node.node_name.partition("(")[0])
+                self._spent[op] += took
+                self._calls[op] += 1
+                self._slowest[f"{op:24} {node.node_name}"] += took
+
+    def show(self, steps: int) -> None:
+        for title, table in (("by op", self._spent), ("by node", self._slowest)):
+            whole = sum(table.values()) or 1.0
+            print(f"\nkernels {title}, traced: {whole / steps / 1e3:.3f} ms a step")
+            for what, took in sorted(table.items(), key=lambda item: -item[1])[:LINES]:
+                count = f"{self._calls[what] // steps:6} calls" if what in self._calls else ""
+                print(f"  {100 * took / whole:5.1f} %  {took / steps:10.1f} µs  {count}  {what}")
 
 
 def _functions(model: Model, run: Any, seconds: float) -> None:

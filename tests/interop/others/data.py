@@ -36,9 +36,9 @@ def digits(count: int) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
-def write_mnist(folder: Path) -> None:
+def write_mnist(folder: Path, train: int = TRAIN) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, count in (("train", TRAIN), ("t10k", TEST)):
+    for name, count in (("train", train), ("t10k", TEST)):
         images, labels = digits(count)
         packed = struct.pack(">4I", 2051, count, 28, 28) + images.tobytes()
         (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(packed, 1))
@@ -69,15 +69,17 @@ def write_ptb(folder: Path) -> None:
         (folder / f"ptb.{name}.txt").write_text(text)
 
 
-def prepare(folder: Path, text: str) -> None:
-    """Writes what the program of this text, run in `folder`, looks for."""
+def prepare(folder: Path, text: str, train: int = TRAIN, tmp: Path | None = None) -> None:
+    """Writes what the program of this text, run in `folder`, looks for; what it looks for in /tmp goes to `tmp`."""
     written: set[str] = set()
     for name in folders_of(text):
         path = Path(os.path.normpath(folder / os.path.expanduser(name)))
-        inside = path.is_relative_to(folder.parent.parent) or path.is_relative_to("/tmp")
+        inside = path.is_relative_to(folder.parent.parent)
+        if not inside and path.is_relative_to("/tmp"):
+            path, inside = (tmp or Path("/tmp")) / path.relative_to("/tmp"), True
         if inside and str(path) not in written and not (path / "train-images-idx3-ubyte.gz").exists():
             written.add(str(path))
-            write_mnist(path)
+            write_mnist(path, train)
 
 
 def write_text(folder: Path) -> None:

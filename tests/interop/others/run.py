@@ -55,16 +55,8 @@ _PORTS = threading.Lock()
 
 def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outcome:
     """Runs the program at `path`, a file below `folder`, in a copy of its repository."""
-    repository = path.relative_to(folder).parts[0]
     with tempfile.TemporaryDirectory(prefix="tenfold-programs-") as temporary:
-        copy = Path(temporary, repository)
-        shutil.copytree(folder / repository, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-        file = copy / path.relative_to(folder / repository)
-        where = copy / program.cwd if program.cwd else file.parent
-        data.prepare(where, file.read_text(encoding="utf-8", errors="replace"))
-        for write, place in program.data:
-            write(where / place)
-        paths = [where, copy, *(copy / each for each in program.path)]
+        file, where, paths = copied(folder, program, path, Path(temporary))
         with _PORTS if program.by_hand else contextlib.nullcontext():
             started = time.monotonic()
             code, output = _run(_command(program, file, where), where, seconds, paths)
@@ -74,23 +66,47 @@ def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outco
         return found
 
 
-def _command(program: Program, file: Path, where: Path) -> list[str]:
+def copied(
+    folder: Path, program: Program, path: Path, into: Path, digits: int = data.TRAIN, tmp: Path | None = None
+) -> tuple[Path, Path, list[Path]]:
+    """Copies the program's repository below `into` and writes its data there: (its file, where it is run, what it may
+    import from). `digits` are the images of an MNIST, `tmp` what will be its /tmp, if that is another folder.
+    """
+    repository = path.relative_to(folder).parts[0]
+    copy = into / repository
+    shutil.copytree(folder / repository, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    file = copy / path.relative_to(folder / repository)
+    where = copy / program.cwd if program.cwd else file.parent
+    data.prepare(where, file.read_text(encoding="utf-8", errors="replace"), digits, tmp)
+    for write, place in program.data:
+        write(where / place)
+    return file, where, [where, copy, *(copy / each for each in program.path)]
+
+
+def target_of(program: Program, file: Path, where: Path) -> list[str]:
+    """The program as Python is told it, with its arguments: `FILE …` or `-m MODULE …`."""
     path = os.path.relpath(file, where)
     module = path.removesuffix(".py").replace(os.sep, ".") if program.as_module else program.module
-    target = ["-m", module] if module else [path]
+    return [*(["-m", module] if module else [path]), *program.args]
+
+
+def _command(program: Program, file: Path, where: Path) -> list[str]:
+    target = target_of(program, file, where)
     if program.by_hand:
-        alone = [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target, *program.args]
+        alone = [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target]
         return ["bash", "-c", _BY_HAND, "bash", str(dict(program.cluster)["workers"]), *alone]
     if program.cluster:
         options = [f"--{job}={count}" for job, count in program.cluster]
         run = [sys.executable, "-m", "tenfold.cli", "run", "--as-tensorflow", *options, *program.run_options, "--"]
-        return [*run, sys.executable, *target, *program.args]
-    return [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target, *program.args]
+        return [*run, sys.executable, *target]
+    return [sys.executable, "-m", "tenfold.cli.run_as_tensorflow", *target]
 
 
-def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> tuple[int | None, str]:
-    """The exit code, None if its time was over first, and the last of its output. Stops all that it started."""
-    environment = {
+def environment_of(where: Path, paths: list[Path]) -> dict[str, str]:
+    """What a program that is run in `where` finds in its environment: a home and temporary files of its own."""
+    for folder in ("home", "tmp"):
+        (where / folder).mkdir(exist_ok=True)
+    return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(str(path) for path in paths),
         "MPLBACKEND": "Agg",
@@ -98,8 +114,11 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
         "TMPDIR": str(where / "tmp"),
         "PYTHONUNBUFFERED": "1",
     }
-    for folder in ("home", "tmp"):
-        (where / folder).mkdir(exist_ok=True)
+
+
+def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> tuple[int | None, str]:
+    """The exit code, None if its time was over first, and the last of its output. Stops all that it started."""
+    environment = environment_of(where, paths)
     with tempfile.TemporaryFile() as kept:
         process = subprocess.Popen(
             command,
