@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ import other_programs_report
 import other_programs_role
 from harness import HERE, keep_caches
 from harness.machine import busy
-from other_programs_notes import COMPILES, END, NUMBER, Cost, Reader, cost
+from other_programs_notes import COMPILES, CPU_BEGIN, CPU_END, END, NUMBER, Cost, Reader, cost
 from other_programs_table import TIMED
 from others import run as runs
 
@@ -55,8 +56,8 @@ class Effort:
 
     rounds: int = 9
     fewest_rounds: int = 3
-    #: A turn lasts at least so long, and at least so many steps.
-    turn_s: float = 0.4
+    #: A turn has at least so much processor time, and at least so many steps.
+    turn_s: float = 0.1
     turn_steps: int = 4
     #: Before the first turn: so many steps, with nothing left to be compiled, or so many seconds of steps.
     warm_steps: int = 100
@@ -66,7 +67,7 @@ class Effort:
 
 
 #: For a program that is over before: what was compiled the first time comes from the disk.
-SHORT: dict[str, Any] = {"turn_s": 0.05, "warm_s": 1.0}
+SHORT: dict[str, Any] = {"turn_s": 0.02, "warm_s": 1.0}
 
 
 class EndedError(Exception):
@@ -104,20 +105,18 @@ class Side:
         time.sleep(0.02)
         return self.reader.records()
 
-    def warm_up(self, effort: Effort) -> None:
-        """Runs until its steps have become what they stay. Blocks; leaves it stopped."""
-        started = time.perf_counter()
-        self.send(signal.SIGCONT)
-        while True:
-            records = self.look(effort.limit_s, started)
-            if len(records) < 3:
-                continue
-            self.training = self.reader.training(records)
-            steps = records[records[:, NUMBER] == self.training]
-            enough = len(steps) >= effort.warm_steps and not steps[-1, COMPILES]
-            if enough or (len(steps) > 3 and steps[-1, END] - steps[0, END] >= effort.warm_s):
-                break
-        self.send(signal.SIGSTOP)
+    def is_warm(self, effort: Effort, since: float) -> bool:
+        """Whether its steps have become what they stay; it is stopped then. Raises EndedError."""
+        records = self.look(effort.limit_s, since)
+        if len(records) < 3:
+            return False
+        self.training = self.reader.training(records)
+        steps = records[records[:, NUMBER] == self.training]
+        enough = len(steps) >= effort.warm_steps and not steps[-1, COMPILES]
+        if enough or (len(steps) > 3 and steps[-1, END] - steps[0, END] >= effort.warm_s):
+            self.send(signal.SIGSTOP)
+            return True
+        return False
 
     def turn(self, effort: Effort) -> Cost:
         """What a step costs in one turn. Blocks for it."""
@@ -127,8 +126,9 @@ class Side:
         while True:
             records = self.look(effort.limit_s, begin)
             # the step that the stop interrupted is not of this turn
-            steps = int((records[done + 1 :, NUMBER] == self.training).sum())
-            if steps > effort.turn_steps and time.perf_counter() - begin >= effort.turn_s:
+            own = records[done + 1 :]
+            steps = int((own[:, NUMBER] == self.training).sum())
+            if steps > effort.turn_steps and own[-1, CPU_END] - own[0, CPU_BEGIN] >= effort.turn_s:
                 break
         self.send(signal.SIGSTOP)
         found = cost(self.reader.records()[done:], self.training, begin, time.perf_counter())
@@ -146,44 +146,59 @@ class Side:
         self.popen.wait()
 
 
-def started(
-    name: str, python: str, folder: Path, program: Program, path: Path, core: int, profile: bool = False
-) -> Side:
-    """Starts the program on one side, in a copy below `build/others`."""
-    into = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILD))
-    tmp = into / "tmp"
-    tmp.mkdir()
-    file, where, paths = runs.copied(folder, program, path, into, DIGITS, tmp)
-    notes, log = into / "notes", into / "log"
-    noted = other_programs_role.PROFILE if profile else str(notes)
-    command = [python, str(HERE / "other_programs_role.py"), noted, name, *runs.target_of(program, file, where)]
-    environment = {**runs.environment_of(where, paths), "TENFOLD_CACHE_DIR": str(BUILD / "cache")}
-    # a checkout of TensorFlow has a folder `tensorflow`, which must not stand for what is installed
-    environment[other_programs_role.PATHS] = environment.pop("PYTHONPATH")
-    with log.open("wb") as out:
-        popen = subprocess.Popen(
-            [*_OWN_TMP, str(tmp), "taskset", "-c", str(core), *command],
-            cwd=where,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
+class Prepared:
+    """A copy of a program's repository with its data, and a /tmp for it, below `into`."""
+
+    def __init__(self, folder: Path, program: Program, path: Path, into: Path) -> None:
+        self.into = into
+        (into / "tmp").mkdir(parents=True)
+        self._file, self._where, self._paths = runs.copied(folder, program, path, into, DIGITS, into / "tmp")
+        self._program = program
+
+    def of(self, name: str) -> Prepared:
+        """Another copy, for a side."""
+        other = copy(self)
+        other.into = self.into.with_name(f"{self.into.name}-{name}")
+        shutil.copytree(self.into, other.into, symlinks=True)
+        other._file, other._where, *other._paths = (
+            other.into / each.relative_to(self.into) for each in (self._file, self._where, *self._paths)
         )
-    return Side(name, popen, Reader(notes), log)
+        return other
+
+    def start(self, name: str, python: str, core: int, *, profile: bool = False) -> Side:
+        """Starts the program on one side."""
+        notes, log = self.into / "notes", self.into / "log"
+        noted = other_programs_role.PROFILE if profile else str(notes)
+        target = runs.target_of(self._program, self._file, self._where)
+        environment = {
+            **runs.environment_of(self._where, self._paths),
+            "TENFOLD_CACHE_DIR": str(BUILD / "cache"),
+        }
+        # a checkout of TensorFlow has a folder `tensorflow`, which must not stand for what is installed
+        environment[other_programs_role.PATHS] = environment.pop("PYTHONPATH")
+        command = [python, str(HERE / "other_programs_role.py"), noted, name, *target]
+        with log.open("wb") as out:
+            popen = subprocess.Popen(
+                [*_OWN_TMP, str(self.into / "tmp"), "taskset", "-c", str(core), *command],
+                cwd=self._where,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        return Side(name, popen, Reader(notes), log)
 
 
-def measured(
-    pythons: dict[str, str], folder: Path, program: Program, path: Path, effort: Effort, core: int
-) -> dict[str, Any]:
+def measured(pythons: dict[str, str], prepared: Prepared, effort: Effort, core: int) -> dict[str, Any]:
     """The costs of one program on both sides, and what ended it early. Blocks while it runs."""
     sides: list[Side] = []
-    ended = ""
-    before = busy()
+    ended, before = "", busy()
     try:
-        for name, python in pythons.items():
-            sides.append(started(name, python, folder, program, path, core))
-            sides[-1].warm_up(effort)
+        sides = [prepared.of(name).start(name, python, core) for name, python in pythons.items()]
+        cold, since = list(sides), time.perf_counter()
+        while cold:
+            cold = [side for side in cold if not side.is_warm(effort, since)]
         for number in range(effort.rounds):
             for side in sides if number % 2 else reversed(sides):
                 side.turn(effort)
@@ -257,17 +272,17 @@ def main() -> int:
     BUILD.mkdir(parents=True, exist_ok=True)
     pythons = {"tenfold": sys.executable, "tensorflow": os.path.abspath(options.tensorflow)}
     for name, program, path in chosen(options.folder.resolve(), options.parts):
-        if options.profile:
-            side = started("tenfold", sys.executable, options.folder.resolve(), program, path, options.core, True)
-            side.popen.wait()
-            print(f"{name}\n{side.log.read_text(errors='replace')}")
-            shutil.rmtree(side.log.parent)
-            continue
-        effort = Effort(rounds=options.rounds)
-        for each in (effort, replace(effort, **SHORT)):
-            found = measured(pythons, options.folder.resolve(), program, path, each, options.core)
-            if not found["ended"]:
-                break
+        with tempfile.TemporaryDirectory(dir=BUILD) as temporary:
+            prepared = Prepared(options.folder.resolve(), program, path, Path(temporary) / "program")
+            if options.profile:
+                side = prepared.start("tenfold", sys.executable, options.core, profile=True)
+                side.popen.wait()
+                print(f"{name}\n{side.log.read_text(errors='replace')}")
+                continue
+            for effort in (Effort(options.rounds), replace(Effort(options.rounds), **SHORT)):
+                found = measured(pythons, prepared, effort, options.core)
+                if not found["ended"]:
+                    break
         row = row_of(name, found)
         keep(name, row)
         print(other_programs_report.line(row), flush=True)
