@@ -267,7 +267,7 @@ def main() -> int:
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the one that both sides get")
     parser.add_argument("--profile", action="store_true", help="where the time of a step goes on Tenfold")
     parser.add_argument("--report", type=Path, help="write the page of every program measured so far into this folder")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     keep_caches()
     BUILD.mkdir(parents=True, exist_ok=True)
     pythons = {"tenfold": sys.executable, "tensorflow": os.path.abspath(options.tensorflow)}

@@ -40,7 +40,7 @@ class Notes:
         with open(path, "w+b") as file:
             file.truncate(RECORD.size * (ROOM + 1))
             self._map = mmap.mmap(file.fileno(), 0)
-        self._names = open(path + ".names", "w", buffering=1)  # noqa: SIM115
+        self._path = path + ".names"
         self._numbers = {}  # type: dict[str, int]
         self._count = 0
 
@@ -52,7 +52,8 @@ class Notes:
         number = self._numbers.get(name)
         if number is None:
             number = self._numbers[name] = len(self._numbers)
-            self._names.write(json.dumps([number, trains, name]) + "\n")
+            with open(self._path, "a") as file:
+                file.write(json.dumps([number, trains, name]) + "\n")
         return number
 
     def take(self, call: object, fetches: object, _session: object) -> object:
