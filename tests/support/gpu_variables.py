@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from support import gpu_runs, kernel_runs
-from tenfold_core import dtypes
+from tenfold_core import dtypes, opdefs
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cuda import copies
 from tenfold_kernels.cuda._variables import maker
 from tenfold_kernels.resources.state import ResourceManager, Variable
@@ -16,6 +17,34 @@ from tenfold_kernels.resources.state import ResourceManager, Variable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import SimpleNamespace
+
+#: What an optimizer's scalars are.
+SCALARS = {
+    "alpha": 0.1,
+    "lr": 0.1,
+    "momentum": 0.8,
+    "rho": 0.9,
+    "epsilon": 0.01,
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "beta1_power": 0.7,
+    "beta2_power": 0.9,
+    "l1": 0.05,
+    "l2": 0.2,
+    "l2_shrinkage": 0.1,
+    "lr_power": -0.5,
+}
+
+
+def inputs_of(op: str, start: list[Any], grad: Any, indices: Any = None, **scalars: float) -> list[Any]:
+    """The op's inputs in order: `start` are the values of var and its slots."""
+    layout = optimizer_rules.layout_of(op)
+    values: dict[int, Any] = dict(zip(layout.variables, start, strict=True))
+    values |= {layout.gradient: grad, layout.indices: indices}
+    for name, place in layout.scalars:
+        is_step = name == "global_step"
+        values[place] = np.array(3) if is_step else np.array((SCALARS | scalars)[name], grad.dtype)
+    return [values[place] for place in range(len(opdefs.get(op).inputs))]
 
 
 class Pair:

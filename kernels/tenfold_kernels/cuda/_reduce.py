@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer, type_name
+from tenfold_kernels.cuda.narrow_text import wide
 from tenfold_kernels.cuda.reduction_text import Pass, write_by_block, write_by_thread
 
 if TYPE_CHECKING:
@@ -57,17 +57,24 @@ def reduced_shape(shape: Sequence[int], axes: Collection[int], keep: bool) -> tu
 
 
 def reduce(
-    op: str, x: DeviceArray, axes: Collection[int], keep: bool = False, more: Sequence[DeviceArray] = ()
+    op: str,
+    x: DeviceArray,
+    axes: Collection[int],
+    keep: bool = False,
+    more: Sequence[DeviceArray] = (),
+    as_wide: bool = False,
 ) -> DeviceArray:
     """`op`, a row of reduction_text.py, of x over the axes, counted from the front. `more` are the arrays besides x
-    that the row reads: y of x's shape, m a vector of the channels that are left.
+    that the row reads: y of x's shape and type, m a vector of the channels that are left, of what x is computed with;
+    that the result is too, of half float32, if `as_wide`.
     """
     passes = runs(x.shape, axes)
+    as_wide = as_wide and wide(x.dtype) != x.dtype
     count = math.prod(x.shape[axis] for axis in axes)
     value = x
     for number, sizes in enumerate(passes):
         is_first, is_last = number == 0, number == len(passes) - 1
-        value = one_run(Pass(op, x.dtype, is_first, is_last), value, more if is_first else (), sizes, count)
+        value = one_run(Pass(op, x.dtype, is_first, is_last, as_wide), value, more if is_first else (), sizes, count)
     return value.reshape(reduced_shape(x.shape, axes, keep))
 
 
@@ -79,9 +86,9 @@ def one_run(
     by_block = inner == 1 and reduced > value.runtime.reduce_threads // 4
     chunks = chunks_of(value.runtime, outer * inner, reduced, by_block)
     if chunks > 1:
-        half = Pass(made.op, made.dtype, made.first, False)
+        half = replace(made, last=False)
         value = _launch(half, by_block, value, more, sizes, chunks, count)
-        return one_run(Pass(made.op, made.dtype, False, made.last), value, (), (outer, chunks, inner), count)
+        return one_run(replace(made, first=False), value, (), (outer, chunks, inner), count)
     return _launch(made, by_block, value, more, sizes, 1, count)
 
 
@@ -111,7 +118,7 @@ def _launch(
         return out
     channels = more[-1].size if "m" in made.operands else 1
     # Of whole numbers, whose neutral element is 0, the mean of nothing is 0.
-    total = count if made.partial.kind == "f" else max(count, 1)
+    total = count if made.count.kind == "f" else max(count, 1)
     arguments = (results, inner, reduced, chunks, -(-reduced // chunks), channels, total, value, *more, out)
     kernel = compiled(made, by_block)
     if by_block:
@@ -144,7 +151,7 @@ def compiled(made: Pass, by_block: bool) -> Kernel:
     from tenfold_kernels.cuda._code import elementwise
 
     text = write_by_block(made) if by_block else write_by_thread(made)
-    arrays = [pointer(made.given if name == "x" else made.dtype) for name in made.operands]
-    number = "uint64" if made.partial == np.uint64 else type_name(made.partial)
-    types = ("int64",) * 6 + (number, *arrays, pointer(made.result))
+    of_operands = {"x": made.given, "y": made.dtype, "m": wide(made.dtype)}
+    arrays = [pointer(of_operands[name]) for name in made.operands]
+    types = ("int64",) * 6 + (type_name(made.count), *arrays, pointer(made.result))
     return Kernel(elementwise.function(text), types)

@@ -6,7 +6,7 @@
 
 So the result is the CPU's, bit for bit where the arithmetic is, in whatever order threads run. Long lists are sorted
 to be linked; in short ones, each position looks at all others. A row that is named by a large part of the list is the
-work of few threads. Used by state_apply.py and state_scatter.py.
+work of few threads. Used by state_apply.py; updates that only meet each other are _scatter.py's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from tenfold_kernels.cuda import _sorting
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
+from tenfold_kernels.cuda.narrow_text import narrowed, widened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ _BYTE, _INT64 = np.dtype(np.uint8), np.dtype(np.int64)
 
 
 def update_rows(
-    kernel: Kernel, rows: DeviceArray, limit: int, width: int, numbers: Sequence[int], arrays: Sequence[DeviceArray]
+    kernel: Kernel, rows: DeviceArray, limit: int, width: int, arrays: Sequence[DeviceArray]
 ) -> None:
     """Launches a kernel of `text` over tables of `limit` rows of `width` elements; those of other rows are left out."""
     count, runtime = rows.size, rows.runtime
@@ -41,7 +42,7 @@ def update_rows(
         launch_over(_link(rows.dtype.name), count, (limit,), (rows, first, following))
     else:
         launch_over(_link_sorted(), count, (limit,), (*_sorting.sort(rows, limit), first, following))
-    launch_over(kernel, count * width, (width, *numbers), (first, following, rows, *arrays))
+    launch_over(kernel, count * width, (width,), (first, following, rows, *arrays))
 
 
 @functools.cache
@@ -59,20 +60,19 @@ def _link_sorted() -> Kernel:
 
 
 def text(
-    numbers: Sequence[str], variables: Sequence[str], others: Sequence[str], prepared: Sequence[str], step: str
+    variables: Sequence[str], others: Sequence[str], prepared: Sequence[str], step: str, dtype: np.dtype[Any]
 ) -> str:
-    """The text of `run`, whose arguments are (elements of the updates, width, `numbers`, first, following, rows,
-    `variables`, `others`).
+    """The text of `run`, whose arguments are (elements of the updates, width, first, following, rows, `variables`,
+    `others`).
 
     `prepared` are lines before the loop; `step` is one update of x0, x1…, the elements of the variables, by what is at
-    `place`, the element's place in the updates.
+    `place`, the element's place in the updates. Elements of half are rounded after the last.
     """
-    names = ["n", "width", *numbers, "first", "following", "rows", *variables, *others]
-    reads = [f"            x{i} = {name}[at]" for i, name in enumerate(variables)]
-    writes = [f"            {name}[at] = x{i}" for i, name in enumerate(variables)]
+    reads = [f"            x{i} = {widened(f'{name}[at]', dtype)}" for i, name in enumerate(variables)]
+    writes = [f"            {name}[at] = {narrowed(f'x{i}', dtype)}" for i, name in enumerate(variables)]
     return "\n".join(
         (
-            f"def run({', '.join(names)}):",
+            f"def run({', '.join(['n', 'width', 'first', 'following', 'rows', *variables, *others])}):",
             *(f"    {line}" for line in prepared),
             "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",
             "        k = i // width",
@@ -90,6 +90,6 @@ def text(
     )
 
 
-def types(numbers: int, index: np.dtype[Any], arrays: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
-    """The types of the arguments of `text`'s function, with so many numbers."""
-    return ("int64", *("int64",) * (1 + numbers), "uint8*", "int64*", pointer(index), *map(pointer, arrays))
+def types(index: np.dtype[Any], arrays: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
+    """The types of the arguments of `text`'s function."""
+    return ("int64", "int64", "uint8*", "int64*", pointer(index), *map(pointer, arrays))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from tenfold_core import dtypes
 from tenfold_kernels.typesets import COMPLEX
 
-#: What all kernels of floats compute with.
+#: What kernels of floats compute with.
 FLOATS = frozenset((dtypes.float32, dtypes.float64))
-#: What elementwise loops, reductions, products and convolutions take too, see narrow_text.py.
+#: What most of them take too, read as float32: see narrow_text.py.
 NARROW = frozenset((dtypes.float16, dtypes.bfloat16))
 ANY_FLOATS = FLOATS | NARROW
 #: What is only moved, or compared: all of a fixed size but int32.

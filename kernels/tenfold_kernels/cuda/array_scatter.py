@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tenfold_kernels.cpu._nd_places import check_nd_updates, scattered_shape
 from tenfold_kernels.cuda import _picks
 from tenfold_kernels.cuda._scatter import Meeting, scatter
-from tenfold_kernels.cuda._types import INDICES, MOVED, NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_NUMBERS, INDICES, MOVED, ON_HOST
 from tenfold_kernels.cuda.array_gather import MANY_INDICES, check_policy
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 
@@ -35,7 +35,7 @@ no_kernel("InplaceAdd", "InplaceSub", "InplaceUpdate", device="GPU", why="no pro
 no_kernel("SparseToDense", device="GPU", why="it has to say which index is wrong: it runs where they can be looked at")
 
 
-@kernel("ScatterNd", device="GPU", host=("shape",), T=NUMBERS, Tindices=MANY_INDICES)
+@kernel("ScatterNd", device="GPU", host=("shape",), T=ANY_NUMBERS, Tindices=MANY_INDICES)
 def build_scatter_nd(node: KernelNode) -> Compute:
     """Zeros of `shape` with the updates added; updates to one place accumulate."""
     check_policy(node)
@@ -52,7 +52,7 @@ def build_scatter_nd(node: KernelNode) -> Compute:
 
 @kernel("TensorScatterUpdate", device="GPU", T=MOVED, Tindices=MANY_INDICES)
 @kernel("TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin", "ScatterNdNonAliasingAdd",
-        device="GPU", T=NUMBERS, Tindices=INDICES)  # fmt: skip
+        device="GPU", T=ANY_NUMBERS, Tindices=INDICES)  # fmt: skip
 def build_tensor_scatter(node: KernelNode) -> Compute:
     """A copy of the tensor with the updates worked in."""
     check_policy(node)

@@ -19,7 +19,7 @@ from tenfold_kernels.cpu.math_segments import check_vectors, dense_rows, numbere
 from tenfold_kernels.cuda import _moves
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda._scatter import Meeting, scatter, scatter_sorted, share
-from tenfold_kernels.cuda._types import FLOATS, INDICES, NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, INDICES, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def _expression(op: str) -> str:
 
 
 
-@kernel("SegmentMean", device="GPU", replays=False, T=FLOATS, Tindices=INDICES)
-@kernel("SegmentSum", "SegmentProd", "SegmentMax", "SegmentMin", device="GPU", replays=False, T=NUMBERS,
+@kernel("SegmentMean", device="GPU", replays=False, T=ANY_FLOATS, Tindices=INDICES)
+@kernel("SegmentSum", "SegmentProd", "SegmentMax", "SegmentMin", device="GPU", replays=False, T=ANY_NUMBERS,
         Tindices=INDICES)  # fmt: skip
 def build_segment(node: KernelNode) -> Compute:
     """Sorted ids; a row for every id up to the last, of zeros (SegmentProd: ones) if no row has it."""
@@ -88,8 +88,8 @@ def filled(like: DeviceArray, shape: tuple[int, ...], value: DeviceArray | None 
     return out
 
 
-@kernel(*_UNORDERED, device="GPU", host=("num_segments",), T=NUMBERS, Tindices=INDICES | {dtypes.int16})
-@kernel(*_NUMBERED, device="GPU", host=("num_segments",), T=NUMBERS, Tindices=INDICES)
+@kernel(*_UNORDERED, device="GPU", host=("num_segments",), T=ANY_NUMBERS, Tindices=INDICES | {dtypes.int16})
+@kernel(*_NUMBERED, device="GPU", host=("num_segments",), T=ANY_NUMBERS, Tindices=INDICES)
 def build_unsorted_segment(node: KernelNode) -> Compute:
     """Rows of `data` (all leading dimensions that the ids have) reduced by id. An id without rows gives the neutral
     number, which is finite.
@@ -115,8 +115,8 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
 _CHOSEN = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 
 
-@kernel(*_CHOSEN, device="GPU", replays=False, T=FLOATS, Tidx=INDICES, Tsegmentids=INDICES)
-@kernel(*(f"{op}WithNumSegments" for op in _CHOSEN), device="GPU", host=("num_segments",), T=FLOATS, Tidx=INDICES,
+@kernel(*_CHOSEN, device="GPU", replays=False, T=ANY_FLOATS, Tidx=INDICES, Tsegmentids=INDICES)
+@kernel(*(f"{op}WithNumSegments" for op in _CHOSEN), device="GPU", host=("num_segments",), T=ANY_FLOATS, Tidx=INDICES,
         Tsegmentids=INDICES)  # fmt: skip
 def build_sparse_segment(node: KernelNode) -> Compute:
     """Reduction of data[indices] into so many rows as the last id or `num_segments` says; no rows give zeros. An index
@@ -142,7 +142,7 @@ def build_sparse_segment(node: KernelNode) -> Compute:
 
 
 @kernel("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad", device="GPU", host=("output_dim0",),
-        T=FLOATS, Tidx=INDICES, Tsegmentids=INDICES)  # fmt: skip
+        T=ANY_FLOATS, Tidx=INDICES, Tsegmentids=INDICES)  # fmt: skip
 def build_sparse_segment_gradient(node: KernelNode) -> Compute:
     """(grad, indices, segment_ids, rows) → the gradient of data: each segment's, added at its indices."""
     divide = "mean" if "Mean" in node.op else "sqrtn" if "SqrtN" in node.op else ""

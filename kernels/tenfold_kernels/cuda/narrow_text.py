@@ -1,7 +1,7 @@
 """Half and bfloat16 in the text of loops: read as float32, computed as float32, rounded to what they are.
 
 Each op of a loop is rounded, so that one loop gives what its ops give one after the other. The functions that convert
-are in _code/elementwise.py. Used by loop_text.py and reduction_text.py.
+are in _code/elementwise.py; bodies of _code/ have them by device.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tenfold_kernels.cpu.nn_loss import check_softmax, check_sparse_xent, dense_xent_shape
 from tenfold_kernels.cuda._launch import Kernel, pointer
 from tenfold_kernels.cuda._reduce import block_count, row_threads
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS
+from tenfold_kernels.cuda.narrow_text import wide
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ def _launch(run: Kernel, x: DeviceArray, rows: int, classes: int, *more: Any) ->
     if rows:
         threads = row_threads(x.runtime, classes)
         arguments = (rows, classes, *more)
-        x.runtime.launch(run, block_count(x.runtime, rows), threads, arguments, 2 * threads * x.dtype.itemsize)
+        x.runtime.launch(run, block_count(x.runtime, rows), threads, arguments, 2 * threads * wide(x.dtype).itemsize)
 
 
-@kernel("Softmax", "LogSoftmax", device="GPU", T=FLOATS)
+@kernel("Softmax", "LogSoftmax", device="GPU", T=ANY_FLOATS)
 def build_softmax(node: KernelNode) -> Compute:
     """Over the last dimension."""
     is_log = node.op == "LogSoftmax"
@@ -76,7 +77,7 @@ def _strides(shape: Sequence[int], out: tuple[int, ...]) -> tuple[int, int]:
     return 0 if row != out[0] else column, 0 if column != out[1] else 1
 
 
-@kernel("SoftmaxCrossEntropyWithLogits", device="GPU", T=FLOATS)
+@kernel("SoftmaxCrossEntropyWithLogits", device="GPU", T=ANY_FLOATS)
 def build_dense_xent(node: KernelNode) -> Compute:
     """(logits_BC, labels_BC) → (loss_B, backprop_BC); the two inputs broadcast to one 2-D shape."""
 
@@ -91,7 +92,7 @@ def build_dense_xent(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("SparseSoftmaxCrossEntropyWithLogits", device="GPU", T=FLOATS)
+@kernel("SparseSoftmaxCrossEntropyWithLogits", device="GPU", T=ANY_FLOATS)
 def build_sparse_xent(node: KernelNode) -> Compute:
     """(logits_BC, labels_B of class numbers) → (loss_B, backprop_BC)."""
 

@@ -2,7 +2,8 @@
 
 Sums over pixels are reductions (_reduce.py), what is done to each pixel is an elementwise loop; between them a launch
 over the channels. Channels may be last or second; nothing is transposed. Reserve spaces 1 and 2 hold what the CPU's do,
-the batch's mean and uncorrected variance. Variances are taken in a second pass over x, about the mean.
+the batch's mean and uncorrected variance. Variances are taken in a second pass over x, about the mean. Of half and
+bfloat16 images, vectors of channels are float32, and y is rounded once.
 An LRN's norm is that of its window only; on the CPU what is not finite outside of it makes it nan.
 """
 
@@ -25,10 +26,11 @@ from tenfold_kernels.cpu.nn_norm import (
     lrn_radius,
 )
 from tenfold_kernels.cuda import _loops
-from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer, type_name
+from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer, type_name
 from tenfold_kernels.cuda._reduce import reduce
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS, FLOATS
 from tenfold_kernels.cuda.loop_text import Loop, Step
+from tenfold_kernels.cuda.narrow_text import wide
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 if TYPE_CHECKING:
@@ -39,23 +41,21 @@ no_kernel("BatchNormWithGlobalNormalization", device="GPU", why="deprecated sinc
 
 
 @functools.lru_cache(32)
-def _kernel(name: str, dtype: np.dtype[Any], sizes: int, numbers: int, arrays: int) -> Kernel:
-    """A body of _code/normalize.py: so many int64, then numbers and arrays of the type."""
+def _kernel(name: str, sizes: int, numbers: int, *arrays: np.dtype[Any]) -> Kernel:
+    """A body of _code/normalize.py: so many int64, numbers, and arrays of those types, of which the first says what the
+    images are.
+    """
     from tenfold_kernels.cuda._code import normalize
 
-    body = getattr(normalize, name)
-    function = body(dtype.type(0)) if name.startswith("response") else body
-    types = ("int64",) * sizes + (type_name(dtype),) * numbers + (pointer(dtype),) * arrays
-    return Kernel(function, types)
+    body, dtype = getattr(normalize, name), arrays[0]
+    function = body(dtype) if name.startswith("response") else body
+    return Kernel(function, (*("int64",) * sizes, *(type_name(wide(dtype)),) * numbers, *map(pointer, arrays)))
 
 
 def _launch(name: str, sizes: tuple[int, ...], numbers: tuple[Any, ...], *arrays: DeviceArray) -> None:
     """A thread for each of sizes[0]."""
-    if sizes[0]:
-        runtime, dtype = arrays[-1].runtime, arrays[-1].dtype
-        run = _kernel(name, dtype, len(sizes), len(numbers), len(arrays))
-        blocks = blocks_for(sizes[0], runtime.block_threads, runtime.most_threads)
-        runtime.launch(run, blocks, runtime.block_threads, (*sizes, *numbers, *arrays))
+    run = _kernel(name, len(sizes), len(numbers), *[each.dtype for each in arrays])
+    launch_over(run, sizes[0], (*sizes[1:], *numbers), arrays)
 
 
 class _BatchNorm:
@@ -79,15 +79,17 @@ class _BatchNorm:
 
 
 def _steps(dtype: np.dtype[Any], *ops: tuple[str, int | str, int | str]) -> Any:
-    """A loop of (op, source, source): an input by its number, "0" … for the value of a step."""
+    """A loop of (op, source, source): an input by its number, "0" … for the value of a step. The last is of `dtype`."""
     steps = []
     for op, *sources in ops:
         given = tuple(("step", int(each)) if isinstance(each, str) else ("input", each) for each in sources)
-        steps.append(Step(op, (), given[: 1 if op == "Relu" else 2], dtype))
+        steps.append(Step(op, (), given[: 1 if op == "Relu" else 2], wide(dtype)))
+    if wide(dtype) != dtype:
+        steps.append(Step("Cast", (), (("step", len(steps) - 1),), dtype))
     return functools.partial(Loop, steps=tuple(steps), outputs=(len(steps) - 1,))
 
 
-@kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", device="GPU", T=FLOATS)
+@kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", device="GPU", T=ANY_FLOATS, U=FLOATS)
 def build_batch_norm(node: KernelNode) -> Compute:
     """(x, scale, offset, mean, variance, side input…) → (y, mean, variance, reserve spaces)."""
     norm, dtype = _BatchNorm(node), np.dtype(node.input_types[0].base_dtype.as_numpy_dtype)
@@ -97,18 +99,18 @@ def build_batch_norm(node: KernelNode) -> Compute:
         ops.append(("Add", "2", 4))
     if batch_norm_activation(node) == "Relu":
         ops.append(("Relu", str(len(ops) - 1), 0))
-    loop_of, third = _steps(dtype, *ops), len(node.output_types) == 6
+    loop_of, third, number = _steps(dtype, *ops), len(node.output_types) == 6, wide(dtype)
 
     def moments(x: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         axes = norm.pixels(x)
-        mean = reduce("Mean", x, axes)
-        return mean, reduce("Variance", x, axes, more=[mean])
+        mean = reduce("Mean", x, axes, as_wide=True)
+        return mean, reduce("Variance", x, axes, more=[mean], as_wide=True)
 
     def estimates(x: DeviceArray, batch: tuple[Any, ...], old: tuple[Any, ...]) -> tuple[DeviceArray, ...]:
         """The batch's mean and corrected variance, or moving averages of them."""
         channels = norm.channels(x)
         count = x.size // channels if channels else 0
-        new = x.runtime.empty((channels,), dtype), x.runtime.empty((channels,), dtype)
+        new = x.runtime.empty((channels,), number), x.runtime.empty((channels,), number)
         _launch("estimates", (channels,), (1 - take, take, count / max(count - 1, 1)), *batch, *old, *new)
         return new
 
@@ -132,11 +134,11 @@ def build_batch_norm(node: KernelNode) -> Compute:
             batch = moments(x)
             new = estimates(x, batch, (mean, variance))
         else:
-            batch = runtime.empty(mean.shape, dtype), runtime.empty(variance.shape, dtype)
+            batch = runtime.empty(mean.shape, number), runtime.empty(variance.shape, number)
             runtime.copy(mean, batch[0])
             runtime.copy(variance, batch[1])
             new = batch
-        factor = runtime.empty((channels,), dtype)
+        factor = runtime.empty((channels,), number)
         _launch("forward", (channels,), (norm.epsilon,), scale, batch[1], factor)
         vectors = [norm.along(each, x) for each in (batch[0], factor, offset)]
         y = _loops.run_loop(loop_of, [x, *vectors, *side[:1]])[0]
@@ -146,12 +148,13 @@ def build_batch_norm(node: KernelNode) -> Compute:
 
 
 def _zero(x: DeviceArray) -> DeviceArray:
-    out = x.runtime.empty((), x.dtype)
+    """A reserve space that holds nothing, of what the images are computed with."""
+    out = x.runtime.empty((), wide(x.dtype))
     x.runtime.zero(out)
     return out
 
 
-@kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3", device="GPU", T=FLOATS)
+@kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3", device="GPU", T=ANY_FLOATS, U=FLOATS)
 def build_batch_norm_grad(node: KernelNode) -> Compute:
     """(y_backprop, x, scale, reserve spaces…) → (x_backprop, scale_backprop, offset_backprop, twice 0)."""
     norm, dtype = _BatchNorm(node), np.dtype(node.input_types[1].base_dtype.as_numpy_dtype)
@@ -170,9 +173,9 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
         check_per_channel("reserve_space_1", mean, channels)
         check_per_channel("reserve_space_2", variance, channels)
         axes = norm.pixels(x)
-        total = reduce("Sum", gradient, axes)
-        product = reduce("CenteredProduct", gradient, axes, more=[x, mean])
-        made = [runtime.empty((channels,), dtype) for _ in range(4)]
+        total = reduce("Sum", gradient, axes, as_wide=True)
+        product = reduce("CenteredProduct", gradient, axes, more=[x, mean], as_wide=True)
+        made = [runtime.empty((channels,), wide(dtype)) for _ in range(4)]
         count = max(x.size // channels, 1) if channels else 1
         _launch("backward", (channels,), (norm.epsilon, count), scale, variance, total, product, *made)
         factor, average, slope, scale_backprop = made
@@ -200,7 +203,7 @@ class _Lrn:
         return x.size, x.shape[-1], max(0, min(self.radius, x.shape[-1] - 1))
 
 
-@kernel("LRN", device="GPU", T=FLOATS)
+@kernel("LRN", device="GPU", T=ANY_FLOATS)
 def build_lrn(node: KernelNode) -> Compute:
     """x / (bias + alpha · Σ x² of the channels within depth_radius)^beta."""
     lrn = _Lrn(node)
@@ -214,7 +217,7 @@ def build_lrn(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("LRNGrad", device="GPU", T=FLOATS)
+@kernel("LRNGrad", device="GPU", T=ANY_FLOATS)
 def build_lrn_grad(node: KernelNode) -> Compute:
     """(input_grads, input_image, output_image) → the gradient of the input. Two launches."""
     lrn = _Lrn(node)
@@ -223,7 +226,7 @@ def build_lrn_grad(node: KernelNode) -> Compute:
     def compute(gradient: DeviceArray, x: DeviceArray, y: DeviceArray) -> DeviceArray:
         check_lrn_grad(gradient, x, y)
         check_lrn(gradient, "input_grads")
-        scaled, shares, out = (x.runtime.empty(x.shape, x.dtype) for _ in range(3))
+        scaled, shares, out = (x.runtime.empty(x.shape, each) for each in (wide(x.dtype), wide(x.dtype), x.dtype))
         _launch("response_shares", lrn.sizes(x), lrn.numbers, gradient, x, y, scaled, shares)
         _launch("response_back", lrn.sizes(x), (factor,), x, scaled, shares, out)
         return out

@@ -48,6 +48,8 @@ ROWS: dict[str, Row] = {
 }
 #: The mean of whole numbers loses its fraction towards zero, as in C.
 _WHOLE_MEAN = {"i": "{a} // {n} if {a} >= {zero} else -(-{a} // {n})", "u": "{a} // {n}"}
+#: What there is of complex numbers: what ends otherwise than of real ones, or does not.
+COMPLEX = {"Sum": "{a}", "Prod": "{a}", "Mean": "complex({a}.real / {n}, {a}.imag / {n})"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Pass:
     dtype: np.dtype[Any]
     first: bool
     last: bool
+    #: The result stays a partial one: of half, float32.
+    as_wide: bool = False
 
     @property
     def partial(self) -> np.dtype[Any]:
@@ -72,12 +76,17 @@ class Pass:
         return wide(self.dtype)
 
     @property
+    def count(self) -> np.dtype[Any]:
+        """The type of {n}: that of partial results, of their parts where they are complex."""
+        return np.zeros((), self.partial).real.dtype
+
+    @property
     def given(self) -> np.dtype[Any]:
         return self.dtype if self.first else self.partial
 
     @property
     def result(self) -> np.dtype[Any]:
-        return self.dtype if self.last else self.partial
+        return self.dtype if self.last and not self.as_wide else self.partial
 
     @property
     def operands(self) -> str:
@@ -118,12 +127,14 @@ class Pass:
             return f"{a} != np.uint8(0)"
         is_whole_mean = self.op == "Mean" and self.dtype.kind in "iu"
         text = _WHOLE_MEAN[self.dtype.kind] if is_whole_mean else ROWS[self.op].finish
+        if self.dtype.kind == "c":
+            text = COMPLEX[self.op]
         zero, two = (expressions.literal(number, self.partial) for number in (0, 2))
-        return narrowed(expressions.cast(text.format(a=a, n=n, zero=zero, two=two), wide(self.dtype)), self.dtype)
+        return narrowed(expressions.cast(text.format(a=a, n=n, zero=zero, two=two), wide(self.dtype)), self.result)
 
     def read(self, at: str, channel: str, depth: int) -> tuple[list[str], list[str]]:
         """(lines before the loop over the reduced elements, lines in it), which make `b` of the element at `at`."""
-        before = [f"m = {widened(f'am[({channel}) % channels]', self.dtype)}"] if "m" in self.operands else []
+        before = [f"m = am[({channel}) % channels]"] if "m" in self.operands else []
         inside = [f"{name} = {widened(f'a{name}[{at}]', self.given)}" for name in self.operands if name != "m"]
         inside.append(f"b = {self.load()}")
         inside.append(f"total = {self.combine('total', 'b')}")

@@ -1,9 +1,11 @@
-"""Optimizer updates on a GPU: one launch an update, in place, of the bodies and rules that the CPU has.
+"""Optimizer updates on a GPU: one launch an update, in place, of the bodies and rules that the CPU has. Those of many
+small variables are one launch in a hot step, see fused_updates.py.
 
 The scalars (learning rates, decays, powers) are arrays of the GPU's memory, as in TensorFlow: a step that computes them
 there waits for nothing. So their values are not checked, as the CPU's kernels check those of Ftrl: a learning rate ≤ 0
 or a negative regularization is no error here. Nor is an index out of range: its row is left out, as TensorFlow's GPU
-kernels leave it out. Rows named twice are updated twice, in order (see _rows.py).
+kernels leave it out. Rows named twice are updated twice, in order (see _rows.py). Half and bfloat16 are updated in
+float and rounded back, as on the CPU.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cpu._variables import is_resource, variable_reader
 from tenfold_kernels.cuda import _rows, update_text
 from tenfold_kernels.cuda._launch import launch_over
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ no_kernel(
 )
 
 
-@kernel(*optimizer_rules.OPS, device="GPU", T=FLOATS)
+@kernel(*optimizer_rules.OPS, device="GPU", T=ANY_FLOATS)
 def build_apply(node: KernelNode) -> Compute:
     """Updates var and its slots in place. Gives var's reference, or nothing for resources."""
     layout = optimizer_rules.layout_of(node.op)
@@ -64,7 +66,7 @@ def build_apply(node: KernelNode) -> Compute:
 
 def _runner(node: KernelNode, layout: Layout) -> Any:
     """(buffers, gradient, indices, scalars) → nothing: checks the shapes and launches."""
-    launched = update_text.compiled(_update_of(node, layout))
+    launched = update_text.compiled(update_of(node, layout))
 
     def dense(
         buffers: Sequence[DeviceArray], grad: DeviceArray, indices: None, scalars: Sequence[DeviceArray]
@@ -77,13 +79,13 @@ def _runner(node: KernelNode, layout: Layout) -> Any:
     ) -> None:
         shape = buffers[0].shape
         optimizer_rules.check_rows(shape, grad, indices)
-        _rows.update_rows(launched, indices, shape[0], math.prod(shape[1:]), (), (*buffers, grad, *scalars))
+        _rows.update_rows(launched, indices, shape[0], math.prod(shape[1:]), (*buffers, grad, *scalars))
 
     return sparse if layout.sparse else dense
 
 
-def _update_of(node: KernelNode, layout: Layout) -> update_text.Update:
-    """What the node's kernel is: one for references and resources."""
+def update_of(node: Any, layout: Layout) -> update_text.Update:
+    """What the kernel of a KernelNode, or of a worker's node, is: one for references and resources."""
     plain = node.op.removeprefix("Resource")
     flags = {name: value for name, value in node.attrs.items() if isinstance(value, bool) and name != "use_locking"}
     return update_text.Update(

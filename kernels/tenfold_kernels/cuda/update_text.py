@@ -6,11 +6,16 @@
         s0 = lr
         s1 = momentum
         for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-            var[i], accum[i] = body(var[i], accum[i], grad[i], s0, s1, True)
+            x0, x1 = body(var[i], accum[i], grad[i], s0, s1, True)
+            var[i] = x0
+            accum[i] = x1
 
 The scalars are read from the GPU's memory by every thread: some are computed there (Adam's powers are variables), and
 to bring them to the host would make each step wait. What a rule makes of its scalars (`prepare`) it does here once with
 symbols, and the text of that is what each thread computes. Used by state_apply.py.
+
+Several variables that share their scalars may be updated by one kernel, fused_updates.py: its arguments are a table of
+where they end and where they are, in which each thread looks its element up.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_kernels import scalar
 from tenfold_kernels.cuda import _rows
 from tenfold_kernels.cuda._launch import Kernel, pointer
+from tenfold_kernels.cuda.narrow_text import narrowed, wide, widened
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.optimizer_rules import layout_of
 
@@ -75,17 +81,27 @@ class Update:
 @functools.lru_cache(1024)
 def compiled(update: Update) -> Kernel:
     """The kernel: (n, variables…, grad, scalars…) of a dense op, see _rows.text for what a sparse one takes."""
+    arrays = [update.dtype] * (len(layout_of(update.op).variables) + 1) + list(update.scalars)
+    run = _function(update, write(update))
+    if update.index is not None:
+        return Kernel(run, _rows.types(update.index, arrays))
+    return Kernel(run, ("int64", *map(pointer, arrays)))
+
+
+@functools.lru_cache(256)
+def compiled_many(update: Update, count: int) -> Kernel:
+    """The kernel of so many dense updates: (n, where each but the last ends, variables… and grad of each, scalars…)."""
+    arrays = [update.dtype] * (len(layout_of(update.op).variables) + 1) * count + list(update.scalars)
+    return Kernel(_function(update, write_many(update, count)), (*("int64",) * count, *map(pointer, arrays)))
+
+
+def _function(update: Update, text: str) -> Any:
     # Numba, whose import takes half a second
     from tenfold_kernels.cuda._code import bodies, elementwise
 
-    layout = layout_of(update.op)
-    body = getattr(scalar, layout.rule.loop)
+    body = getattr(scalar, layout_of(update.op).rule.loop)
     used = {"body": bodies.device_function(body), "adam_rate": bodies.device_function(scalar.adam_rate)}
-    run = elementwise.function(write(update), used, bodies.text_of(body, scalar.adam_rate))
-    arrays = [update.dtype] * (len(layout.variables) + 1) + list(update.scalars)
-    if update.index is not None:
-        return Kernel(run, _rows.types(0, update.index, arrays))
-    return Kernel(run, ("int64", *map(pointer, arrays)))
+    return elementwise.function(text, used, bodies.text_of(body, scalar.adam_rate))
 
 
 def write(update: Update) -> str:
@@ -95,31 +111,64 @@ def write(update: Update) -> str:
     prepared, arguments = _prepared(layout.rule, names, update)
     variables, parameters = layout.rule.variables, ["grad", *(f"{name}_at" for name in names)]
     if update.index is not None:
-        elements = [f"x{i}" for i in range(len(variables))]
-        step = f"{', '.join(elements)} = body({', '.join([*elements, 'grad[place]', *arguments])})"
-        return _rows.text((), variables, parameters, prepared, step)
-    elements = [f"{name}[i]" for name in variables]
+        made = ", ".join(f"x{i}" for i in range(len(variables)))
+        step = f"{made} = body({', '.join([made, widened('grad[place]', update.dtype), *arguments])})"
+        return _rows.text(variables, parameters, prepared, step, update.dtype)
     return "\n".join(
         (
             f"def run({', '.join(['n', *variables, *parameters])}):",
             *(f"    {line}" for line in prepared),
             "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",
-            f"        {', '.join(elements)} = body({', '.join([*elements, 'grad[i]', *arguments])})",
+            *(f"        {line}" for line in _element(variables, "i", arguments, update)),
             "",
         )
     )
 
 
+def write_many(update: Update, count: int) -> str:
+    """The text of `run` for so many updates: their elements are counted on from one to the next."""
+    layout = layout_of(update.op)
+    names = [name for name, _ in layout.scalars]
+    prepared, arguments = _prepared(layout.rule, names, update)
+    arrays = (*layout.rule.variables, "grad")
+    ends = [f"e{number}" for number in range(count - 1)]
+    parameters = [f"{name}{number}" for number in range(count) for name in arrays]
+    chosen = []
+    for number in range(count):
+        begin = f" - e{number - 1}" if number else ""
+        values = ", ".join(f"{name}{number}" for name in arrays)
+        chosen.append(f"{'elif' if number else 'if'} i < e{number}:" if number < count - 1 else "else:")
+        chosen.append(f"    {', '.join(arrays)}, at = {values}, i{begin}")
+    return "\n".join(
+        (
+            f"def run({', '.join(['n', *ends, *parameters, *(f'{name}_at' for name in names)])}):",
+            *(f"    {line}" for line in prepared),
+            "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",
+            *(f"        {line}" for line in chosen),
+            *(f"        {line}" for line in _element(layout.rule.variables, "at", arguments, update)),
+            "",
+        )
+    )
+
+
+def _element(variables: Sequence[str], at: str, arguments: Sequence[str], update: Update) -> list[str]:
+    """The lines of one update of the element at `at`."""
+    elements = [widened(f"{name}[{at}]", update.dtype) for name in (*variables, "grad")]
+    made = [f"x{i}" for i in range(len(variables))]
+    return [
+        f"{', '.join(made)} = body({', '.join([*elements, *arguments])})",
+        *(f"{name}[{at}] = {narrowed(x, update.dtype)}" for name, x in zip(variables, made, strict=True)),
+    ]
+
+
 def _prepared(rule: Rule, names: Sequence[str], update: Update) -> tuple[list[str], list[str]]:
     """(lines that work out the body's arguments, those arguments)."""
-    lines = []
+    lines, number = [], wide(update.dtype)
     for name, dtype in zip(names, update.scalars, strict=True):
-        value = f"{name}_at[0]"
-        lines.append(f"{name} = {value if dtype == update.dtype else expressions.cast(value, update.dtype)}")
+        value = widened(f"{name}_at[0]", dtype)
+        lines.append(f"{name} = {value if dtype == update.dtype else expressions.cast(value, number)}")
     scalars = {name: Symbol(name) for name in names}
-    made = rule.prepare(
-        scalars, lambda value: Symbol(expressions.literal(value, update.dtype)), dict(update.flags)
-    )
+    made = rule.prepare(scalars, lambda value: Symbol(expressions.literal(value, number)), dict(update.flags))
     texts = [str(each) if isinstance(each, bool) else each.text for each in made]
     texts = [form.format(*texts) for form in _IN_THE_LOOP.get(rule.loop, ())] or texts
     arguments = []
