@@ -113,3 +113,10 @@ def test_complex_numbers(gpu: SimpleNamespace, dtype: str) -> None:
     gpu.same("Cast", [x.real], DstT=dtypes.as_dtype(dtype))
     gpu.same("SelectV2", [x.real > 1, x, y])
     gpu.same("AddN", [x, x, x])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", pytest.param("complex128", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("op", ["Sum", "Prod", "Mean"])
+def test_reductions_of_complex_numbers(gpu: SimpleNamespace, op: str, dtype: str) -> None:
+    for shape, axes in (((), []), ((3, 5), [0]), ((2, 70), [1]), ((0, 2), [0]), ((2, 3, 2), [0, 2])):
+        gpu.same(op, [values(shape, dtype), np.array(axes, np.int32)], keep_dims=len(shape) == 2, rtol=1e-4)

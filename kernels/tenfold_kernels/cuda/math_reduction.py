@@ -14,10 +14,12 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_kernels.cpu.math_reduction import arg_axis, reduction_axes, scan_axis
+from tenfold_kernels.cuda import reduction_text
 from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
 from tenfold_kernels.cuda._reduce import block_count, reduce
 from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, NUMBERS, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
+from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
@@ -30,7 +32,8 @@ shared_kernel("ArgMax", "ArgMin", "Cumsum", "Cumprod", host=(EVERYTHING,), T=ON_
 no_kernel("CumulativeLogsumexp", device="GPU", why="TensorFlow 1 has none on a GPU")
 
 
-@kernel("Sum", "Prod", "Mean", "Max", "Min", device="GPU", host=_AXES, T=ANY_NUMBERS)
+@kernel(*reduction_text.COMPLEX, device="GPU", host=_AXES, T=ANY_NUMBERS | COMPLEX)
+@kernel("Max", "Min", device="GPU", host=_AXES, T=ANY_NUMBERS)
 @kernel("EuclideanNorm", device="GPU", host=_AXES, T=ANY_FLOATS)
 @kernel("All", "Any", device="GPU", host=_AXES)
 def build_reduction(node: KernelNode) -> Compute:
