@@ -4,6 +4,7 @@
     levels.py     which of them may run as one without waiting for themselves
     run.py        a group's nodes as a FusedRun, which tenfold_kernels/fusion/runs.py compiles
     remembered.py what depends on shapes alone and is kept
+    updates.py    which updates of small variables a GPU makes in one launch
     groups.py     all of it, and the order in which groups and the other nodes run
 
 Shapes are those that one step had; a group checks them at every call and runs its nodes one by one when they are

@@ -19,6 +19,7 @@ from tenfold_kernels import registry
 from tenfold_kernels.cuda._recording import Replayed
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda.fused_runs import DeviceRun
+from tenfold_kernels.cuda.fused_updates import DeviceUpdates
 
 from ..part import PartNode
 from .nodes import is_alias
@@ -61,6 +62,8 @@ class Stretch:
 def device_of(item: PartNode | Group, levels: Levels) -> str:
     """The GPU on which the item can be recorded, or ""."""
     if not isinstance(item, PartNode):
+        if isinstance(item.run, DeviceUpdates):
+            return item.members[0].node_def.device if all(device_of(node, levels) for node in item.members) else ""
         return item.members[0].node_def.device if isinstance(item.run, DeviceRun) else ""
     node = item
     if node.memory is None or node.blocking or node.op in SEND_OPS:
@@ -84,19 +87,8 @@ def is_nothing(item: PartNode | Group, levels: Levels) -> bool:
 
 def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNode | Group | Stretch]:
     """A region's schedule with its recordable stretches; everything still runs after what it waits for."""
-    key_of: dict[int, int] = {}
-    for position, item in enumerate(order):
-        for node in (item,) if isinstance(item, PartNode) else item.members:
-            key_of[node.index] = position
     devices = [device_of(item, levels) for item in order]
-    pending, successors = [0] * len(order), [set[int]() for _ in order]
-    for position, item in enumerate(order):
-        for node in (item,) if isinstance(item, PartNode) else item.members:
-            for source in levels.before(node):
-                before = key_of.get(source)
-                if before is not None and before != position and position not in successors[before]:
-                    successors[before].add(position)
-                    pending[position] += 1
+    pending, successors = levels.between(order)
     found: list[PartNode | Group | Stretch] = []
     ready: dict[str, list[int]] = {}
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_kernels.cuda.fused_runs import DeviceRun
+    from tenfold_kernels.cuda.fused_updates import DeviceUpdates
     from tenfold_kernels.fusion.cache import FusionCache
     from tenfold_kernels.resources.state import ResourceManager
 
@@ -46,7 +47,7 @@ class Group:
     number: int
     #: In topological order.
     members: list[PartNode]
-    run: FusedRun | Remembered | ScalarLoop | DeviceRun | Capture
+    run: FusedRun | Remembered | ScalarLoop | DeviceRun | DeviceUpdates | Capture
     #: Edges from outside, aliases looked through, by position in the call.
     inputs: list[Edge]
     #: Edges that nodes outside read, in the order of the call's results.
@@ -119,8 +120,26 @@ def find_groups(
         return Fusion(groups, [], [levels.before(node) for node in part.nodes])
     schedule = [_order(region, group_of, levels) for region in regions]
     if resources is not None and any(node.memory is not None for node in part.nodes):
+        schedule = [_with_updates(order, groups, levels, cache, resources) for order in schedule]
         schedule = [_recorded(order, groups, levels, cache, resources) for order in schedule]
     return Fusion(groups, schedule)
+
+
+def _with_updates(
+    order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
+) -> list[PartNode | Group]:
+    """The schedule with updates of small variables on a GPU as groups, which are added to `groups`."""
+    from .updates import join_updates, updates_of  # not where there is no GPU
+
+    found: list[PartNode | Group] = []
+    for item in join_updates(order, levels):
+        if isinstance(item, list):
+            run, inputs, outputs = updates_of(item, levels, resources)
+            found.append(Group(len(groups), item, run, inputs, outputs, cache))
+            groups.append(found[-1])
+        else:
+            found.append(item)
+    return found
 
 
 def _recorded(

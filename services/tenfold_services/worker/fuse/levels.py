@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from ..control_flow import ControlFlow
     from ..part import PartGraph, PartNode
+    from .groups import Group
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
 OF_SHAPES: Shape = (-1,)
@@ -111,6 +112,22 @@ class Levels:
     def before(self, node: PartNode) -> list[int]:
         """The nodes that must have run before this one."""
         return self.data[node.index] + self.waits[node.index] + self._tested[node.index]
+
+    def between(self, order: Sequence[PartNode | Group]) -> tuple[list[int], list[set[int]]]:
+        """Of nodes and groups, by their places in `order`: for how many others each waits, and which wait for it."""
+        place_of: dict[int, int] = {}
+        members = [item.members if hasattr(item, "members") else (item,) for item in order]
+        for place, nodes in enumerate(members):
+            place_of.update((node.index, place) for node in nodes)
+        pending, successors = [0] * len(order), [set[int]() for _ in order]
+        for place, nodes in enumerate(members):
+            for node in nodes:
+                for source in self.before(node):
+                    before = place_of.get(source)
+                    if before is not None and before != place and place not in successors[before]:
+                        successors[before].add(place)
+                        pending[place] += 1
+        return pending, successors
 
     def joins(self, source: int, target: int) -> bool:
         """Whether an edge between two fusible nodes can lie inside a group."""
