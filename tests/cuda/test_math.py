@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold_core import opdefs
+from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE
 from tenfold_kernels.fusion import expressions
@@ -67,3 +67,23 @@ def test_integers_are_divided_as_on_the_cpu(gpu: SimpleNamespace, op: str, dtype
 
     gpu.same(op, [x, y])
     assert gpu.run(op, [x, np.zeros(1, dtype)]).tolist() == [0] * 8
+
+
+@pytest.mark.parametrize("op", ["Equal", "NotEqual"])
+def test_shapes_that_do_not_fit_may_be_unequal(gpu: SimpleNamespace, op: str) -> None:
+    x, y = np.array([1, 2, 3], np.float32), np.array([1, 2], np.float32)
+
+    gpu.same(op, [x, y], incompatible_shape_error=False)
+    gpu.same(op, [x[:, None], y], incompatible_shape_error=False)
+    with pytest.raises(errors.InvalidArgumentError, match=r"Incompatible shapes: \[3\] vs. \[2\]"):
+        gpu.run(op, [x, y])
+
+
+@pytest.mark.parametrize("op", [op for op in sorted(expressions.NO_BROADCAST) if opdefs.family_of(op) == "math"
+                                and op.endswith("Grad")])  # fmt: skip
+def test_a_gradient_may_have_another_shape_of_as_many_elements(gpu: SimpleNamespace, op: str) -> None:
+    y, dy = values((2, 3), "float32", 0, op), values((3, 2), "float32", 1, op)
+
+    gpu.same(op, [y, dy], rtol=3e-5)
+    with pytest.raises(errors.InvalidArgumentError, match="must have same number of elements, got 6 and 4"):
+        gpu.run(op, [y, dy[:2]])

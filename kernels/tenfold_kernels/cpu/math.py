@@ -293,7 +293,7 @@ for _whole, _part in ((dtypes.complex64, dtypes.float32), (dtypes.complex128, dt
     _register_unary(np.angle, "Angle", T=(_whole,), Tout=(_part,))
 
 
-def _shaped_as(y: Array, dy: Array) -> Array:
+def shaped_as(y: Any, dy: Any) -> Any:
     """`dy` in the shape of `y`: [1] may stand for a scalar. Raises InvalidArgumentError for another size."""
     if y.shape == dy.shape:
         return dy
@@ -304,7 +304,7 @@ def _shaped_as(y: Array, dy: Array) -> Array:
 
 def _gradient(function: Binary) -> Compute:
     def compute(y: Array, dy: Array) -> Array:
-        return as_array(function(y, _shaped_as(y, dy)))
+        return as_array(function(y, shaped_as(y, dy)))
 
     return compute
 
@@ -365,7 +365,7 @@ def build_sigmoid_grad(node: KernelNode) -> Compute:
     grad, one = activations.sigmoid_grad(dtype), dtype(1)
 
     def compute(y: Array, dy: Array) -> Array:
-        y, dy = contiguous(y), contiguous(_shaped_as(y, dy))
+        y, dy = contiguous(y), contiguous(shaped_as(y, dy))
         out = np.empty_like(y)
         grad(y.reshape(-1), dy.reshape(-1), out.reshape(-1), one)
         return out

@@ -91,25 +91,26 @@ def _copied(x: DeviceArray) -> DeviceArray:
     return out
 
 
-def _diagonal(batch: tuple[int, ...], rows: int, columns: int, itemsize: int) -> _moves.Place:
-    """The main diagonal of each matrix of a batch, [batch…, length]."""
-    matrices = _moves.whole_of((*batch, rows, columns), itemsize)
-    return _moves.Place((*batch, min(rows, columns)), (*matrices.strides[:-2], (columns + 1) * itemsize))
+def _diagonal(
+    batch: tuple[int, ...], rows: int, columns: int, itemsize: int, row: int = 0, column: int = 0
+) -> _moves.Place:
+    """The diagonal of each matrix of a batch that begins in that row and column, [batch…, length]."""
+    strides = _moves.whole_of((*batch, rows, columns), itemsize).strides[:-2]
+    shape = (*batch, max(min(rows - row, columns - column), 0))
+    return _moves.Place(shape, (*strides, (columns + 1) * itemsize), (row * columns + column) * itemsize)
 
 
 def _diagonals(
     batch: tuple[int, ...], band: checks.Band, itemsize: int, several: bool
 ) -> list[tuple[_moves.Place, _moves.Place]]:
     """For each diagonal of a band: its place in the matrices, and in the block of diagonals."""
-    matrices = _moves.whole_of((*batch, band.rows, band.columns), itemsize).strides
     block = _moves.whole_of((*batch, *((len(band.diagonals),) if several else ()), band.width), itemsize).strides
     lead = block[: len(batch)]
     found = []
     for number, each in enumerate(band.diagonals):
-        shape = (*batch, each.length)
-        begin = (each.row * band.columns + each.column) * itemsize
-        matrix = _moves.Place(shape, (*matrices[:-2], (band.columns + 1) * itemsize), begin)
-        found.append((matrix, _moves.Place(shape, (*lead, itemsize), (number * band.width + each.at) * itemsize)))
+        matrix = _diagonal(batch, band.rows, band.columns, itemsize, each.row, each.column)
+        at = _moves.Place(matrix.shape, (*lead, itemsize), (number * band.width + each.at) * itemsize)
+        found.append((matrix, at))
     return found
 
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels.arrays import incompatible
+from tenfold_kernels.cpu.math import shaped_as
 from tenfold_kernels.cuda import _loops
+from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda._types import ANY_NUMBERS, ON_HOST
 from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE, Loop, Step, has_expression
 from tenfold_kernels.fusion import expressions
@@ -24,18 +26,33 @@ _ATTRS = ("alpha",)
 
 
 def elementwise(node: KernelNode) -> Compute:
-    """A kernel of arrays of one shape or of shapes that broadcast."""
+    """A kernel of arrays of one shape or of shapes that broadcast. The two inputs (y, dy) of a gradient may have any
+    shapes of as many elements; the result has that of y.
+    """
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
     attrs = tuple((name, float(node.attrs[name])) for name in _ATTRS if name in node.attrs)
     sources = tuple(("input", i) for i in range(len(node.input_types)))
     steps = (Step(node.op, attrs, sources, dtype),)
     loop_of = partial(Loop, steps=steps, outputs=(0,))
-    strict = node.op in expressions.NO_BROADCAST
+    if node.op in expressions.NO_BROADCAST:
+        return lambda y, dy: _loops.run_loop(loop_of, [y, shaped_as(y, dy)])[0]
+    if not node.attrs.get("incompatible_shape_error", True):
+        return _or_unequal(node, loop_of)
+    return lambda *inputs: _loops.run_loop(loop_of, inputs)[0]
 
-    def compute(*inputs: DeviceArray) -> DeviceArray:
-        if strict and any(each.shape != inputs[0].shape for each in inputs):
-            raise incompatible(*inputs)  # type: ignore[arg-type] # their shapes are all that it reads
-        return _loops.run_loop(loop_of, inputs)[0]
+
+def _or_unequal(node: KernelNode, loop_of: partial[Loop]) -> Compute:
+    """A comparison for which shapes that do not broadcast are unequal instead of wrong."""
+    runtime = runtime_of(node.device)
+    answer = runtime.to_device(np.array(node.op == "NotEqual"))
+
+    def compute(x: DeviceArray, y: DeviceArray) -> DeviceArray:
+        sizes = zip(reversed(x.shape), reversed(y.shape), strict=False)
+        if all(1 in pair or pair[0] == pair[1] for pair in sizes):
+            return _loops.run_loop(loop_of, [x, y])[0]
+        out = runtime.empty((), answer.dtype)
+        runtime.copy(answer, out)
+        return out
 
     return compute
 

@@ -22,13 +22,14 @@ from tenfold_kernels.fusion.runs import REDUCTIONS
 from ..control_flow import is_name
 from ..loop_tree import is_back_edge
 from ..optimize.nodes import Constants, is_pure, views_of_references
+from ..part import PartNode
 from .nodes import Edge, Shape, Shapes, is_alias, loop_shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ..control_flow import ControlFlow
-    from ..part import PartGraph, PartNode
+    from ..part import PartGraph
     from .groups import Group
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
@@ -116,7 +117,7 @@ class Levels:
     def between(self, order: Sequence[PartNode | Group]) -> tuple[list[int], list[set[int]]]:
         """Of nodes and groups, by their places in `order`: for how many others each waits, and which wait for it."""
         place_of: dict[int, int] = {}
-        members = [item.members if hasattr(item, "members") else (item,) for item in order]
+        members = [[item] if isinstance(item, PartNode) else item.members for item in order]
         for place, nodes in enumerate(members):
             place_of.update((node.index, place) for node in nodes)
         pending, successors = [0] * len(order), [set[int]() for _ in order]
