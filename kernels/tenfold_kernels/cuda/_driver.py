@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cupy  # type: ignore[import-not-found, unused-ignore]
@@ -21,6 +20,7 @@ from cupy.cuda import runtime as cuda  # type: ignore[import-not-found, unused-i
 from tenfold_core import errors
 from tenfold_kernels.cuda import _convolutions, _products, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._host_copies import HostCopies, Lane
 from tenfold_kernels.cuda._pointers import PoolBuffer, pointer_of
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
 
@@ -33,16 +33,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Copies to the host of at least so many bytes go into pinned memory, which the GPU writes itself, at twice the speed.
-_PINNED_FROM = 64 << 10
 #: Share of the memory that a process may take: the rest is the driver's, the display's, the libraries'.
 _MOST_OF_MEMORY = 0.95
 #: The same for a fraction of one's own.
 MEMORY_FRACTION = "TENFOLD_GPU_MEMORY_FRACTION"
-#: Copies to a GPU go by pinned memory: in pieces of so many bytes, at most so many of which wait for the GPU.
-_STAGED_PIECE, _STAGED_PIECES = 16 << 20, 8
-#: Bytes that the driver takes along with the command, where they are not in pinned memory.
-_DIRECT = 64 << 10
 #: Blocks of a grid-stride loop for each multiprocessor: enough to hide the memory's latency.
 _BLOCKS_A_MULTIPROCESSOR = 16
 
@@ -86,12 +80,12 @@ class DriverRuntime:
         self.most_threads = int(properties["multiProcessorCount"]) * _BLOCKS_A_MULTIPROCESSOR * self.block_threads
         self._device = cupy.cuda.Device(index)
         self._lock = threading.RLock()
-        #: What the GPU has yet to read of the host's memory: (event after the copy, pinned memory), oldest first.
-        self._staged: deque[tuple[Any, Any]] = deque()
         with self._device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self._pool = cupy.cuda.MemoryPool()
             self._pool.set_limit(size=self.memory)
+        self.lane = Lane(self._device, self.stream)
+        self._copies = HostCopies(self, self._device)
         #: `.now` is what a thread records.
         self._recordings = threading.local()
         self.libraries: Libraries = _Libraries(self)
@@ -110,12 +104,18 @@ class DriverRuntime:
             try:
                 result = work()
             except BaseException:
-                recording.stream.end_capture()
+                # a capture that the error has broken cannot be ended either
+                with contextlib.suppress(cuda.CUDARuntimeError):
+                    recording.stream.end_capture()
                 undo(recording)
                 raise
             finally:
                 self._recordings.now = None
-            recording.graph = recording.stream.end_capture()
+            try:
+                recording.graph = recording.stream.end_capture()
+            except cuda.CUDARuntimeError as error:
+                undo(recording)
+                raise NotReplayableError(f"a capture that failed: {error}") from error
         return result, recording
 
     def current_stream(self) -> Any:
@@ -139,22 +139,36 @@ class DriverRuntime:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         if not nbytes:
             return DeviceArray(self, PoolBuffer(None, 0), tuple(shape), dtype)
+        with self.exhausted_by(shape, dtype):
+            return DeviceArray(self, PoolBuffer(self.allocate(nbytes), nbytes), tuple(shape), dtype)
+
+    def allocate(self, nbytes: int) -> Any:
+        """Memory of the pool, or of what this thread records. Raises CuPy's OutOfMemoryError."""
         recording = self.recording()
+        pool = self._pool if recording is None else recording.pool
         with self._device, self.current_stream():
             try:
-                memory = (self._pool if recording is None else recording.pool).malloc(nbytes)
-            except cupy.cuda.memory.OutOfMemoryError as error:
-                raise self._exhausted(shape, dtype, nbytes) from error
-        return DeviceArray(self, PoolBuffer(memory, nbytes), tuple(shape), dtype)
+                return pool.malloc(nbytes)
+            except cupy.cuda.memory.OutOfMemoryError:
+                if not self._copies.give_back():
+                    raise
+                return pool.malloc(nbytes)
 
-    def _exhausted(self, shape: Sequence[int], dtype: np.dtype[Any], nbytes: int) -> errors.OpError:
-        used, kept = self.memory_info()
-        return errors.ResourceExhaustedError(
-            None,
-            None,
-            f"OOM when allocating tensor with shape[{','.join(map(str, shape))}] and type {dtype.name} on {self.name}: "
-            f"{nbytes} bytes are asked for, {used} of {self.memory} are in use, {kept} are kept by this process.",
-        )
+    @contextlib.contextmanager
+    def exhausted_by(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Iterator[None]:
+        """What is asked for inside is for that tensor, says the error where there is no room."""
+        try:
+            yield
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            used, kept = self.memory_info()
+            nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"OOM when allocating tensor with shape[{','.join(map(str, shape))}] and type {dtype.name} on "
+                f"{self.name}: {nbytes} bytes are asked for, {used} of {self.memory} are in use, {kept} are kept by "
+                "this process.",
+            ) from error
 
     def memory_info(self) -> tuple[int, int]:
         with self._device:
@@ -169,48 +183,11 @@ class DriverRuntime:
 
     def to_device(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
         self._refuse_to_record("a copy from the host")
-        source = np.ascontiguousarray(array)
-        out = self.empty(array.shape, array.dtype)
-        if 0 < source.nbytes <= _DIRECT and _is_numpys(source):
-            # such memory has been read when the call returns
-            with self._device:
-                place = source.ctypes.data
-                cuda.memcpyAsync(pointer_of(out), place, source.nbytes, cuda.memcpyHostToDevice, self.stream.ptr)
-        elif source.nbytes:
-            self._stage(source.reshape(-1).view(np.uint8), pointer_of(out))
-        return out
-
-    def _stage(self, source: np.ndarray[Any, np.dtype[np.uint8]], target: int) -> None:
-        """Copies bytes. They have been read when this returns, though the GPU may not have them yet: a copy straight
-        from the caller's memory would not say so, which may be pinned (to_host gives such).
-        """
-        with self._device, self._lock:
-            for begin in range(0, source.size, _STAGED_PIECE):
-                while self._staged and (len(self._staged) >= _STAGED_PIECES or self._staged[0][0].done):
-                    event, _ = self._staged.popleft()
-                    event.synchronize()
-                piece = source[begin : begin + _STAGED_PIECE]
-                pinned = cupy.cuda.alloc_pinned_memory(piece.size)
-                np.frombuffer(pinned, np.uint8, piece.size)[...] = piece
-                cuda.memcpyAsync(target + begin, int(pinned), piece.size, cuda.memcpyHostToDevice, self.stream.ptr)
-                event = cupy.cuda.Event(disable_timing=True)
-                event.record(self.stream)
-                self._staged.append((event, pinned))
+        return self._copies.to_device(array)
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         self._refuse_to_record("a copy to the host")
-        if array.nbytes >= _PINNED_FROM:
-            pinned = cupy.cuda.alloc_pinned_memory(array.nbytes)
-            out = np.frombuffer(pinned, array.dtype, array.size).reshape(array.shape)
-        else:
-            out = np.empty(array.shape, array.dtype)
-        with self._device:
-            if array.nbytes:
-                cuda.memcpyAsync(
-                    out.ctypes.data, pointer_of(array), array.nbytes, cuda.memcpyDeviceToHost, self.stream.ptr
-                )
-            self.synchronize()
-        return out
+        return self._copies.to_host(array)
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
         if not source.nbytes:
@@ -219,20 +196,15 @@ class DriverRuntime:
         assert isinstance(other, DriverRuntime)
         if other is not self:
             self._refuse_to_record("a copy from another GPU")
-            # an event is recorded on the device that it was made on
-            with other._device:
-                ready = cupy.cuda.Event(disable_timing=True)
-                ready.record(other.stream)
+            ready = other.lane.record()
         with self._device:
             if other is not self:
-                self.stream.wait_event(ready)
+                self.lane.wait_event(ready)
                 cuda.memcpyPeerAsync(
                     pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, self.stream.ptr
                 )
                 # the source's memory must not be used again before it has been read
-                done = cupy.cuda.Event(disable_timing=True)
-                done.record(self.stream)
-                other.stream.wait_event(done)
+                other.lane.wait_event(self.lane.record())
                 return
             stream = self.current_stream().ptr
             cuda.memcpyAsync(pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, stream)
@@ -272,18 +244,14 @@ class DriverRuntime:
 
     def synchronize(self) -> None:
         self._refuse_to_record("a wait for the GPU")
+        self.wait(self.stream)
+
+    def wait(self, what: Any) -> None:
+        """For an event, or for all that is on a stream."""
         try:
-            self.stream.synchronize()
+            what.synchronize()
         except cuda.CUDARuntimeError as error:
             raise errors.InternalError(None, None, f"{self.name} failed: {error}") from error
-
-
-def _is_numpys(array: np.ndarray[Any, np.dtype[Any]]) -> bool:
-    """Whether the elements are in memory of NumPy's own, which is not pinned."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        owner = owner.base
-    return owner is None
 
 
 def _number(value: Any, kind: str) -> Any:

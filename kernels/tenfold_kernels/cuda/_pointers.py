@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_kernels.cuda._arrays import DeviceArray
 
 
@@ -17,6 +19,19 @@ class PoolBuffer:
         """`memory` is CuPy's MemoryPointer, whose last reference gives it back; None for no bytes."""
         self.memory, self.nbytes = memory, nbytes
         self.pointer = int(memory.ptr) if nbytes else 0
+
+
+class FedBuffer(PoolBuffer):
+    """One of the blocks of _feeds.py, which goes back there."""
+
+    __slots__ = ("_give_back",)
+
+    def __init__(self, memory: Any, nbytes: int, give_back: Callable[[int, Any], None]) -> None:
+        super().__init__(memory, nbytes)
+        self._give_back = give_back
+
+    def __del__(self) -> None:
+        self._give_back(self.nbytes, self.memory)
 
 
 def pointer_of(array: DeviceArray) -> int:
