@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.kernel_runs import DEVICE
-from tenfold_core import dtypes
+from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cuda import _recording
 from tenfold_kernels.cuda._recording import Replayed
@@ -152,3 +152,38 @@ def test_a_reset_of_the_resources_voids_a_recording() -> None:
     replayed(on_gpu(2.0))
 
     assert len(calls) == before + 1
+
+
+def test_where_there_is_no_room_for_a_recording_the_nodes_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu: Any = runtime(0)
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        if gpu.recording() is not None:
+            raise errors.ResourceExhaustedError(None, None, "no room beside the pool")
+        return doubled(x)
+
+    replayed = Replayed(nodes, 1, gpu, ResourceManager())
+
+    for number in range(2 * SOME):
+        assert replayed(on_gpu(float(number))).to_host()[1, 0] == number
+
+
+def test_more_shapes_than_are_kept_are_not_recorded_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_recording, "_KEPT", 1)
+    monkeypatch.setattr(_recording, "_COUNTED", 4)
+    made: list[int] = []
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        if runtime(0).recording() is not None:
+            made.append(x.size)
+        return doubled(x)
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    for number in range(40 * SOME):
+        values = [float(number)] * (1 + number // SOME % 3)
+        assert replayed(on_gpu(*values)).to_host().tolist() == [values, values]
+
+    assert len(made) == 2 + _recording._MOST_LOST
+    for size in range(1, 10):
+        replayed(on_gpu(*[1.0] * size))
+    assert len(replayed._calls) <= 4

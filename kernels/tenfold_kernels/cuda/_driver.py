@@ -98,9 +98,10 @@ class DriverRuntime:
 
     def record(self, work: Callable[[], T]) -> tuple[T, _Recording]:
         with self._device:
-            recording = self._recordings.now = _Recording(self)
+            recording = _Recording(self)
             # others allocate and launch meanwhile
             recording.stream.begin_capture(mode=cuda.streamCaptureModeRelaxed)
+            self._recordings.now = recording
             try:
                 result = work()
             except BaseException:
@@ -176,8 +177,9 @@ class DriverRuntime:
 
     def lasting(self, nbytes: int) -> DeviceArray:
         """Memory that is not given back, and belongs to no recording."""
-        with self._device, self.stream:
-            return DeviceArray(self, PoolBuffer(self._pool.malloc(nbytes), nbytes), (nbytes,), np.dtype(np.uint8))
+        dtype = np.dtype(np.uint8)
+        with self.exhausted_by((nbytes,), dtype), self._device, self.stream:
+            return DeviceArray(self, PoolBuffer(self._pool.malloc(nbytes), nbytes), (nbytes,), dtype)
 
     # -- copies --------------------------------------------------------------------------------------------------------
 

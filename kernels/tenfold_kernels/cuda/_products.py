@@ -106,16 +106,17 @@ class Products:
             library = ctypes.CDLL(f"libcublas.so.{self._major}")
             for name, types in _SIGNATURES.items():
                 getattr(library, name).argtypes = types
+            # first what there may be no room for: the next product tries again
+            self._workspace = self._workspace or self._of.lasting(_WORKSPACE)
+            self._call("cublasCreate_v2", byref(self._handle), library=library)
             self._library = library
-            self._call("cublasCreate_v2", byref(self._handle))
-            self._workspace = self._of.lasting(_WORKSPACE)
         stream = self._of.current_stream().ptr
         if stream != self._stream:
             self._call("cublasSetStream_v2", self._handle, stream)
             self._call("cublasSetWorkspace_v2", self._handle, pointer_of(self._workspace), _WORKSPACE)
             self._stream = stream
 
-    def _call(self, name: str, *arguments: Any) -> None:
-        status = getattr(self._library, name)(*arguments)
+    def _call(self, name: str, *arguments: Any, library: Any = None) -> None:
+        status = getattr(library or self._library, name)(*arguments)
         if status:
             raise errors.InternalError(None, None, f"{name} failed with status {status} on {self._of.name}")

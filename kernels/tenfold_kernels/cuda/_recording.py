@@ -17,6 +17,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.resources.state import Variable
 
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
 #: Calls with the same shapes before they are recorded: the first compile kernels and make variables.
 _CALLS_BEFORE = 3
-#: Recordings of one stretch that are kept, each with memory of its own; recordings that it may lose before it gives up.
+#: Recordings of one stretch that are kept, each with memory of its own; recordings that it may lose before it gives up,
+#: or make room for others before it keeps those that it has.
 _KEPT, _MOST_LOST = 4, 8
+#: Shapes whose calls are counted.
+_COUNTED = 256
 
 
 class NotReplayableError(Exception):
@@ -85,7 +89,7 @@ class Replayed:
         self._nodes, self._count, self._runtime, self._resources = nodes, outputs, runtime, resources
         self._calls: dict[Hashable, int] = {}
         self._recorded: dict[Hashable, _Recorded] = {}
-        self._lost = 0
+        self._lost = self._made_room = 0
         self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
@@ -109,16 +113,21 @@ class Replayed:
 
     def _record(self, key: Hashable, inputs: Sequence[Any]) -> _Recorded | None:
         """Records and launches once the time has come; None before, and where that cannot be."""
+        if self._made_room > _MOST_LOST:
+            return None
+        if len(self._calls) >= _COUNTED:
+            self._calls.clear()
         calls = self._calls[key] = self._calls.get(key, 0) + 1
         if calls <= _CALLS_BEFORE or not all(isinstance(x, (DeviceArray, Variable)) for x in inputs):
             return None
         self._calls.clear()
-        own = [self._runtime.empty(x.shape, x.dtype) if type(x) is DeviceArray else None for x in inputs]
-        given = [x if mine is None else mine for x, mine in zip(inputs, own, strict=True)]
         generation = self._resources.generation
         try:
+            own = [self._runtime.empty(x.shape, x.dtype) if type(x) is DeviceArray else None for x in inputs]
+            given = [x if mine is None else mine for x, mine in zip(inputs, own, strict=True)]
             result, recording = self._runtime.record(lambda: self._nodes(*given))
-        except NotReplayableError:
+        except (NotReplayableError, errors.ResourceExhaustedError):
+            # nothing has run: where there is no room for a recording beside the pool, there may be for the nodes
             self._lost = _MOST_LOST + 1
             return None
         outputs = result if self._count > 1 else (result,) * self._count
@@ -131,6 +140,7 @@ class Replayed:
             return None
         if len(self._recorded) >= _KEPT:
             del self._recorded[next(iter(self._recorded))]
+            self._made_room += 1
         self._recorded[key] = found
         return found
 

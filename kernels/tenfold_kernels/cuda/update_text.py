@@ -172,10 +172,10 @@ def _prepared(rule: Rule, names: Sequence[str], update: Update) -> tuple[list[st
     texts = [str(each) if isinstance(each, bool) else each.text for each in made]
     texts = [form.format(*texts) for form in _IN_THE_LOOP.get(rule.loop, ())] or texts
     arguments = []
-    for number, text in enumerate(texts):
+    for place, text in enumerate(texts):
         if text in ("True", "False"):
             arguments.append(text)
         else:
-            lines.append(f"s{number} = {text}")
-            arguments.append(f"s{number}")
+            lines.append(f"s{place} = {text}")
+            arguments.append(f"s{place}")
     return lines, arguments

@@ -135,8 +135,8 @@ def _with_updates(
     for item in join_updates(order, levels):
         if isinstance(item, list):
             run, inputs, outputs = updates_of(item, levels, resources)
-            found.append(Group(len(groups), item, run, inputs, outputs, cache))
-            groups.append(found[-1])
+            groups.append(Group(len(groups), item, run, inputs, outputs, cache))
+            found.append(groups[-1])
         else:
             found.append(item)
     return found
