@@ -54,23 +54,9 @@ BESIDE = {
 
 
 _DEBUGGER = "the TensorFlow debugger is not served"
-_UNPLACED = (
-    "counts on nodes that name no device being at the job whose name sorts first, for every worker: decision 0001 puts "
-    "them on the session's own task"
-)
-
 EXCLUDED: tuple[Exclusion, ...] = (
     Exclusion(f"{_C}/slim/python/slim/learning_test.py", "TrainTest.testTrainWithSessionWrapper", _DEBUGGER),
     Exclusion(f"{_C}/slim/python/slim/evaluation_test.py", "SingleEvaluationTest.testAdditionalHooks", _DEBUGGER),
-    *(
-        Exclusion(
-            f"{_C}/opt/python/training/drop_stale_gradient_optimizer_test.py",
-            f"DropStaleGradientOptimizerTest.test{workers}WorkersStaleness{staleness}",
-            _UNPLACED,
-        )
-        for workers in (2, 3)
-        for staleness in (0, 1)
-    ),
 )
 
 
