@@ -126,3 +126,31 @@ def test_the_table_of_the_client_counts_public_behaviour(report: Any, monkeypatc
     assert (found.passed, list(found.failed), found.skipped) == (1, ["m.C.b"], 1)
     assert found.excluded == {"m.C.c": "it is private"}
     assert found.share == 50
+
+
+@pytest.fixture
+def api_report(report: Any) -> Any:
+    return importlib.import_module("api_report")
+
+
+def test_the_page_of_the_client_sums_families_and_keeps_other_files_rows(api_report: Any, tmp_path: Path) -> None:
+    again, kept = (f"tensorflow/python/saved_model/{stem}_test.py" for stem in ("loader", "simple_save"))
+    before = "| `simple_save_test.py` | 4 | 3 | 75.0 % | 1 | 2 |\n\n### `{}`, on the client\n\n- 1: a reason (`C.a`)\n"
+    outcomes = {"m.C.a": api_report.Outcome("pass"), "m.C.b": api_report.Outcome("error", "KeyError")}
+    made = api_report.FileResult(outcomes)
+    (tmp_path / f"{api_report.api_files.kept_as(again)}.json").write_text(json.dumps(made.as_json()))
+
+    first = api_report.document(tmp_path, before.format(kept))
+
+    assert "| tf.saved_model | 6 | 4 | 66.7 % | 1 | 2 |" in first
+    assert "| `loader_test.py` | 2 | 1 | 50.0 % | 0 | 0 |" in first
+    assert "| `simple_save_test.py` † | 4 | 3 | 75.0 % | 1 | 2 |" in first
+    assert "- 1: a reason (`C.a`)" in first
+    assert "- 1: KeyError (`C.b`)" in first
+    assert api_report.document(tmp_path, first) == first
+
+
+def test_every_file_has_a_family_and_a_row_of_its_own(api_report: Any) -> None:
+    paths = api_report.api_files.ALL
+    assert {api_report.family_of(path) for path in paths} == {api_report.TRAINING, *api_report.FAMILIES}
+    assert len({api_report._shown(path) for path in paths}) == len(paths)

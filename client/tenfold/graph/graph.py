@@ -237,7 +237,9 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         for scope in self._control_stack:
             scope.seen.add(op)
 
-    def _claim_op_name(self, name: str) -> str:
+    def _claim_op_name(self, name: str | bytes) -> str:
+        if isinstance(name, bytes):
+            name = name.decode()
         if name.endswith("/"):
             exact = name[:-1]
             if not VALID_OP_NAME.match(exact):

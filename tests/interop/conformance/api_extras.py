@@ -150,6 +150,8 @@ class _Wrapped:
 
 
 class _LoggingOps:
+    print_v2 = staticmethod(tf.print)
+
     @staticmethod
     def scalar_summary(tags: Any, values: Any, collections: Any = None, name: Any = None) -> Any:
         return raw_ops.ScalarSummary(tags=tags, values=values, name=name)
@@ -384,7 +386,6 @@ class _Compat:
         return contextlib.nullcontext()
 
 
-#: Module behind "tensorflow." → its further names.
 class _GradientCheckerV2:
     """tensorflow.python.ops.gradient_checker_v2: a function of tensors in the place of a tensor."""
 
@@ -402,13 +403,40 @@ class _GradientCheckerV2:
         return [pair[0].T for pair in found], [pair[1].T for pair in found]
 
     @staticmethod
+    def _to_numpy(value: Any) -> Any:
+        """Slices as the whole array, a tensor as its value in the default session; else the value."""
+        if isinstance(value, tf.IndexedSlicesValue):
+            whole = np.zeros(value.dense_shape)
+            np.add.at(whole, value.indices, value.values)
+            return whole
+        return tf.get_default_session().run(value) if isinstance(value, tf.Tensor) else value
+
+    @staticmethod
     def max_error(analytic: Any, numeric: Any) -> float:
         """The largest difference of the two lists."""
         pairs = zip(analytic, numeric, strict=True)
         return max((float(np.abs(a - n).max(initial=0)) for a, n in pairs), default=0.0)
 
 
+class _LayersSparseOps:
+    """Of contrib.layers.python.ops.sparse_ops, which contrib.layers' public function stands on."""
+
+    @staticmethod
+    def dense_to_sparse_tensor(dense_tensor: Any, ignore_value: Any = None) -> Any:
+        tensor = tf.convert_to_tensor(dense_tensor)
+        nothing = "" if tensor.dtype == tf.string else 0
+        return tf.contrib.layers.dense_to_sparse(tensor, nothing if ignore_value is None else ignore_value)
+
+
+class _ResourceVariableOps:
+    @staticmethod
+    def assign_variable_op(resource: Any, value: Any, name: Any = None) -> Any:
+        return raw_ops.AssignVariableOp(resource=resource, value=value, name=name)
+
+
+#: Module behind "tensorflow." → its further names.
 _NAMES: dict[str, Any] = {
+    "contrib.layers.python.ops.sparse_ops": _LayersSparseOps(),
     "contrib.rnn.python.kernel_tests.benchmarking": api_rnn.Benchmarking(),
     "contrib.rnn.python.ops.lstm_ops": api_rnn.LstmOps(),
     "contrib.seq2seq.python.ops.beam_search_decoder": api_rnn.BeamSearch(),
@@ -459,6 +487,7 @@ _NAMES: dict[str, Any] = {
     "python.ops.logging_ops": _LoggingOps(),
     "python.ops.ragged.ragged_tensor": api_data.Ragged(),
     "python.ops.ragged.ragged_tensor_value": api_data.Ragged(),
+    "python.ops.resource_variable_ops": _ResourceVariableOps(),
     "python.ops.resources": _Resources(),
     "python.ops.variables": _Variables(),
     "python.pywrap_tensorflow": _Wrapped(),

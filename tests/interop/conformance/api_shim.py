@@ -1,8 +1,9 @@
 """Answers the `tensorflow.python.…` modules that TensorFlow's test files import with Tenfold. Used by in_tenfold.py.
 
 A module's names are looked up in api_extras.py (what only tests ask for), then in the modules of HOMES, then in the
-public tables of tenfold. A module that Tenfold has no part of is answered by one whose names raise when they are used,
-so that the other tests of a file run. What users import is answered by client/tenfold/compat/as_tensorflow.py instead.
+public tables of tenfold, then where users' imports of the module lead. A module that Tenfold has no part of is answered
+by one whose names raise when they are used, so that the other tests of a file run. What users import is answered by
+client/tenfold/compat/as_tensorflow.py instead.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import api_extras
 import api_stand_ins
 import api_test_util
 
-from tenfold.compat import tensorflow_paths
+from tenfold.compat import as_tensorflow, tensorflow_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -328,6 +329,8 @@ class _Answer(ModuleType):
         yield _GeneratedOps if generated else None
         for home in _FALLBACKS:
             yield importlib.import_module(home)
+        for home in tensorflow_paths.HOMES.get(short, "").split():
+            yield as_tensorflow._module(home)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__path__" or (name.startswith("__") and name.endswith("__")):

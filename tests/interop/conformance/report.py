@@ -99,14 +99,14 @@ def explanation(path: str, test: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Earlier:
+class Earlier:
     """Rows and reasons that a document had before, of files that were not run again."""
 
     rows: Mapping[str, str]
     details: Mapping[str, list[str]]
 
     @classmethod
-    def read(cls, text: str) -> _Earlier:
+    def read(cls, text: str) -> Earlier:
         rows = {found[1]: found[0] for found in re.finditer(r"(?m)^\| \*{0,2}`([^`]+)`\*{0,2}.*$", text)}
         details: dict[str, list[str]] = {}
         for section in re.split(r"(?m)^### ", text)[1:]:
@@ -117,11 +117,11 @@ class _Earlier:
     def row(self, name: str) -> str:
         """Empty where there was none."""
         row = self.rows.get(name, "")
-        return row if _NOT_AGAIN in row else row.replace(" | ", f" {_NOT_AGAIN} | ", 1)
+        return row if NOT_AGAIN in row else row.replace(" | ", f" {NOT_AGAIN} | ", 1)
 
 
 #: Marks a row of an earlier run.
-_NOT_AGAIN = "†"
+NOT_AGAIN = "†"
 
 
 def part(text: str, title: str) -> str:
@@ -132,7 +132,7 @@ def part(text: str, title: str) -> str:
 def document(build: Path, before: str = "") -> str:
     """The part of docs/conformance.md, of every outcome kept under `build`; other files' rows stay as in `before`."""
     rows, details = [], []
-    earlier = _Earlier.read(before)
+    earlier = Earlier.read(before)
     for path in (*files.REQUIRED, *files.FURTHER):
         kept = [build / server / f"{Path(path).stem}.json" for server in ("tensorflow", "tenfold")]
         if not all(file.exists() for file in kept):
@@ -176,7 +176,7 @@ Unmodified test files of TensorFlow 2.21 and its own Python client, every defaul
 process with `isolate_session_state`: once a server of TensorFlow's, once a Tenfold server. A test counts if it passes
 against TensorFlow's server and sends it at least one step, in graph mode; tests that run eagerly or send nothing say
 nothing about a server. Tests that start servers of their own get Tenfold servers in the second run. The files in bold
-are held to 95 %. A row with {_NOT_AGAIN} is of an earlier run: its file was not run again with the others. Made by
+are held to 95 %. A row with {NOT_AGAIN} is of an earlier run: its file was not run again with the others. Made by
 
     python tests/interop/conformance/run.py --sources <a checkout of TensorFlow 2.21> --report docs/conformance.md
 

@@ -15,6 +15,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, math, slicing, sparse_math
 from tenfold.ops import embedding as of_nn
+from tenfold.ops.check_ops import assert_same_float_dtype
 from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.reductions import reduce_mean, reduce_prod
 from tenfold.ops.sparse import from_dense, sparse_fill_empty_rows, sparse_tensor_to_dense
@@ -38,6 +39,11 @@ def _combiner(given: str | None) -> str:
     return "mean"
 
 
+def _typed(shard: Any, dtype: Any) -> Any:
+    """`shard` itself where it has a type of TensorFlow, so that a variable is not read whole; else as a tensor."""
+    return shard if isinstance(getattr(shard, "dtype", None), dtypes.DType) else convert_to_tensor(shard, dtype)
+
+
 def safe_embedding_lookup_sparse(
     embedding_weights: Any,
     sparse_ids: Any,
@@ -48,7 +54,14 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: Any = None,
 ) -> Any:
-    """`tf.nn.safe_embedding_lookup_sparse`: drops negative ids, and gives empty rows `default_id` or zeros."""
+    """`tf.nn.safe_embedding_lookup_sparse`: drops negative ids, and gives empty rows `default_id` or zeros.
+
+    Raises ValueError unless all weights have one floating type.
+    """
+    if isinstance(embedding_weights, (list, tuple)):
+        dtype = None if sparse_weights is None else sparse_weights.dtype
+        embedding_weights = [_typed(shard, dtype) for shard in embedding_weights]
+        assert_same_float_dtype([*embedding_weights, sparse_weights])
     return of_nn.safe_embedding_lookup_sparse(
         embedding_weights,
         sparse_ids,

@@ -156,3 +156,12 @@ def test_optimize_loss_clips_and_counts() -> None:
 def test_mistakes_are_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_partitions_of_an_embedding_have_one_type() -> None:
+    ids = tf.SparseTensor([[0, 0]], [1], [1, 1])
+    for kinds, weights in (((np.float32, np.float64), None), ((np.float64, np.float64), [0.5])):
+        parts = [tf.constant(np.ones((2, 3), kind)) for kind in kinds]
+        of = None if weights is None else tf.SparseTensor([[0, 0]], tf.constant(weights), [1, 1])
+        with pytest.raises(ValueError, match="must be of the same type"):
+            layers.safe_embedding_lookup_sparse(parts, ids, of)

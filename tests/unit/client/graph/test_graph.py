@@ -27,6 +27,10 @@ def test_names_are_made_unique_without_case(graph):
     assert op_names(graph) == ["a", "a_1", "A_2", "a_1_1", "a_3"]
 
 
+def test_a_name_may_be_of_bytes(graph):
+    assert [tf.constant(1, name=b"a").name, tf.add(1, 2, name=b"a").name] == ["a:0", "a_1:0"]
+
+
 def test_name_scopes_nest_and_are_made_unique(graph):
     with tf.name_scope("s") as outer:
         with tf.name_scope("t") as inner:
