@@ -257,7 +257,8 @@ def as_array(values: Any, dtype: Any = None) -> np.ndarray:
         raise TypeError(f"Expected string, got {values!r} of type '{type(values).__name__}' instead.")
     if not natural and array.size:
         _check_python_kind(values, array, wanted)
-    if wanted.is_carried and array.dtype != wanted.as_numpy_dtype:
+    numbers = natural and array.dtype.kind in "iu"
+    if wanted.is_carried and array.dtype != wanted.as_numpy_dtype and not numbers:
         raise TypeError(f"{wanted.name} values must come as an array of {wanted.as_numpy_dtype}, not {array.dtype}.")
     return array.astype(wanted.as_numpy_dtype, copy=False)
 

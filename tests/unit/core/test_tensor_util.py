@@ -136,6 +136,7 @@ def test_types_that_numpy_cannot_compute_with_are_carried(dtype: dtypes.DType) -
     proto = tensor_util.tensor_to_proto(array)
     assert proto.dtype == dtype.as_datatype_enum
     assert tensor_util.proto_to_tensor(proto).tobytes() == array.tobytes()
+    assert tensor_util.make_tensor_proto(np.array([1, 0, 3]), dtype) == proto
 
     listed = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
     getattr(listed, dtype.proto_field).append(7)
