@@ -134,6 +134,12 @@ def sparse_softmax_cross_entropy_with_logits(
                 f"Rank mismatch: Rank of labels (received {labels.shape.ndims}) should equal rank of logits minus 1 "
                 f"(received {logits.shape.ndims})."
             )
+        known = logits.shape.ndims is not None and logits.shape[:-1].is_fully_defined()
+        if known and labels.shape.is_fully_defined() and labels.shape.as_list() != logits.shape[:-1].as_list():
+            raise ValueError(
+                f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits "
+                f"except for the last dimension (received {logits.shape})."
+            )
         if logits.shape.ndims == 2:
             # Named inside the scope, as in TensorFlow; programs refer to the node by that name.
             return _as_type(_loss("SparseSoftmaxCrossEntropyWithLogits", name, features=logits, labels=labels), given)

@@ -303,6 +303,16 @@ class _Estimator:
         return tf.estimator.Estimator
 
 
+class _BaseHead:
+    """Of the estimator's head.base_head."""
+
+    @staticmethod
+    def call_loss_fn(loss_fn: Any, labels: Any, logits: Any, features: Any, expected_loss_dim: int = 1) -> Any:
+        from tenfold.estimator.canned.head_checks import called
+
+        return called(loss_fn, labels, logits, features, expected_loss_dim)
+
+
 class _KerasLosses:
     """tensorflow.python.keras.utils.losses_utils: the names of reductions, which heads take."""
 
@@ -460,6 +470,7 @@ _NAMES: dict[str, Any] = {
     "python.estimator.canned.linear": _Canned(),
     "python.estimator.canned.parsing_utils": _ParsingUtils(),
     "python.estimator.estimator": _Estimator(),
+    "python.estimator.head.base_head": _BaseHead(),
     "python.estimator.model_fn": _ModelFn(),
     "python.feature_column.feature_column_lib": _FeatureColumns(),
     "python.feature_column.feature_column_v2": _FeatureColumns(),

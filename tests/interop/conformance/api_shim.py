@@ -288,7 +288,7 @@ _PACKAGES = re.compile(
     r"(python(\.\w+)?|core(\.\w+)*|contrib(\.\w+)*"
     r"|python\.data\.(ops|util|kernel_tests|experimental(\.(ops|kernel_tests(\.\w+)?))?)"
     r"|python\.(summary\.writer|lib\.io|estimator\.canned(\.v1)?)"
-    r"|python\.ops\.(losses|ragged|distributions|signal)"
+    r"|python\.ops\.(losses|ragged|distributions|signal)|python\.keras\.utils"
     r"|python\.estimator\.(canned\.linear_optimizer(\.python(\.utils)?)?|export|head|hooks|inputs\.queues))$"
 )
 

@@ -14,6 +14,7 @@ import unittest
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from google.protobuf import text_format
 
 from tenfold.graph import get_default_graph
@@ -55,6 +56,11 @@ class TensorFlowTestCase(case.TestCase):
 
     def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
         self.assertEqual(len(container), expected_len, msg)
+
+    def assertAlmostEqual(self, first: Any, second: Any, *args: Any, **named: Any) -> None:
+        # NumPy of that time computed the difference of a float and a float32 in float64.
+        first, second = (float(each) if isinstance(each, np.floating) else each for each in (first, second))
+        super().assertAlmostEqual(first, second, *args, **named)
 
 
 TestCase = TensorFlowTestCase

@@ -83,15 +83,9 @@ class _Head(ABC):
 
         A subclass may give it by another name, as in TensorFlow: `_create_tpu_estimator_spec`, with these arguments.
         """
-        try:
-            made = self._create_tpu_estimator_spec(
-                features, mode, logits, labels, optimizer, train_op_fn, regularization_losses
-            )
-        except NotImplementedError:
-            raise NotImplementedError(
-                "Subclasses of _Head must implement `create_estimator_spec()` or _create_tpu_estimator_spec()."
-            ) from None
-        return made.as_estimator_spec() if hasattr(made, "as_estimator_spec") else made  # type: ignore[no-any-return]
+        return spec_of_other_name(
+            self, "_Head", features, mode, logits, labels, optimizer, train_op_fn, regularization_losses
+        )
 
     def _create_tpu_estimator_spec(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("TPUEstimatorSpec not available for this model head.")
@@ -192,6 +186,17 @@ class LogitsHead(_Head):
     def _reduced(self, unreduced: Any, weights: Any, labels: Any) -> LossSpec:
         total = losses.compute_weighted_loss(unreduced, weights=weights, reduction=self._loss_reduction)
         return LossSpec(total, unreduced, weights, labels)
+
+
+def spec_of_other_name(head: Any, base: str, *args: Any, **named: Any) -> EstimatorSpec:
+    """What `_create_tpu_estimator_spec` of a subclass of `base` gives. Raises NotImplementedError if it has none."""
+    try:
+        made = head._create_tpu_estimator_spec(*args, **named)
+    except NotImplementedError:
+        raise NotImplementedError(
+            f"Subclasses of {base} must implement `create_estimator_spec()` or _create_tpu_estimator_spec()."
+        ) from None
+    return made.as_estimator_spec() if hasattr(made, "as_estimator_spec") else made  # type: ignore[no-any-return]
 
 
 def trained(loss: Any, optimizer: Any, train_op_fn: Any) -> Any:

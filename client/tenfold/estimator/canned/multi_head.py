@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold import metrics, summary
 from tenfold.estimator.canned.base_head import DEFAULT_SERVING_KEY, PREDICT_SERVING_KEY, LossSpec, _Head
 from tenfold.estimator.canned.metric_keys import MetricKeys
-from tenfold.estimator.canned.public_heads import train_op_of
+from tenfold.estimator.canned.public_heads import Head, train_op_of
 from tenfold.estimator.export.export_output import PredictOutput
 from tenfold.estimator.mode_keys import ModeKeys
 from tenfold.estimator.model_fn import EstimatorSpec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class MultiHead(_Head):
+class MultiHead(_Head, Head):
     """Several heads with names. `head_weights` multiply their losses. Raises ValueError.
 
     Logits are a dictionary by the heads' names, or one tensor that has them side by side; labels are a dictionary.
@@ -90,6 +90,28 @@ class MultiHead(_Head):
         with name_scope(None, "merge_pred"):
             found = [(head.name, head.predictions(by_name[head.name])) for head in self._heads]
         return {(name, key): value for name, each in found for key, value in each.items()}
+
+    def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
+        """A dictionary for `update_metrics` to fill."""
+        return {}
+
+    def update_metrics(
+        self,
+        eval_metrics: dict[str, Any],
+        features: Mapping[str, Any],
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Any = None,
+    ) -> dict[str, Any]:
+        """`eval_metrics` with the metrics of each head for its labels."""
+        by_name = self._by_name(logits, labels)
+        if regularization_losses is not None:
+            key = MetricKeys.LOSS_REGULARIZATION
+            eval_metrics[f"{key}/{self.name}"] = metrics.mean(math.add_n(regularization_losses), name=key)
+        for head in self._heads:
+            eval_metrics = head.update_metrics(eval_metrics, features, by_name[head.name], labels[head.name], mode)
+        return eval_metrics
 
     def create_estimator_spec(  # type: ignore[override]  # Two arguments more, as in TensorFlow.
         self,

@@ -7,10 +7,11 @@ TensorFlow 1.15's `estimator/head/*.py` with two differences, since Keras is no 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from tenfold import losses
-from tenfold.estimator.canned.base_head import LogitsHead, Metric, _Head, trained, with_updates
+from tenfold.estimator.canned.base_head import LogitsHead, Metric, spec_of_other_name, trained, with_updates
 from tenfold.estimator.canned.class_heads import Binary, MultiClass, MultiLabel
 from tenfold.estimator.canned.head_checks import OF_HEADS
 from tenfold.estimator.canned.regression_heads import Regression, logistic_loss, poisson_loss
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tenfold.estimator.model_fn import EstimatorSpec
-
-Head = _Head
 
 #: Keras' names of reductions → those of `tf.losses`.
 _REDUCTIONS = {
@@ -57,7 +56,85 @@ def train_op_of(loss: Any, optimizer: Any, variables: Any, train_op_fn: Any, upd
     return with_updates(op, update_ops)
 
 
-class _Parts(LogitsHead):
+class Head(ABC):
+    """Base of the heads that programs write. As TensorFlow 1.15's `tf.estimator.Head`, but for the metrics' kind.
+
+    A subclass gives `create_estimator_spec` besides what is abstract here, or `_create_tpu_estimator_spec`.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> Any:
+        """Follows the keys of metrics and summaries; None for none."""
+
+    @property
+    @abstractmethod
+    def logits_dimension(self) -> Any:
+        """The size of the last dimension of the logits."""
+
+    @property
+    @abstractmethod
+    def loss_reduction(self) -> Any:
+        """How the losses of a batch become one."""
+
+    @abstractmethod
+    def loss(
+        self, labels: Any, logits: Any, features: Any = None, mode: Any = None, regularization_losses: Any = None
+    ) -> Any:
+        """The regularized loss, a scalar."""
+
+    @abstractmethod
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, Any]:
+        """Key → prediction, or those of some keys."""
+
+    @abstractmethod
+    def metrics(self, regularization_losses: Any = None) -> dict[str, Any]:
+        """A dictionary for `update_metrics` to fill."""
+
+    @abstractmethod
+    def update_metrics(
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        mode: Any = None,
+        regularization_losses: Any = None,
+    ) -> dict[str, Any]:
+        """`eval_metrics` with the head's metrics of these labels."""
+
+    def create_estimator_spec(
+        self,
+        features: Any,
+        mode: Any,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        trainable_variables: Any = None,
+        train_op_fn: Any = None,
+        update_ops: Any = None,
+        regularization_losses: Any = None,
+    ) -> Any:
+        """What a model function returns. Raises NotImplementedError where the subclass has nothing that gives it."""
+        return spec_of_other_name(
+            self,
+            "Head",
+            features=features,
+            mode=mode,
+            logits=logits,
+            labels=labels,
+            optimizer=optimizer,
+            trainable_variables=trainable_variables,
+            train_op_fn=train_op_fn,
+            update_ops=update_ops,
+            regularization_losses=regularization_losses,
+        )
+
+    def _create_tpu_estimator_spec(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("TPUEstimatorSpec not available for this model head.")
+
+
+class _Parts(LogitsHead, Head):
     """The methods of the public heads that give each part of the specification alone."""
 
     _summarizes_mean = False

@@ -398,3 +398,40 @@ def test_public_heads_sum_precision_over_recall_as_tensorflow_does() -> None:
 
     assert found["public"] == pytest.approx(0.4010627, abs=1e-5)
     assert found["canned"] != pytest.approx(found["public"], abs=1e-2)
+
+
+class Zero(tf.estimator.Head):
+    """A head as a program may write it, without `create_estimator_spec`."""
+
+    name, logits_dimension, loss_reduction = "zero", 1, "sum"
+
+    def loss(self, labels: Any, logits: Any, features: Any = None, mode: Any = None, regularization_losses: Any = None):
+        return tf.reduce_sum(tf.zeros_like(logits))
+
+    def predictions(self, logits: Any, keys: Any = None) -> Any:
+        return {"logits": logits}
+
+    def metrics(self, regularization_losses: Any = None) -> Any:
+        return {}
+
+    def update_metrics(self, eval_metrics: Any, *args: Any, **named: Any) -> Any:
+        return eval_metrics
+
+
+def test_programs_write_heads_of_their_own() -> None:
+    class Whole(Zero):
+        def create_estimator_spec(self, features: Any, mode: Any, logits: Any, labels: Any = None, **named: Any) -> Any:
+            return tf.estimator.EstimatorSpec(mode, self.predictions(logits), self.loss(labels, logits))
+
+    assert Whole().create_estimator_spec({}, EVAL, tf.ones([2, 1])).mode == EVAL
+    assert all(isinstance(head, tf.estimator.Head) for head in (tf.estimator.BinaryClassHead(), Whole()))
+    with pytest.raises(NotImplementedError, match="Subclasses of Head must implement"):
+        Zero().create_estimator_spec({}, EVAL, tf.ones([2, 1]))
+
+
+def test_several_heads_give_their_metrics_one_by_one() -> None:
+    head = tf.estimator.MultiHead([tf.estimator.RegressionHead(name="a"), tf.estimator.RegressionHead(name="b")])
+
+    found = head.update_metrics(head.metrics(), {}, tf.ones([2, 2]), {"a": [[1.0], [1.0]], "b": [[1.0], [1.0]]})
+
+    assert {"average_loss/a", "average_loss/b"} <= set(found)
