@@ -90,6 +90,18 @@ def test_a_cluster_without_the_target_is_refused(strangers: list[BackgroundServe
             sess.run(one)
 
 
+def test_a_server_of_this_process_knows_its_task_too() -> None:
+    config = config_pb2.ConfigProto()
+    with tf.train.Server.create_local_server() as first, tf.train.Server.create_local_server() as second:
+        job = config.cluster_def.job.add(name="worker")
+        for index, server in enumerate((first, second)):
+            job.tasks[index] = server.target.removeprefix("grpc://")
+        with tf.Graph().as_default(), tf.Session(first.target, config=config) as sess:
+            names = [device.name for device in sess.list_devices()]
+
+    assert names == [f"/job:worker/replica:0/task:{index}/device:CPU:0" for index in range(2)]
+
+
 def test_a_cost_model_is_built_when_it_is_due(strangers: list[BackgroundServer]) -> None:
     config = config_pb2.ConfigProto()
     config.graph_options.build_cost_model = 2

@@ -6,21 +6,19 @@ to rows first. Node names follow TensorFlow 1.15.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
+from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, math, slicing
 from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import add, exp, log1p
 from tenfold.ops.spelling import warn_once
 from tenfold_core import dtypes
-
-if TYPE_CHECKING:
-    from tenfold.graph.tensor import Tensor
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 
@@ -157,9 +155,13 @@ def sigmoid_cross_entropy_with_logits(
     _check_cross_entropy("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, name="labels", dtype=logits.dtype.base_dtype)
+        kind = logits.dtype.base_dtype
+        if not isinstance(labels, Tensor):
+            labels = convert_to_tensor(labels, name="labels", dtype=kind)
+        # Before their types, as in TensorFlow.
         if not logits.shape.is_compatible_with(labels.shape):
             raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})")
+        labels = convert_to_tensor(labels, dtype=kind)
         # max(x, 0) - x z + log(1 + exp(-|x|)) never overflows.
         zeros = array.zeros_like(logits)
         positive = math.greater_equal(logits, zeros)

@@ -29,15 +29,19 @@ T = TypeVar("T")
 
 
 class DirectMaster:
-    """The master of `server`, which runs in this process. See MasterInterface."""
+    """The master of `server`, which runs in this process; `target` is how the session calls it. See MasterInterface."""
 
-    def __init__(self, server: BackgroundServer) -> None:
-        self._server = server
+    def __init__(self, server: BackgroundServer, target: str = "") -> None:
+        self._server, self._target = server, target
 
     def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
         """See MasterInterface."""
         master = self._server.master
-        return self._call("CreateSession", lambda: master.create_session(graph_def, config), timeout or SETUP_SECONDS)
+        return self._call(
+            "CreateSession",
+            lambda: master.create_session(graph_def, config, self._target),
+            timeout or SETUP_SECONDS,
+        )
 
     def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
         """See MasterInterface."""

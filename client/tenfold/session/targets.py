@@ -70,7 +70,7 @@ def _connect(target: str, config: ConfigProto | None) -> MasterInterface:
     if server is not None:
         from tenfold.session.direct_master import DirectMaster
 
-        return DirectMaster(server)
+        return DirectMaster(server, target.rstrip("/"))
     from tenfold.session.link_master import LinkMaster
 
     return LinkMaster(target.rstrip("/"))

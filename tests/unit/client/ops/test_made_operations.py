@@ -189,6 +189,8 @@ def test_cross_entropies_take_named_arguments_and_matching_ranks():
         tf.nn.sparse_softmax_cross_entropy_with_logits(logits=x)
     with pytest.raises(ValueError, match="Rank mismatch"):
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=x_of(2, 2, dtype=tf.int32), logits=x)
+    with pytest.raises(ValueError, match="must have the same shape"):
+        tf.nn.sigmoid_cross_entropy_with_logits(labels=x_of(3, dtype=tf.float64), logits=x)
     with pytest.raises(ValueError, match="Shape mismatch: The shape of labels"):
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=x_of(3, dtype=tf.int32), logits=x_of(2, 3))
     with pytest.raises(ValueError, match="Logits cannot be scalars"):

@@ -104,7 +104,7 @@ def test_a_child_process_has_no_servers(server: FakeServer) -> None:
 
 
 def test_calls_reach_the_master_as_they_are(server: FakeServer) -> None:
-    master = DirectMaster(server)  # type: ignore[arg-type]
+    master = DirectMaster(server, server.target)  # type: ignore[arg-type]
     graph_def, config, options = graph_pb2.GraphDef(), config_pb2.ConfigProto(), config_pb2.RunOptions()
     feeds = {"x:0": np.zeros(2)}
 
@@ -116,7 +116,7 @@ def test_calls_reach_the_master_as_they_are(server: FakeServer) -> None:
     master.close()
 
     calls = server.master.calls
-    assert calls[0] == ("create", graph_def, config)
+    assert calls[0] == ("create", graph_def, config, server.target)
     assert calls[1] == ("extend", "h", graph_def, 1)
     assert calls[2][2] is feeds
     assert calls[2][3:5] == (["y:0"], ["z"])
