@@ -1,11 +1,12 @@
 """The scopes of a Graph: `name_scope`, `device`, `control_dependencies`, `colocate_with`, `container` and others.
 
 Mixed into graph/graph.py; the rules of each kind of scope are in graph/scopes.py. Scopes belong to the graph and not to
-a thread: build a graph from one thread at a time, as in TensorFlow 1.x.
+a thread until `switch_to_thread_local` is called: before that, build a graph from one thread at a time.
 """
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,23 +20,60 @@ if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
 
 
+class _Open:
+    """The scopes that are open in a graph."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.devices: list[DeviceScope | None] = []
+        self.controls: list[ControlScope] = []
+        self.colocations: list[Operation] = []
+
+
+class _OpenInThread(threading.local):
+    """The scopes that are open in each thread; those of a new one begin as the graph's were, but for the name."""
+
+    def __init__(self, before: _Open) -> None:
+        super().__init__()
+        self.name = ""
+        self.devices, self.controls = list(before.devices), list(before.controls)
+        self.colocations = list(before.colocations)
+
+
+def _of_open(part: str) -> Any:
+    """What a graph's `_open` has under the name `part`."""
+    return property(lambda graph: getattr(graph._open, part), lambda graph, value: setattr(graph._open, part, value))
+
+
 class ScopeStacks:
     """The open scopes, which apply to the operation that is made next."""
 
+    #: The current scope without its trailing slash; empty at the top.
+    _name_stack: str = _of_open("name")
+    #: Outermost first. None stands for `device(None)`, which hides what is outside it.
+    _device_stack: list[DeviceScope | None] = _of_open("devices")
+    _control_stack: list[ControlScope] = _of_open("controls")
+    _colocation_stack: list[Operation] = _of_open("colocations")
+
     def __init__(self) -> None:
+        self._open: _Open | _OpenInThread = _Open()
         self._unique_names = UniqueNames()
-        #: The current scope without its trailing slash; empty at the top.
-        self._name_stack = ""
-        #: Outermost first. None stands for `device(None)`, which hides what is outside it.
-        self._device_stack: list[DeviceScope | None] = []
-        self._control_stack: list[ControlScope] = []
-        self._colocation_stack: list[Operation] = []
         #: The branch or loop that operations are made in.
         self._control_flow_context: ControlFlowContext | None = None
         self._container = ""
         self._gradient_override: dict[str, str] = {}
         #: Attributes that operations made now get unless they have them.
         self._scoped_attrs: dict[str, attr_value_pb2.AttrValue] = {}
+
+    def switch_to_thread_local(self) -> None:
+        """From now on each thread has its own open scopes of names, devices, colocations and control dependencies.
+
+        Other threads begin in the scopes that are open now, but without a scope of names.
+        """
+        if isinstance(self._open, _Open):
+            name = self._open.name
+            self._open = _OpenInThread(self._open)
+            self._open.name = name
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """A name in the current scope that no operation and no scope has."""

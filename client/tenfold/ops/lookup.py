@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
     from tenfold_core.dtypes import DType
+    from tenfold_core.tensor_shape import TensorShape
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
@@ -141,6 +142,8 @@ class LookupInterface:
     _name: str
     #: What the scope of a look-up is called behind the table's name.
     _find = "Lookup"
+    #: The rank of one key.
+    _key_rank = 0
 
     @property
     def name(self) -> str:
@@ -169,8 +172,13 @@ class LookupInterface:
                 "LookupTableFindV2", None, table_handle=self.resource_handle, keys=inner,
                 default_value=self.default_value,
             )  # fmt: skip
-        values.set_shape(inner.shape.concatenate(self.default_value.shape))
+        values.set_shape(self._shape_of_values(inner.shape))
         return SparseTensor(keys.indices, values, keys.dense_shape) if isinstance(keys, SparseTensor) else values
+
+    def _shape_of_values(self, keys: TensorShape) -> TensorShape:
+        """The shape of the values of keys."""
+        outer = keys if keys.ndims is None else keys[: keys.ndims - self._key_rank]
+        return outer.concatenate(self.default_value.shape)
 
 
 class StaticHashTable(LookupInterface):

@@ -60,7 +60,7 @@ class _Changing(LookupInterface):
                 "LookupTableExportV2", None, table_handle=self.resource_handle, Tkeys=self.key_dtype,
                 Tvalues=self.value_dtype,
             )  # fmt: skip
-        values.set_shape(keys.shape.concatenate(self.default_value.shape))
+        values.set_shape(self._shape_of_values(keys.shape))
         return keys, values
 
     def _save_as(self, name: str) -> None:
@@ -126,10 +126,12 @@ class DenseHashTable(_Changing):
     ) -> None:
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         self.default_value = convert_to_tensor(default_value, dtype=self.value_dtype, name="default_value")
+        empty_key = convert_to_tensor(empty_key, dtype=self.key_dtype, name="empty_key")
+        self._key_rank = empty_key.shape.ndims or 0
         buckets = {} if initial_num_buckets is None else {"initial_num_buckets": initial_num_buckets}
         self.resource_handle = tensor_op(
             "MutableDenseHashTableV2", name, use_node_name_sharing=checkpoint,
-            empty_key=convert_to_tensor(empty_key, dtype=self.key_dtype, name="empty_key"),
+            empty_key=empty_key,
             deleted_key=convert_to_tensor(deleted_key, dtype=self.key_dtype, name="deleted_key"),
             value_dtype=self.value_dtype, value_shape=self.default_value.shape, **buckets,
         )  # fmt: skip

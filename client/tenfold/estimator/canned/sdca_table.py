@@ -78,7 +78,9 @@ class ShardedMutableDenseHashTable:
             table.lookup(part, name=name)
             for table, part in zip(self.table_shards, self._apart(keys, shards), strict=True)
         ]
-        return slicing.dynamic_stitch(self._apart(math.range(array.shape(keys)[0]), shards), values)
+        found = slicing.dynamic_stitch(self._apart(math.range(array.shape(keys)[0]), shards), values)
+        found.set_shape(keys.shape[:1].concatenate(values[0].shape[1:]))
+        return found
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys [N] or [N, W]. Raises ValueError for others."""

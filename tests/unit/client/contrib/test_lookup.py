@@ -118,3 +118,15 @@ def test_what_is_done_with_a_table_that_changes_is_done_where_it_is() -> None:
     assert {op.device for op in (table.resource_handle.op, *done)} == {"/job:ps/task:0"}
     assert keys.device == "/job:worker/task:0"
     assert found.op.name == "t_lookup_table_find/LookupTableFindV2"
+
+
+def test_keys_may_be_vectors() -> None:
+    table = lookup.MutableDenseHashTable(tf.int64, tf.float32, [-0.5, 0.5], [0, 1], [1, 0], name="pairs")
+    keys = tf.constant([[3, 4], [5, 6]], tf.int64)
+
+    found = table.lookup(keys)
+
+    assert found.shape.as_list() == [2, 2]
+    with tf.Session() as sess:
+        sess.run(table.insert(keys[:1], [[1.0, 2.0]]))
+        assert sess.run(found).tolist() == [[1.0, 2.0], [-0.5, 0.5]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import tenfold as tf
@@ -159,3 +161,23 @@ def test_scopes_end_with_an_exception():
     tensor = tf.constant(1, name="a")
     assert (tensor.name, tensor.device, control_inputs(tensor)) == ("a:0", "", [])
     assert graph.get_name_scope() == ""
+
+
+def test_a_graph_may_have_scopes_for_each_thread(graph):
+    made = []
+
+    def elsewhere():
+        with graph.as_default():
+            made.append(tf.constant(1, name="a"))
+
+    with tf.device("/cpu:0"):
+        graph.switch_to_thread_local()
+        with tf.device("/job:ps"), tf.name_scope("s"), tf.control_dependencies([tf.no_op()]):
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+            made.append(tf.constant(2, name="a"))
+
+    assert [one.op.name for one in made] == ["a", "s/a"]
+    assert [one.device for one in made] == ["/device:CPU:0", "/job:ps/device:CPU:0"]
+    assert [len(one.op.control_inputs) for one in made] == [0, 1]
