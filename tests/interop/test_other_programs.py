@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from others import data, run, scan
 from others.outcomes import Outcome, outcome
+from others.program import Program
 
 #: What is said before an error's line.
 TRACE = "Traceback (most recent call last)\n"
@@ -93,3 +94,25 @@ def test_digits_are_written_where_a_program_looks_for_them(tmp_path: Path) -> No
     assert len(gzip.decompress(packed)) == 8 + data.TRAIN
     assert not Outcome("network", "", 0).counts
     assert Outcome("misses", "", 0).counts
+
+
+#: A training whose child computes, one that waits for what does not come, one that ends.
+WAYS = {
+    "computes": "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'while True: pass'])",
+    "stands still": "import threading\nthreading.Event().wait()",
+    "ends": "print('done')",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_is_stopped_by_what_it_computed(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_command", lambda program, file, where: [sys.executable, file.name])
+    monkeypatch.setattr(run, "_CLOCK", 120 if way == "computes" else 2)
+    (tmp_path / "a+b").mkdir()
+    path = tmp_path / "a+b" / "train.py"
+    path.write_text(WAYS[way])
+
+    found = run.run_one(tmp_path, Program("a+b/*.py"), path, 0.5)
+
+    assert found.kind == ("fails" if way == "stands still" else "runs")
+    assert found.why.startswith({"computes": "stopped", "stands still": "it stood still", "ends": ""}[way])

@@ -4,10 +4,11 @@
 
 DIR holds checkouts, a folder OWNER+NAME for each repository; table.py says which of their files are programs and what
 they want to be told. Each runs in a copy of its repository as `tenfold run --as-tensorflow` would run it, unchanged,
-with made-up data (data.py); one that trains is stopped after `--seconds` and has run if it raised nothing. What a
-program needs and this machine lacks (another package, the network, Python 2) does not count for or against. Nothing of
-the checkouts is kept. It wants an environment with Tenfold and what such programs import: NumPy before 2.3 (arrays had
-`tostring` until then), gym 0.17, pandas, scipy, scikit-learn, matplotlib, six, tqdm, opencv-python-headless, librosa.
+with made-up data (data.py). One that trains is stopped once its processes have computed for `--seconds`, so that a busy
+machine counts nothing, and has run if it raised nothing; one that stands still has not. What a program needs and this
+machine lacks (another package, the network, Python 2) does not count for or against. Nothing of the checkouts is kept.
+It wants an environment with Tenfold, psutil and what such programs import: NumPy before 2.3 (arrays had `tostring`
+until then), gym 0.17, pandas, scipy, scikit-learn, matplotlib, six, tqdm, librosa, opencv-python-headless.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from others import data
@@ -49,6 +52,13 @@ code=0; for each in $workers; do wait $each || code=$?; done; exit $code
 """
 
 
+#: A program is stopped by the clock after so many times the seconds for which it may compute.
+_CLOCK = 15
+#: One that was and has computed for less than this share of them stands still.
+_STILL = 0.3
+#: Seconds between two looks at a program.
+_LOOK = 0.25
+
 #: Programs that say themselves where they listen are run one after the other.
 _PORTS = threading.Lock()
 
@@ -58,9 +68,10 @@ def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outco
     with tempfile.TemporaryDirectory(prefix="tenfold-programs-") as temporary:
         file, where, paths = copied(folder, program, path, Path(temporary))
         with _PORTS if program.by_hand else contextlib.nullcontext():
-            started = time.monotonic()
-            code, output = _run(_command(program, file, where), where, seconds, paths)
-        found = outcome(code, output, time.monotonic() - started)
+            code, output, computed = _run(_command(program, file, where), where, seconds, paths)
+        found = outcome(code, output, computed)
+        if code is None and found.kind == "runs" and computed < _STILL * seconds:
+            found = found._replace(kind="fails", why=f"it stood still: it computed for {computed:.0f} s")
         if program.in_1_15 and found.kind != "runs":
             return found._replace(kind="1.15", why=f"TensorFlow 1.15 does not run it either: {program.in_1_15}")
         return found
@@ -116,11 +127,14 @@ def environment_of(where: Path, paths: list[Path]) -> dict[str, str]:
     }
 
 
-def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> tuple[int | None, str]:
-    """The exit code, None if its time was over first, and the last of its output. Stops all that it started."""
+def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> tuple[int | None, str, float]:
+    """(the exit code, None if its time was over first, the last of its output, seconds that it computed).
+
+    Stops all that it started.
+    """
     environment = environment_of(where, paths)
     with tempfile.TemporaryFile() as kept:
-        process = subprocess.Popen(
+        process = psutil.Popen(
             command,
             cwd=where,
             env=environment,
@@ -130,22 +144,38 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
             start_new_session=True,
         )
         try:
-            code: int | None = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = None
+            code, computed = _wait(process, seconds)
         finally:
             for sent in (signal.SIGTERM, signal.SIGKILL):
                 try:
                     os.killpg(process.pid, sent)
                 except ProcessLookupError:
                     break
-                try:
+                with contextlib.suppress(psutil.TimeoutExpired):
                     process.wait(5)
-                except subprocess.TimeoutExpired:
-                    continue
         size = kept.seek(0, os.SEEK_END)
         kept.seek(max(0, size - 200_000))
-        return code, kept.read().decode(errors="replace")
+        return code, kept.read().decode(errors="replace"), computed
+
+
+def _wait(process: psutil.Popen, seconds: float) -> tuple[int | None, float]:
+    """The exit code, None if it had its time first, and for how long it and its children had computed."""
+    end, computed = time.monotonic() + _CLOCK * seconds, 0.0
+    while computed < seconds and time.monotonic() < end:
+        computed = max(computed, _computed(process))
+        with contextlib.suppress(psutil.TimeoutExpired):
+            return process.wait(_LOOK), computed
+    return None, computed
+
+
+def _computed(process: psutil.Popen) -> float:
+    """Seconds of processor time of a process and all that it has started, by now."""
+    total = 0.0
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for each in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                total += sum(each.cpu_times()[:4])
+    return total
 
 
 def programs_in(folder: Path, parts: list[str]) -> list[tuple[Program, Path]]:
@@ -178,7 +208,7 @@ def document(outcomes: dict[str, Outcome]) -> str:
         "Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: "
         f"{runs} of {len(counted)} run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need "
         "what this machine does not have (another package, a download, Python 2) and are not counted. A training is "
-        "stopped after a while and has run if it raised nothing. Made by",
+        "stopped once it has computed for a while, and has run if it raised nothing. Made by",
         "",
         "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
         "",
@@ -219,7 +249,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("parts", nargs="*")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=60, help="of processor time, for each program")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="only those that did not run the last time")
     parser.add_argument("--report", type=Path, help="write the page of every outcome kept so far")
