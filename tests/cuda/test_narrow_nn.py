@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.gpu_variables import Pair, inputs_of
-from tenfold_core import dtypes
+from tenfold_core import dtypes, errors
 from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cuda import _scatter
 
@@ -169,3 +169,38 @@ def test_what_meets_in_one_place_is_rounded_once(
     found = gpu.run("UnsortedSegmentSum", [x, np.zeros(41, np.int64), np.int32(1)])
 
     assert found.tolist() == [[2088]]
+
+
+@pytest.mark.parametrize("dtype", EITHER)
+def test_places_of_the_largest_and_running_sums(gpu: SimpleNamespace, dtype: str) -> None:
+    x = values((2, 5), dtype)
+    x[1, 2] = np.nan
+
+    for axis in (0, 1):
+        gpu.same("ArgMax", [x, np.int32(axis)], output_type=dtypes.int64)
+    gpu.same("ArgMin", [np.tile(x, 3), np.int32(1)], output_type=dtypes.int64)
+    gpu.same("TopKV2", [x, np.int32(3)])
+    gpu.same("Cumsum", [x[:1], np.int32(1)], rtol=CLOSE[dtype], atol=CLOSE[dtype])
+    gpu.same("Cumprod", [whole((4,), dtype), np.int32(0)], exclusive=True, rtol=CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", EITHER)
+def test_depthwise_convolutions(gpu: SimpleNamespace, dtype: str) -> None:
+    close = {"rtol": CLOSE[dtype], "atol": 4 * CLOSE[dtype]}
+    x, filters = whole((1, 3, 2, 1), dtype), whole((2, 2, 1, 1), dtype, 1)
+    attrs = {"strides": [1, 1, 1, 1], "padding": b"SAME"}
+
+    out = gpu.same("DepthwiseConv2dNative", [x, filters], **attrs, **close)
+    sizes = [np.array(each.shape, np.int32) for each in (x, filters)]
+    gpu.same("DepthwiseConv2dNativeBackpropInput", [sizes[0], filters, out], **attrs, **close)
+    gpu.same("DepthwiseConv2dNativeBackpropFilter", [x, sizes[1], out], **attrs, **close)
+
+
+@pytest.mark.parametrize("dtype", EITHER)
+def test_numbers_of_half_are_checked(gpu: SimpleNamespace, dtype: str) -> None:
+    x = values((3,), dtype)
+
+    gpu.same("CheckNumerics", [x], message=b"x")
+    x[1] = np.inf
+    with pytest.raises(errors.InvalidArgumentError, match="x : Tensor had Inf values"):
+        gpu.run("CheckNumerics", [x], message=b"x")

@@ -177,6 +177,17 @@ def test_top_k(ops: Any) -> None:
     assert indices.tolist() == [[1, 2], [0, 2]]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_a_nan_is_the_largest_of_any_floats(ops: Any, dtype: str) -> None:
+    x = np.array([0.5, 2, np.nan, -1, -2]).astype(dtypes.as_dtype(dtype).as_numpy_dtype)
+
+    values, indices = ops.run("TopKV2", [x, 3])
+
+    assert indices.tolist() == [2, 1, 0]
+    assert values.dtype == x.dtype
+    assert values.tolist()[1:] == [2, 0.5]
+
+
 def test_in_top_k(ops: Any) -> None:
     predictions = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, np.inf], [0.1, 0.2, 0.3]], np.float32)
 

@@ -43,7 +43,7 @@ def check_top_k(x: Shaped, count: int) -> None:
         raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
 
 
-@kernel("TopK", "TopKV2")
+@kernel("TopK", "TopKV2", T=REAL)
 def build_top_k(node: KernelNode) -> Compute:
     """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
     fixed = node.attrs.get("k") if node.op == "TopK" else None

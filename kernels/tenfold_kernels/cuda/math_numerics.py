@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_kernels.arrays import text_attr
 from tenfold_kernels.cpu.math_bounds import bad_values
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _BYTE = np.dtype(np.uint8)
 
 
-@kernel("CheckNumerics", device="GPU", views=True, replays=False, T=FLOATS)
+@kernel("CheckNumerics", device="GPU", views=True, replays=False, T=ANY_FLOATS)
 def build_check_numerics(node: KernelNode) -> Compute:
     """Hands its input on. Waits until it is computed. Raises InvalidArgumentError for infinities and NaN."""
     message = text_attr(node, "message")
-    launched = _kernel(node.attrs["T"].as_numpy_dtype)
+    launched = _kernel(np.dtype(node.attrs["T"].as_numpy_dtype))
 
     def compute(x: DeviceArray) -> DeviceArray:
         count = x.size
@@ -40,7 +40,7 @@ def build_check_numerics(node: KernelNode) -> Compute:
 
 
 @functools.cache
-def _kernel(dtype: type) -> Kernel:
+def _kernel(dtype: np.dtype[Any]) -> Kernel:
     from tenfold_kernels.cuda._code import numerics
 
-    return Kernel(numerics.find, ("int64", pointer(np.dtype(dtype)), "uint8*"))
+    return Kernel(numerics.find(dtype), ("int64", pointer(dtype), "uint8*"))

@@ -17,7 +17,8 @@ from tenfold_kernels.cpu.math_reduction import arg_axis, reduction_axes, scan_ax
 from tenfold_kernels.cuda import reduction_text
 from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
 from tenfold_kernels.cuda._reduce import block_count, reduce
-from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, ON_HOST
+from tenfold_kernels.cuda.narrow_text import wide
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 from tenfold_kernels.typesets import COMPLEX
 
@@ -66,10 +67,10 @@ def _arg_kernel(is_max: bool, by_block: bool, dtype: np.dtype[Any], out: np.dtyp
     from tenfold_kernels.cuda._code import reductions
 
     make, sizes = (reductions.arg_by_block, 2) if by_block else (reductions.arg_by_thread, 3)
-    return Kernel(make(is_max, _worst(is_max, dtype)), (*("int64",) * sizes, pointer(dtype), pointer(out)))
+    return Kernel(make(dtype, is_max, _worst(is_max, wide(dtype))), (*("int64",) * sizes, pointer(dtype), pointer(out)))
 
 
-@kernel("ArgMax", "ArgMin", device="GPU", host=("dimension",), T=NUMBERS, output_type=(dtypes.int32, dtypes.int64))
+@kernel("ArgMax", "ArgMin", device="GPU", host=("dimension",), T=ANY_NUMBERS, output_type=(dtypes.int32, dtypes.int64))
 def build_arg_max(node: KernelNode) -> Compute:
     """Of equal elements the first. A nan never wins; of nothing but nan the first is named."""
     out_type = np.dtype(node.output_types[0].as_numpy_dtype)
@@ -101,12 +102,12 @@ def build_arg_max(node: KernelNode) -> Compute:
 def _scan_kernel(is_sum: bool, exclusive: bool, reverse: bool, dtype: np.dtype[Any]) -> Kernel:
     from tenfold_kernels.cuda._code import reductions
 
-    neutral = dtype.type(0 if is_sum else 1)
+    neutral = wide(dtype).type(0 if is_sum else 1)
     types = ("int64", "int64", "int64", pointer(dtype), pointer(dtype))
-    return Kernel(reductions.scan(is_sum, exclusive, reverse, neutral), types)
+    return Kernel(reductions.scan(dtype, is_sum, exclusive, reverse, neutral), types)
 
 
-@kernel("Cumsum", "Cumprod", device="GPU", host=("axis",), T=NUMBERS)
+@kernel("Cumsum", "Cumprod", device="GPU", host=("axis",), T=ANY_NUMBERS)
 def build_cumulative(node: KernelNode) -> Compute:
     """`exclusive` leaves the element itself out; `reverse` accumulates from the end. One thread a line."""
     exclusive, reverse = bool(node.attrs.get("exclusive")), bool(node.attrs.get("reverse"))

@@ -15,7 +15,8 @@ from tenfold_kernels.cpu.nn_depthwise import check_gradient, place_of
 from tenfold_kernels.cuda import _images
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 from tenfold_kernels.cuda._runtime import runtime_of
-from tenfold_kernels.cuda._types import FLOATS
+from tenfold_kernels.cuda._types import ANY_FLOATS
+from tenfold_kernels.cuda.narrow_text import wide
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -42,35 +43,34 @@ def _numbers(slide: Sliding, place: Place, times: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache
-def _kernel(name: str, dtype: np.dtype[Any], more: int, arrays: int) -> Kernel:
-    """A loop of _code/depthwise.py, which takes so many numbers and arrays besides."""
+def _kernel(name: str, made_for: tuple[np.dtype[Any], ...], more: int, *arrays: np.dtype[Any]) -> Kernel:
+    """A loop of _code/depthwise.py, made for those types of elements, with so many numbers besides, and arrays."""
     from tenfold_kernels.cuda._code import depthwise
 
-    types = (*("int64",) * (1 + more), dtype.name, *(pointer(dtype),) * arrays)
-    return Kernel(getattr(depthwise, name), types)
+    return Kernel(getattr(depthwise, name)(*made_for), (*("int64",) * (1 + more), *map(pointer, arrays)))
 
 
-@kernel("DepthwiseConv2dNative", device="GPU", T=FLOATS)
+@kernel("DepthwiseConv2dNative", device="GPU", T=ANY_FLOATS)
 def build_depthwise(node: KernelNode) -> Compute:
     """input [N, H, W, C], filter [kh, kw, C, M] → [N, OH, OW, C·M]."""
     slide, runtime, dtype = sliding(node, 2), runtime_of(node.device), np.dtype(input_type(node))
-    run, zero = _kernel("forward", dtype, _GEOMETRY, 3), dtype.type(0)
+    run = _kernel("forward", (dtype,), _GEOMETRY, dtype, dtype, dtype)
 
     def compute(x: DeviceArray, filters: DeviceArray) -> DeviceArray:
         last = _last(slide, x)
         place = place_of(node, slide, last.shape, filters.shape)
         out = runtime.empty((place.batch, *place.out, place.channels * filters.shape[3]), dtype)
-        launch_over(run, out.size, (*_numbers(slide, place, filters.shape[3]), zero), (last, filters, out))
+        launch_over(run, out.size, _numbers(slide, place, filters.shape[3]), (last, filters, out))
         return _back(slide, out)
 
     return compute
 
 
-@kernel("DepthwiseConv2dNativeBackpropInput", device="GPU", host=("input_sizes",), T=FLOATS)
+@kernel("DepthwiseConv2dNativeBackpropInput", device="GPU", host=("input_sizes",), T=ANY_FLOATS)
 def build_depthwise_input(node: KernelNode) -> Compute:
     """(input_sizes, filter, out_backprop) → the gradient of the input."""
     slide, runtime, dtype = sliding(node, 2), runtime_of(node.device), np.dtype(input_type(node, 1))
-    run, zero = _kernel("input_gradient", dtype, _GEOMETRY, 3), dtype.type(0)
+    run = _kernel("input_gradient", (dtype,), _GEOMETRY, dtype, dtype, dtype)
 
     def compute(sizes: Array, filters: DeviceArray, gradient: DeviceArray) -> DeviceArray:
         shape = slide.last_shape(tuple(int(d) for d in sizes.reshape(-1).tolist()))
@@ -78,18 +78,18 @@ def build_depthwise_input(node: KernelNode) -> Compute:
         last = _last(slide, gradient)
         check_gradient(node, place, last.shape, place.channels * filters.shape[3])
         out = runtime.empty(shape, dtype)
-        launch_over(run, out.size, (*_numbers(slide, place, filters.shape[3]), zero), (last, filters, out))
+        launch_over(run, out.size, _numbers(slide, place, filters.shape[3]), (last, filters, out))
         return _back(slide, out)
 
     return compute
 
 
-@kernel("DepthwiseConv2dNativeBackpropFilter", device="GPU", host=("filter_sizes",), T=FLOATS)
+@kernel("DepthwiseConv2dNativeBackpropFilter", device="GPU", host=("filter_sizes",), T=ANY_FLOATS)
 def build_depthwise_filter(node: KernelNode) -> Compute:
     """(input, filter_sizes, out_backprop) → the gradient of the filter: first sums of chunks of pixels, then theirs."""
     slide, runtime, dtype = sliding(node, 2), runtime_of(node.device), np.dtype(input_type(node))
-    run, zero = _kernel("filter_gradient", dtype, _GEOMETRY + 2, 3), dtype.type(0)
-    add_up = _kernel("summed", dtype, 1, 2)
+    number = wide(dtype)
+    add_up = _kernel("summed", (dtype,), 1, number, dtype)
 
     def compute(x: DeviceArray, sizes: Array, gradient: DeviceArray) -> DeviceArray:
         dims = tuple(int(d) for d in sizes.reshape(-1).tolist())
@@ -102,11 +102,12 @@ def build_depthwise_filter(node: KernelNode) -> Compute:
         pixels = place.batch * place.out[0] * place.out[1]
         chunks = max(1, min(pixels, runtime.most_threads // out.size))
         step = -(-pixels // chunks)
-        parts = runtime.empty((chunks, out.size), dtype) if chunks > 1 else out
-        numbers = (*_numbers(slide, place, dims[3]), pixels, step, zero)
+        parts = runtime.empty((chunks, out.size), number) if chunks > 1 else out
+        numbers = (*_numbers(slide, place, dims[3]), pixels, step)
+        run = _kernel("filter_gradient", (dtype, parts.dtype), _GEOMETRY + 2, dtype, dtype, parts.dtype)
         launch_over(run, parts.size, numbers, (image, last, parts))
         if chunks > 1:
-            launch_over(add_up, out.size, (chunks, zero), (parts, out))
+            launch_over(add_up, out.size, (chunks,), (parts, out))
         return out
 
     return compute

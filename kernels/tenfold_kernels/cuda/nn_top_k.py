@@ -11,7 +11,7 @@ from tenfold_kernels.arrays import one_number
 from tenfold_kernels.cpu.nn_top_k import check_in_top_k, check_top_k
 from tenfold_kernels.cuda._launch import Kernel, pointer
 from tenfold_kernels.cuda._reduce import block_count, row_threads
-from tenfold_kernels.cuda._types import NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_NUMBERS, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ shared_kernel("TopK", "TopKV2", host=(EVERYTHING,), T=ON_HOST)
 def _top_k_kernel(dtype: np.dtype[Any], index: np.dtype[Any]) -> Kernel:
     from tenfold_kernels.cuda._code import top_k
 
-    return Kernel(top_k.top_k, ("int64", "int64", "int64", pointer(dtype), pointer(dtype), pointer(index)))
+    return Kernel(top_k.top_k(dtype), ("int64", "int64", "int64", pointer(dtype), pointer(dtype), pointer(index)))
 
 
 @functools.lru_cache(16)
@@ -42,8 +42,8 @@ def _launch(run: Kernel, x: DeviceArray, rows: int, columns: int, *more: Any) ->
     x.runtime.launch(run, block_count(x.runtime, rows), threads, (rows, columns, *more), threads * 8)
 
 
-@kernel("TopK", device="GPU", T=NUMBERS)
-@kernel("TopKV2", device="GPU", host=("k",), T=NUMBERS)
+@kernel("TopK", device="GPU", T=ANY_NUMBERS)
+@kernel("TopKV2", device="GPU", host=("k",), T=ANY_NUMBERS)
 def build_top_k(node: KernelNode) -> Compute:
     """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
     fixed = node.attrs.get("k") if node.op == "TopK" else None

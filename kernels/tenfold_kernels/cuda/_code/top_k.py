@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np  # noqa: F401 # the simulator looks for it here
+from typing import TYPE_CHECKING, Any
+
 from numba import cuda, types
 
-from tenfold_kernels.cuda._code.device import device
+from tenfold_kernels.cuda._code.device import device, number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
 
 
 @device
@@ -18,36 +24,44 @@ def _before(x, i, y, j):  # type: ignore[no-untyped-def]
     return x > y or (x == y and i < j)
 
 
-def top_k(rows, columns, k, x, values, indices):  # type: ignore[no-untyped-def]
-    # Each round finds the best of what comes after the last one found: k times a pass over the row.
-    places = cuda.shared.array(0, types.int64)
-    t = cuda.threadIdx.x
-    for b in range(cuda.blockIdx.x, rows, cuda.gridDim.x):
-        base = b * columns
-        last = -1
-        for found in range(k):
-            best = -1
-            for c in range(t, columns, cuda.blockDim.x):
-                value = x[base + c]
-                is_left = last < 0 or _before(x[base + max(last, 0)], last, value, c)
-                if is_left and (best < 0 or _before(value, c, x[base + max(best, 0)], best)):
-                    best = c
-            places[t] = best
-            cuda.syncthreads()
-            half = cuda.blockDim.x // 2
-            while half > 0:
-                if t < half:
-                    mine = places[t]
-                    other = places[t + half]
-                    if other >= 0 and (mine < 0 or _before(x[base + other], other, x[base + max(mine, 0)], mine)):
-                        places[t] = other
+def top_k(dtype: np.dtype[Any]) -> Callable[..., None]:
+    """(rows, columns, k, x, values, indices)"""
+    number = number_of(dtype)
+
+    def run(rows, columns, k, x, values, indices):  # type: ignore[no-untyped-def]
+        # Each round finds the best of what comes after the last one found: k times a pass over the row.
+        places = cuda.shared.array(0, types.int64)
+        t = cuda.threadIdx.x
+        for b in range(cuda.blockIdx.x, rows, cuda.gridDim.x):
+            base = b * columns
+            last = -1
+            for found in range(k):
+                best = -1
+                for c in range(t, columns, cuda.blockDim.x):
+                    value = number(x[base + c])
+                    is_left = last < 0 or _before(number(x[base + max(last, 0)]), last, value, c)
+                    if is_left and (best < 0 or _before(value, c, number(x[base + max(best, 0)]), best)):
+                        best = c
+                places[t] = best
                 cuda.syncthreads()
-                half = half // 2
-            last = places[0]
-            if t == 0:
-                values[b * k + found] = x[base + last]
-                indices[b * k + found] = last
-            cuda.syncthreads()
+                half = cuda.blockDim.x // 2
+                while half > 0:
+                    if t < half:
+                        mine = places[t]
+                        other = places[t + half]
+                        if other >= 0:
+                            ours, theirs = number(x[base + max(mine, 0)]), number(x[base + other])
+                            if mine < 0 or _before(theirs, other, ours, mine):
+                                places[t] = other
+                    cuda.syncthreads()
+                    half = half // 2
+                last = places[0]
+                if t == 0:
+                    values[b * k + found] = x[base + last]
+                    indices[b * k + found] = last
+                cuda.syncthreads()
+
+    return run
 
 
 def in_top_k(rows, classes, k, predictions, targets, out):  # type: ignore[no-untyped-def]
