@@ -154,3 +154,30 @@ def test_the_one_that_fails_says_so() -> None:
                 session.run(done, {given: [1.0, 1.0, 1.0]})
             assert str(why.value.op.name).startswith("apply")
             np.testing.assert_allclose(session.run(made)[2], [1 - 0.1 * 2 * STEPS] * 2, atol=1e-6)
+
+
+def test_a_step_with_branches_and_loops_has_them_too(launches: list[int]) -> None:
+    def build() -> tuple[Any, Any]:
+        made = [tf.get_variable(f"v{i}", initializer=np.full(size, i + 1, F)) for i, size in enumerate(SIZES)]
+        x = tf.placeholder(tf.float32, [], name="x")
+        far = tf.cond(x > 1.0, lambda: made[0] * 2.0, lambda: made[0] - 1.0)
+        _, grown = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * made[1] + x), [0, x])
+        loss = tf.reduce_sum(far) + grown + tf.reduce_sum(tf.square(made[2]))
+        with tf.control_dependencies([tf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)]):
+            return [tf.identity(loss * 1.0)], made
+
+    feeds = [0.5, 2.0, 0.5, 2.0, 0.5, 2.0]
+    with fused_programs() as programs, tf.Graph().as_default():
+        with tf.device("/gpu:0"):
+            step, made = build()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for fed in feeds:
+                session.run(step, {"x:0": fed})
+            found = session.run(made)
+
+    assert len(SIZES) in launches
+    assert [len(g.run.members) for p in programs for g in p.groups if isinstance(g.run, DeviceUpdates)]
+    wanted = trained("/cpu:0", build, [{"x": fed} for fed in feeds])[0][-1]
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)

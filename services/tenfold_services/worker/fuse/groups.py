@@ -116,19 +116,50 @@ def find_groups(
             if group is not None:
                 groups.append(group)
                 group_of.update((node.index, group) for node in chunk)
+    on_gpu = resources is not None and any(node.memory is not None for node in part.nodes)
     if flow is not None:
+        if resources is not None and on_gpu:
+            _with_updates(_outermost(part, flow, group_of), groups, levels, cache, resources)
         return Fusion(groups, [], [levels.before(node) for node in part.nodes])
     schedule = [_order(region, group_of, levels) for region in regions]
-    if resources is not None and any(node.memory is not None for node in part.nodes):
+    if resources is not None and on_gpu:
         schedule = [_with_updates(order, groups, levels, cache, resources) for order in schedule]
         schedule = [_recorded(order, groups, levels, cache, resources) for order in schedule]
     return Fusion(groups, schedule)
 
 
+@dataclass(slots=True, eq=False)
+class _WholeLoop:
+    members: list[PartNode] = field(default_factory=list)
+
+
+def _outermost(
+    part: PartGraph, flow: ControlFlow, group_of: Mapping[int, Group]
+) -> list[PartNode | Group | _WholeLoop]:
+    """What the part consists of: nodes, groups, and loops with all that is in them."""
+    loops: dict[int, _WholeLoop] = {}
+    items: dict[PartNode | Group | _WholeLoop, None] = {}
+    for node in part.nodes:
+        loop = flow.tree.entered.get(node.index) or flow.tree.frame_of[node.index]
+        if loop is None:
+            items[group_of.get(node.index, node)] = None
+            continue
+        while loop.parent is not None:
+            loop = loop.parent
+        whole = loops.setdefault(id(loop), _WholeLoop())
+        whole.members.append(node)
+        items[whole] = None
+    return list(items)
+
+
 def _with_updates(
-    order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
+    order: Sequence[PartNode | Group | _WholeLoop],
+    groups: list[Group],
+    levels: Levels,
+    cache: FusionCache,
+    resources: ResourceManager,
 ) -> list[PartNode | Group]:
-    """The schedule with updates of small variables on a GPU as groups, which are added to `groups`."""
+    """The schedule, but for loops, with updates of small variables on a GPU as groups, which are added to `groups`."""
     from .updates import join_updates, updates_of  # not where there is no GPU
 
     found: list[PartNode | Group] = []
@@ -137,7 +168,7 @@ def _with_updates(
             run, inputs, outputs = updates_of(item, levels, resources)
             groups.append(Group(len(groups), item, run, inputs, outputs, cache))
             found.append(groups[-1])
-        else:
+        elif not isinstance(item, _WholeLoop):
             found.append(item)
     return found
 

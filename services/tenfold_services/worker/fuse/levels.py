@@ -14,7 +14,7 @@ so a path that leaves a group comes to higher levels and never back: groups can 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 from tenfold_kernels.fusion.runs import REDUCTIONS
@@ -30,10 +30,15 @@ if TYPE_CHECKING:
 
     from ..control_flow import ControlFlow
     from ..part import PartGraph
-    from .groups import Group
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
 OF_SHAPES: Shape = (-1,)
+
+
+class Members(Protocol):
+    """A group, or a loop as a whole."""
+
+    members: list[PartNode]
 
 
 class Levels:
@@ -56,6 +61,8 @@ class Levels:
         self._order: Sequence[PartNode] = part.nodes if flow is None else list(flow.nodes())
         if flow is not None:
             region_of = flow.places(region_of)
+        #: Node → its place: those of two places are no group.
+        self.places = region_of
         #: Node → its region, the GPU that it runs on or "", and the shape of its loop, for nodes that can be fused;
         #: those that differ in one of them are no group.
         self.space: dict[int, tuple[int, str, Shape]] = {}
@@ -114,7 +121,12 @@ class Levels:
         """The nodes that must have run before this one."""
         return self.data[node.index] + self.waits[node.index] + self._tested[node.index]
 
-    def between(self, order: Sequence[PartNode | Group]) -> tuple[list[int], list[set[int]]]:
+    def always_runs(self, node: PartNode) -> bool:
+        """Whether the node is in no branch and no loop."""
+        flow = self._flow
+        return flow is None or (flow.tree.frame_of[node.index] is None and not flow.guards.of[node.index])
+
+    def between(self, order: Sequence[PartNode | Members]) -> tuple[list[int], list[set[int]]]:
         """Of nodes and groups, by their places in `order`: for how many others each waits, and which wait for it."""
         place_of: dict[int, int] = {}
         members = [[item] if isinstance(item, PartNode) else item.members for item in order]

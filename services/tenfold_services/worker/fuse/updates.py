@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cuda.fused_updates import MOST, DeviceUpdates, Member
@@ -26,25 +26,26 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.resources.state import ResourceManager
 
-    from .groups import Group
-    from .levels import Levels
+    from .levels import Levels, Members
     from .nodes import Edge
 
+#: A node, or nodes that run as one.
+Item = TypeVar("Item", bound="PartNode | Members")
 #: Elements of a variable up to which its launch costs more than its update. Not measured.
 SMALL = 1 << 16
 _DENSE = frozenset(op for op in optimizer_rules.OPS if not optimizer_rules.layout_of(op).sparse)
 
 
-def join_updates(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNode | Group | list[PartNode]]:
-    """A region's schedule with the updates that run as one, two at least, as lists; all still runs after what it waits
-    for.
+def join_updates(order: Sequence[Item], levels: Levels) -> list[Item | list[PartNode]]:
+    """A region's schedule, or the outermost members of a part with loops, with the updates that run as one, two at
+    least, as lists; all still runs after what it waits for.
     """
     keys = [_key(item, levels) if isinstance(item, PartNode) else None for item in order]
     many = {key for key, count in Counter(keys).items() if key is not None and count > 1}
     if not many:
         return list(order)
     pending, successors = levels.between(order)
-    found: list[PartNode | Group | list[PartNode]] = []
+    found: list[Item | list[PartNode]] = []
     ready: list[int] = []
     updates: dict[Hashable, list[int]] = {}
 
@@ -78,10 +79,10 @@ def _key(node: PartNode, levels: Levels) -> Hashable:
     edges = [levels.resolve(edge) for edge in node.inputs]
     shape: Any = levels.part.nodes[edges[layout.variables[0]][0]].attrs.get("shape")
     size = None if shape is None else shape.num_elements()
-    if size is None or size > SMALL or node.deref[layout.gradient]:
+    if size is None or size > SMALL or node.deref[layout.gradient] or not levels.always_runs(node):
         return None
     scalars = tuple(_origin(edges[place], levels) for _, place in layout.scalars)
-    return node.node_def.device, update_of(node, layout), scalars
+    return levels.places[node.index], node.node_def.device, update_of(node, layout), scalars
 
 
 def _origin(edge: Edge, levels: Levels) -> Edge:
