@@ -50,6 +50,8 @@ def test_what_is_left_out_has_its_reason(report: Any, monkeypatch: pytest.Monkey
     assert compared.counted == ["m.C.a"]
     assert compared.excluded == {"m.C.b1": "it is about GPUs"}
     assert compared.share == 100
+    within = report.files.Exclusion("x/y_test.py", "C.test*Wrapper", "")
+    assert [within.covers("x/y_test.py", f"m.C.{test}") for test in ("testAWrapper", "testAWrapperB")] == [True, False]
 
 
 def test_files_that_were_not_run_again_keep_their_marked_rows(report: Any, tmp_path: Path) -> None:
