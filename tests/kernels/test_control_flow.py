@@ -49,6 +49,12 @@ def test_assert(ops: Any) -> None:
         ops.run("Assert", [np.array(False), *data])
 
 
+def test_strings_are_written_with_escapes() -> None:
+    value = np.array(["it's \"é\"\n\\".encode()], object)
+
+    assert summarize(value, 3) == r"it\'s \"\303\251\"\n\\"
+
+
 @pytest.mark.parametrize(
     ("value", "limit", "text"),
     [

@@ -33,6 +33,12 @@ def _dims(shape: TensorShape) -> list[int | None] | None:
     return None if shape.ndims is None else shape.as_list()
 
 
+def _exactly(found: int | None, size: int, why: str) -> None:
+    """Raises ValueError for a dimension that is known to be another than `size`."""
+    if found not in (None, size):
+        raise ValueError(f"Dimension must be {size} but is {found}{why}")
+
+
 def _scalar_constant(c: ShapeContext, index: int) -> int | None:
     """Raises ValueError for what is no scalar, but for one element."""
     value = c.constant(index)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _merge, _pair, _scalar_constant
+from tenfold_core.opdefs.shape_fns import _exactly, _merge, _pair, _scalar_constant
 from tenfold_core.opdefs.shape_fns_nn import decoded, resize
 from tenfold_core.tensor_shape import TensorShape, from_dims
 
@@ -47,7 +47,7 @@ def drawn(c: ShapeContext) -> Shapes:
     images = c.input(0).with_rank(4)
     boxes = c.input(1).with_rank(3)
     if boxes.ndims is not None:
-        _merge(boxes.as_list()[2], 4, ": a box has 4 coordinates")
+        _exactly(boxes.as_list()[2], 4, ": a box has 4 coordinates")
     if len(c.inputs) > 2:
         c.input(2).with_rank(2)
     return [images]
@@ -71,13 +71,13 @@ def glimpse(c: ShapeContext) -> Shapes:
 def scaled(c: ShapeContext) -> Shapes:
     """images [N, H, W, C], size [2], scale [2] and translation [2] → [N, h, w, C]."""
     for i in (2, 3):
-        _merge(c.input(i).with_rank(1).as_list()[0], 2, ": scale and translation have two elements")
+        _exactly(c.input(i).with_rank(1).as_list()[0], 2, ": scale and translation have two elements")
     return resize(c)
 
 
 def sampled_box(c: ShapeContext) -> Shapes:
-    _merge(c.input(0).with_rank(1).as_list()[0], 3, ": image_size is height, width, channels")
-    _merge(c.input(1).with_rank(3).as_list()[2], 4, ": a box has 4 coordinates")
+    _exactly(c.input(0).with_rank(1).as_list()[0], 3, ": image_size is height, width, channels")
+    _exactly(c.input(1).with_rank(3).as_list()[2], 4, ": a box has 4 coordinates")
     if len(c.inputs) > 2:
         c.input(2).with_rank(0)
     return [TensorShape([3]), TensorShape([3]), TensorShape([1, 1, 4])]
@@ -87,7 +87,7 @@ def _check_boxes(c: ShapeContext, scalars: int) -> None:
     """Boxes [n, 4], scores [n] and `scalars` scalars after them. Raises ValueError for another shape."""
     boxes, scores = c.input(0).with_rank(2).as_list(), c.input(1).with_rank(1).as_list()
     _merge(boxes[0], scores[0], ": as many scores as boxes")
-    _merge(boxes[1], 4, ": a box has 4 coordinates")
+    _exactly(boxes[1], 4, ": a box has 4 coordinates")
     for i in range(2, 2 + scalars):
         c.input(i).with_rank(0)
 
@@ -131,7 +131,7 @@ def combined_boxes(c: ShapeContext) -> Shapes:
     for i in range(2, 6):
         c.input(i).with_rank(0)
     batch = _merge(boxes[0], scores[0], ": as many scores as boxes")
-    _merge(boxes[3], 4, ": a box has 4 coordinates")
+    _exactly(boxes[3], 4, ": a box has 4 coordinates")
     if None not in (boxes[2], scores[2]) and boxes[2] not in (1, scores[2]):
         raise ValueError("third dimension of boxes must be either 1 or equal to the third dimension of scores")
     size = _scalar_constant(c, 3)

@@ -122,9 +122,10 @@ def slice_(c: ShapeContext) -> Shapes:
     result: list[int | None] = []
     for i, d in enumerate(dims):
         b, n = int(begin[i]), int(size[i])
-        if n < -1 or b < 0 or (d is not None and n == -1 and b > d):
+        if n < -1 or (d is not None and n == -1 and b > d):
             raise ValueError(f"Slice: begin {b} and size {n} are out of dimension {i} of {c.input(0)}")
-        result.append(n if n != -1 else (None if d is None else d - b))
+        # A negative beginning fails the step, after the checks that the program made of it.
+        result.append(n if n != -1 else (None if d is None or b < 0 else d - b))
     return [from_dims(result)]
 
 

@@ -53,6 +53,11 @@ def build_timestamp(node: KernelNode) -> Compute:
     return lambda: np.array(time.time())
 
 
+#: Byte of a string → what is printed of it, where that is not its character: C's escapes.
+_ESCAPED = {byte: f"\\{byte:03o}" for byte in range(256) if not 32 <= byte < 127}
+_ESCAPED |= {ord(char): f"\\{letter}" for char, letter in zip("\n\r\t\"'\\", "nrt\"'\\", strict=True)}
+
+
 def summarize(value: Array, limit: int) -> str:
     """`[1 2 3...]` and `[[0 0][0...]...]`: at most `limit` elements, as Tensor::SummarizeValue prints them."""
     flat = [_element_text(v) for v in value.reshape(-1).tolist()]
@@ -79,7 +84,7 @@ def summarize(value: Array, limit: int) -> str:
 
 def _element_text(value: object) -> str:
     if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
+        return "".join(_ESCAPED.get(byte) or chr(byte) for byte in value)
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
