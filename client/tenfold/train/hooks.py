@@ -220,8 +220,9 @@ class FinalOpsHook(SessionRunHook):
             self._final_ops_values = session.run(self._final_ops, feed_dict=self._final_ops_feed_dict)
         except (errors.OutOfRangeError, StopIteration):
             logging.warning(
-                "The final ops read from an input that is at its end. They should depend on variables only, not on "
-                "another batch: of a metric, run the value op here and the update op in the steps."
+                "The final ops have a dependency back to some input source, which is at its end. They should depend "
+                "on variables only, not on another batch: of a metric, run the value op here and the update op in the "
+                "steps."
             )
             raise
 

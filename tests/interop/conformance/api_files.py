@@ -146,12 +146,10 @@ BESIDE = {
 }
 
 _EAGER = "the object-based checkpoints of TensorFlow 2 (tf.train.Checkpoint), which are not served"
-_DATA = "builds its program with tf.data, which is not part of the training API"
 _STRATEGY = "distribution strategies and their coordinator"
 _PRIVATE = "a private attribute of TensorFlow's implementation"
 _KERAS = "builds its program with Keras"
 _C_API = "calls TensorFlow's C interface"
-_DEFUN = "TensorFlow's Defun, an internal module"
 _EAGER_STORE = "variables of eager execution"
 _FUNCTION = "functions of TensorFlow 2"
 _RAGGED = "ragged tensors"
@@ -191,7 +189,6 @@ _CONTROL_FLOW = {
         "testSingleNestedMaximumIterationsWhileLoopGradientInXLAContext",
         "testXLAGradInLoop",
     ),
-    _DEFUN: ("testQIntArgAndRet", "testWhileFuncBasic"),
     _PRIVATE: (
         "testRefEnter",
         "testRefIdentity",
@@ -268,9 +265,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
         "training/checkpoint_utils", _EAGER, "CheckpointIteratorTest.testReturnsSingleCheckpointIfOneCheckpointFound"
     ),
     *_left_out("training/input", _PRIVATE, "DictHelperTest.*"),
-    *_left_out(
-        "training/basic_session_run_hooks", _DATA, "FinalOpsHookTest.test_final_ops_triggers_out_of_range_error"
-    ),
     *_left_out("training/monitored_session", _STRATEGY, "MonitoredTrainingSessionWithDistributeCoordinatorTest.*"),
     *_left_out(
         "training/monitored_session",
@@ -283,7 +277,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
         "names the files of TensorFlow's implementation",
         "CoordinatedSessionTest.test_propagates_exception_trace",
     ),
-    *_left_out("training/saver", _DATA, "MetaGraphTest.testPreserveDatasetAndFunctions"),
     *_left_out("training/saver", _PRIVATE, "MetaGraphTest.testAddCollectionDefFails"),
     *_left_out("training/saver", _KERAS, "TrackableCompatibilityTests.testLoadFromObjectBased*"),
     *_left_out(
@@ -292,8 +285,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
         "TrackableCompatibilityTests.testMoreComplexSaveableReturned",
         "TrackableCompatibilityTests.testNotSaveableButIsTrackable",
     ),
-    *_left_out("training/saver", _DEFUN, "MetaGraphTest.testStrippedOpListDef"),
-    *_left_out("client/session", _DEFUN, "SessionTest.testAddFunctionTo*"),
     *_left_out(
         "client/session",
         _PRIVATE,
@@ -304,8 +295,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
     *_left_out("client/session_list_devices", _C_API, "SessionListDevicesTest.testInvalidDeviceNumber"),
     *_left_out(
         "framework/graph_util",
-        _DEFUN,
-        "ConvertVariablesToConstantsTest.testWithFunctions",
+        _OPTIMIZER,
         "ConvertVariablesToConstantsTest.testWithInlinedFunctions",
     ),
     *_left_out(
@@ -359,7 +349,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
     ),
 )
 
-_CLOCK = "turns the wall clock, by which nothing waits here"
 _V2 = "the class for TensorFlow 2"
 
 #: Stem → reason → tests of tf.estimator that are no public behaviour of graph mode.
@@ -396,9 +385,6 @@ _OF_ESTIMATOR: dict[str, dict[str, tuple[str, ...]]] = {
             "EstimatorSpecInferTest.testAllArgumentsSet",
             "EstimatorSpecTrainTest.testAllArgumentsSet",
         )
-    },
-    "training": {
-        _CLOCK: ("StopAtSecsHookTest.test_stops_after_time", "TrainingExecutorRunEvaluatorTest.test_throttle_secs")
     },
     "export/export": {
         _PRIVATE: (

@@ -271,6 +271,13 @@ def test_final_ops_and_feeds() -> None:
     assert values == [8.0]
 
 
+def test_final_ops_that_read_input_are_named(said: pytest.LogCaptureFixture) -> None:
+    read = tf.data.Dataset.range(0).make_one_shot_iterator().get_next()
+    with tf.Session() as session, pytest.raises(tf.errors.OutOfRangeError):
+        train.FinalOpsHook(read).end(session)
+    assert "dependency back to some input source" in said.text
+
+
 def test_waiting_for_a_global_step() -> None:
     op = counter()
     hook = train.GlobalStepWaiterHook(wait_until_step=0)
