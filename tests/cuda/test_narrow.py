@@ -9,6 +9,7 @@ import pytest
 
 import tenfold as tf
 from support.gpu_programs import fused_programs
+from support.gpu_variables import Pair
 from tenfold_core import dtypes
 from tenfold_kernels.cuda.fused_runs import DeviceRun
 
@@ -120,3 +121,17 @@ def test_complex_numbers(gpu: SimpleNamespace, dtype: str) -> None:
 def test_reductions_of_complex_numbers(gpu: SimpleNamespace, op: str, dtype: str) -> None:
     for shape, axes in (((), []), ((3, 5), [0]), ((2, 70), [1]), ((0, 2), [0]), ((2, 3, 2), [0, 2])):
         gpu.same(op, [values(shape, dtype), np.array(axes, np.int32)], keep_dims=len(shape) == 2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", pytest.param("complex128", marks=pytest.mark.thorough)])
+def test_complex_numbers_meet_in_rows(gpu: SimpleNamespace, dtype: str) -> None:
+    x, y, rows = values((4, 2), dtype), values((3, 2), dtype, 1), np.array([[2], [0], [2]])
+
+    gpu.same("UnsortedSegmentSum", [y, rows[:, 0], np.int32(4)])
+    gpu.same("ScatterNd", [rows, y, np.array([4, 2])])
+    for op in ("Add", "Sub"):
+        gpu.same(f"TensorScatter{op}", [x, rows, y])
+    pair = Pair([x, rows, y], (0,), resource=True)
+    pair.run(gpu, "ResourceScatterNdAdd")
+    ((ours, theirs),) = pair.values()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)

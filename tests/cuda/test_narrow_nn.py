@@ -204,3 +204,8 @@ def test_numbers_of_half_are_checked(gpu: SimpleNamespace, dtype: str) -> None:
     x[1] = np.inf
     with pytest.raises(errors.InvalidArgumentError, match="x : Tensor had Inf values"):
         gpu.run("CheckNumerics", [x], message=b"x")
+
+
+@pytest.mark.parametrize("dtype", EITHER)
+def test_the_gradient_of_mirrored_borders(gpu: SimpleNamespace, dtype: str) -> None:
+    gpu.same("MirrorPadGrad", [whole((5, 2), dtype), np.int32([[1, 2], [0, 0]])], mode=b"SYMMETRIC", rtol=CLOSE[dtype])

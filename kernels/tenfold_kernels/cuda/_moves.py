@@ -270,8 +270,10 @@ def add(source: DeviceArray, at: Place, target: DeviceArray, to: Place) -> None:
 def _sum(dtype: np.dtype[Any], rank: int) -> Kernel:
     # the text of an addition, which imports more than moves need
     from tenfold_kernels.cuda.loop_text import expression
+    from tenfold_kernels.cuda.narrow_text import narrowed, wide, widened
 
-    total = expression("Add", {}, ["o[j]", f"a[{_index('ab', 's', rank)}]"], [dtype, dtype], dtype)
+    both, number = [widened(each, dtype) for each in ("o[j]", f"a[{_index('ab', 's', rank)}]")], wide(dtype)
+    total = narrowed(expression("Add", {}, both, [number, number], number), dtype)
     lines = [
         f"def run(n, {_bounds(rank)}, a, o):",
         "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",

@@ -29,8 +29,7 @@ MOVED = frozenset(
     )
 )
 #: What kernels of numbers have arithmetic for.
-NUMBERS = FLOATS | frozenset((dtypes.int8, dtypes.int16, dtypes.int64, dtypes.uint8, dtypes.uint16))
-ANY_NUMBERS = NUMBERS | NARROW
+ANY_NUMBERS = ANY_FLOATS | frozenset((dtypes.int8, dtypes.int16, dtypes.int64, dtypes.uint8, dtypes.uint16))
 #: What stays in the host's memory.
 ON_HOST = frozenset((dtypes.int32,))
 INDICES = frozenset((dtypes.int32, dtypes.int64))

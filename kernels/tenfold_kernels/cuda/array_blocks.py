@@ -11,7 +11,7 @@ from tenfold_core import errors
 from tenfold_kernels.arrays import text_attr
 from tenfold_kernels.cpu import array_blocks as arranged
 from tenfold_kernels.cuda import _moves
-from tenfold_kernels.cuda._types import MOVED, NUMBERS, ON_HOST
+from tenfold_kernels.cuda._types import ANY_NUMBERS, MOVED, ON_HOST
 from tenfold_kernels.cuda._views import ghost, place_of
 from tenfold_kernels.cuda.array_fill import inside
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
@@ -75,7 +75,7 @@ def build_space_to_depth(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("MirrorPadGrad", device="GPU", views=True, host=("paddings",), T=NUMBERS)
+@kernel("MirrorPadGrad", device="GPU", views=True, host=("paddings",), T=ANY_NUMBERS)
 def build_mirror_pad_grad(node: KernelNode) -> Compute:
     """Folds what was mirrored outwards back onto where it came from, dimension after dimension."""
     offset = 0 if text_attr(node, "mode") == "SYMMETRIC" else 1

@@ -14,6 +14,7 @@ from tenfold_kernels.cuda._scatter import Meeting, scatter
 from tenfold_kernels.cuda._types import ANY_NUMBERS, INDICES, MOVED, ON_HOST
 from tenfold_kernels.cuda.array_gather import MANY_INDICES, check_policy
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
+from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
@@ -35,7 +36,7 @@ no_kernel("InplaceAdd", "InplaceSub", "InplaceUpdate", device="GPU", why="no pro
 no_kernel("SparseToDense", device="GPU", why="it has to say which index is wrong: it runs where they can be looked at")
 
 
-@kernel("ScatterNd", device="GPU", host=("shape",), T=ANY_NUMBERS, Tindices=MANY_INDICES)
+@kernel("ScatterNd", device="GPU", host=("shape",), T=ANY_NUMBERS | COMPLEX, Tindices=MANY_INDICES)
 def build_scatter_nd(node: KernelNode) -> Compute:
     """Zeros of `shape` with the updates added; updates to one place accumulate."""
     check_policy(node)
@@ -51,8 +52,9 @@ def build_scatter_nd(node: KernelNode) -> Compute:
 
 
 @kernel("TensorScatterUpdate", device="GPU", T=MOVED, Tindices=MANY_INDICES)
-@kernel("TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin", "ScatterNdNonAliasingAdd",
-        device="GPU", T=ANY_NUMBERS, Tindices=INDICES)  # fmt: skip
+@kernel("TensorScatterAdd", "TensorScatterSub", "ScatterNdNonAliasingAdd", device="GPU", T=ANY_NUMBERS | COMPLEX,
+        Tindices=INDICES)  # fmt: skip
+@kernel("TensorScatterMax", "TensorScatterMin", device="GPU", T=ANY_NUMBERS, Tindices=INDICES)
 def build_tensor_scatter(node: KernelNode) -> Compute:
     """A copy of the tensor with the updates worked in."""
     check_policy(node)

@@ -21,6 +21,7 @@ from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda._scatter import Meeting, scatter, scatter_sorted, share
 from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, INDICES, ON_HOST
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
+from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _ORDERED = ("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
 _UNORDERED = ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+_ANY_INDICES = INDICES | {dtypes.int16}
 _NUMBERED = ("SegmentSumV2", "SegmentProdV2", "SegmentMaxV2", "SegmentMinV2")
 shared_kernel(*_ORDERED, *_UNORDERED, *_NUMBERED, host=(EVERYTHING,), T=ON_HOST)
 no_kernel(
@@ -88,7 +90,8 @@ def filled(like: DeviceArray, shape: tuple[int, ...], value: DeviceArray | None 
     return out
 
 
-@kernel(*_UNORDERED, device="GPU", host=("num_segments",), T=ANY_NUMBERS, Tindices=INDICES | {dtypes.int16})
+@kernel(_UNORDERED[0], device="GPU", host=("num_segments",), T=ANY_NUMBERS | COMPLEX, Tindices=_ANY_INDICES)
+@kernel(*_UNORDERED[1:], device="GPU", host=("num_segments",), T=ANY_NUMBERS, Tindices=_ANY_INDICES)
 @kernel(*_NUMBERED, device="GPU", host=("num_segments",), T=ANY_NUMBERS, Tindices=INDICES)
 def build_unsorted_segment(node: KernelNode) -> Compute:
     """Rows of `data` (all leading dimensions that the ids have) reduced by id. An id without rows gives the neutral
@@ -96,8 +99,8 @@ def build_unsorted_segment(node: KernelNode) -> Compute:
     """
     dtype = np.dtype(output_type(node))
     by = _expression(node.op)
-    start = {"Maximum": lowest_finite(dtype), "Minimum": highest_finite(dtype), "Mul": 1}.get(by, 0)
-    meeting, empty = Meeting(by), constant(node, start)
+    least = {"Maximum": lowest_finite, "Minimum": highest_finite}.get(by)
+    meeting, empty = Meeting(by), constant(node, least(dtype) if least is not None else int(by == "Mul"))
 
     def compute(data: DeviceArray, ids: DeviceArray, num_segments: Array) -> DeviceArray:
         if node.op in _NUMBERED:

@@ -16,6 +16,7 @@ from tenfold_kernels.cuda._scatter import Meeting, scatter
 from tenfold_kernels.cuda._types import ANY_NUMBERS, MOVED
 from tenfold_kernels.cuda.array_scatter import scatter_nd
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import COMPLEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +47,8 @@ def build_scatter(node: KernelNode) -> Compute:
     return _updating(node, update)
 
 
-@kernel(*_both(_ND, "ScatterNd"), device="GPU", T=ANY_NUMBERS)
+@kernel(*_both(_ND[:2], "ScatterNd"), device="GPU", T=ANY_NUMBERS | COMPLEX)
+@kernel(*_both(_ND[2:], "ScatterNd"), device="GPU", T=ANY_NUMBERS)
 @kernel(*_both(("Update",), "ScatterNd"), device="GPU", T=MOVED)
 def build_scatter_nd(node: KernelNode) -> Compute:
     """The last dimension of indices leads into the first dimensions of the variable."""
