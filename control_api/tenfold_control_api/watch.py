@@ -22,6 +22,8 @@ class Watch:
         self._changed = asyncio.Event()
         self._closed = False
         self.waiting = 0
+        #: Of its owner: how many use it, waiting or not, while it must not be given up.
+        self.holders = 0
         #: How often it has happened.
         self.count = 0
 

@@ -140,6 +140,20 @@ async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launc
     assert (task["signal"], task["last_lines"], task["error"]["node"]) == ("SIGKILL", ["oh"], "n")
     assert task["started"] == "1970-01-01T00:00:10.000Z"
 
+async def test_who_looks_while_another_one_begins_to_wait_does_not_take_the_word_along(
+    runs: httpx.AsyncClient, launcher: ScriptedLauncher
+) -> None:
+    run = await submit(runs)
+    waits = asyncio.create_task(until(runs, run["name"], ended="true"))
+    for _ in range(3):
+        await runs.get(f"/v1/runs/{run['name']}")
+
+    await runs.post(f"/v1/runs/{run['name']}:report", json=report("FAILED", "ended"))
+    begun = time.monotonic()
+
+    assert (await waits)["state"] == "FAILED"
+    assert time.monotonic() - begun < PATIENCE / 2
+
 
 async def test_the_same_submission_is_the_same_run(runs: httpx.AsyncClient, launcher: ScriptedLauncher) -> None:
     first = await submit(runs, submission_id="mnist-1")

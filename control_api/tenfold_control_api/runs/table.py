@@ -47,24 +47,30 @@ class RunTable:
 
     async def wait(self, run_id: str, satisfied: Callable[[RunRecord], bool], limit: float) -> RunRecord:
         """The run as soon as it is `satisfied`, or after `limit` seconds as it is then."""
-        deadline = self._clock() + limit
-        if limit > 0 and sum(watch.waiting for watch in self._watches.values()) >= self._settings.max_watchers:
+        if limit <= 0:
+            return await self.get(run_id)
+        if sum(watch.holders for watch in self._watches.values()) >= self._settings.max_watchers:
             raise ApiError(
                 "too-many-watchers",
                 f"{self._settings.max_watchers} requests already wait for a run; that is the limit. Ask again later.",
             )
-        while True:
-            watch = self._watches.setdefault(run_id, Watch())
-            seen = watch.count
-            run = await self.get(run_id)
-            left = deadline - self._clock()
-            if satisfied(run) or left <= 0:
-                if not watch.waiting and self._watches.get(run_id) is watch:
-                    del self._watches[run_id]
-                return run
-            # a replica's changes are not told of: look again
-            pause = min(left, self._settings.refresh_interval) if self._shared else left
-            await watch.after(seen, pause)
+        deadline = self._clock() + limit
+        # held from before the first look: whoever drops it meanwhile would take the word of the change along
+        watch = self._watches.setdefault(run_id, Watch())
+        watch.holders += 1
+        try:
+            while True:
+                seen = watch.count
+                run = await self.get(run_id)
+                left = deadline - self._clock()
+                if satisfied(run) or left <= 0:
+                    return run
+                # a replica's changes are not told of: look again
+                await watch.after(seen, min(left, self._settings.refresh_interval) if self._shared else left)
+        finally:
+            watch.holders -= 1
+            if not watch.holders and self._watches.get(run_id) is watch:
+                del self._watches[run_id]
 
     def close_watches(self) -> None:
         """Ends every wait. Never blocks."""
@@ -110,8 +116,6 @@ class RunTable:
             self.forget(run.id)
         if (watch := self._watches.get(run.id)) is not None:
             watch.notify()
-            if not watch.waiting:
-                del self._watches[run.id]
         for listener in self.listeners:
             listener(old, run)
 
