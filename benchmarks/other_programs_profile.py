@@ -19,8 +19,8 @@ from programs_profile import LINES, TRACED, Kernels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Training steps, or seconds of them, before it looks; the seconds over which it then times, and profiles.
-WARM_STEPS, WARM_S, LOOK_S = 300, 20.0, 3.0
+#: Training steps, or seconds of all steps, before it looks; the seconds over which it then times, and profiles.
+WARM_STEPS, WARM_S, LOOK_S = 300, 10.0, 3.0
 
 
 class Profile:
@@ -28,8 +28,8 @@ class Profile:
 
     def __init__(self, tf: Any) -> None:
         self._tf = tf
-        self._first: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
+        #: By what is fetched: steps, and their processor time in seconds.
+        self._spent: dict[str, tuple[int, float]] = {}
         #: What is done with the next training step; None before it is warm.
         self._look: Any = None
         self._training = ""
@@ -38,13 +38,19 @@ class Profile:
         found: list[str] = []
         trains = names_of(fetches, found)
         name = " ".join(sorted(found))
-        if self._look is None and trains:
-            self._counts[name] = self._counts.get(name, 0) + 1
-            since = time.perf_counter() - self._first.setdefault(name, time.perf_counter())
-            if self._counts[name] >= WARM_STEPS or (since > WARM_S and self._counts[name] > 3):
+        if self._look is not None:
+            return self._look.send(call) if name == self._training else call()
+        before = time.process_time()
+        try:
+            return call()
+        finally:
+            count, spent = self._spent.get(name, (0, 0.0))
+            self._spent[name] = count + 1, spent + time.process_time() - before
+            longest = max(self._spent, key=lambda each: self._spent[each][1])
+            whole = sum(each for _, each in self._spent.values())
+            if trains and name == longest and count >= 3 and (count >= WARM_STEPS or whole >= WARM_S):
                 self._training, self._look = name, self._looks(session)
                 next(self._look)
-        return self._look.send(call) if self._look is not None and name == self._training else call()
 
     def _looks(self, session: Any) -> Any:
         """Takes a call, gives its value."""

@@ -51,7 +51,7 @@ def test_a_step_costs_what_the_process_works_without_the_program_itself(load: An
     assert notes.cost(np.array(rows), 0, 0.5, 5.5) is None
 
 
-def test_the_training_is_what_is_fetched_most_often_with_an_operation(load: Any, tmp_path: Path) -> None:
+def test_the_training_is_what_takes_longest_with_an_operation(load: Any, tmp_path: Path) -> None:
     role, notes = load("other_programs_role"), load("other_programs_notes")
     operation = SimpleNamespace(name="train", node_def=None, control_inputs=())
     loss, accuracy = SimpleNamespace(name="loss:0"), SimpleNamespace(name="accuracy:0")
