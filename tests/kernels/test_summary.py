@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_kernels.cpu import summary
 from tenfold_kernels.cpu._png import decode_png
 from tenfold_protos import summary_pb2
 
@@ -22,6 +24,22 @@ def test_scalar(ops: Any) -> None:
 
     assert [(v.tag, v.simple_value) for v in one.value] == [("loss", 0.5)]
     assert [(v.tag, v.simple_value) for v in two.value] == [("a", 1), ("b", 2)]
+
+
+def test_a_histograms_buckets_are_what_a_search_for_each_number_gives() -> None:
+    limits = summary._LIMITS
+    rng = np.random.default_rng(0)
+    inner = limits[1:-1]
+    tiny = np.array([0.0, -0.0, 5e-324, -5e-324])
+    anywhere = np.exp(rng.uniform(-300, 300, 20_000)) * rng.choice([-1, 1], 20_000)
+    numbers = np.concatenate([inner, np.nextafter(inner, np.inf), np.nextafter(inner, -np.inf), tiny, anywhere])
+
+    proto = summary.histogram(numbers)
+
+    search = np.bincount(np.searchsorted(limits, numbers, side="right"), minlength=limits.size)
+    bounds = np.searchsorted(limits, proto.bucket_limit)
+    assert [search[a + 1 : b + 1].sum() for a, b in itertools.pairwise([-1, *bounds])] == list(proto.bucket)
+    assert proto.sum_squares == pytest.approx(np.square(numbers).sum())
 
 
 def test_histogram(ops: Any) -> None:
