@@ -27,7 +27,7 @@ class Timed:
 
 
 def _digits(folder: Path) -> None:
-    data.write_mnist(folder, 60_000)
+    data.write_mnist(folder, 60_000, 10_000)
 
 
 def _sentences(folder: Path) -> None:
@@ -101,7 +101,7 @@ TIMED = (
     ),
     Timed("tensorflow+models-1.4/tutorials/image/mnist/convolutional.py", (), "", ((_digits, "data"),)),
     Timed(
-        "tensorflow+models-1.8/official/resnet/cifar10_main.py",
+        "tensorflow+models-1.4/official/resnet/cifar10_main.py",
         (
             *("--data_dir=data", "--model_dir=out", "--train_epochs=100", "--epochs_per_eval=100", "--batch_size=32"),
             "--resnet_size=8",
@@ -109,7 +109,7 @@ TIMED = (
         "ResNet-8, batches of 32",
     ),
     Timed(
-        "tensorflow+models-1.8/official/wide_deep/wide_deep.py",
+        "tensorflow+models-1.4/official/wide_deep/wide_deep.py",
         (
             *("--train_data=wide_deep_test.csv", "--test_data=wide_deep_test.csv", "--model_dir=out"),
             *("--train_epochs=20000", "--epochs_per_eval=20000"),

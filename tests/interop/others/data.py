@@ -36,9 +36,9 @@ def digits(count: int) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
-def write_mnist(folder: Path, train: int = TRAIN) -> None:
+def write_mnist(folder: Path, train: int = TRAIN, test: int = TEST) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, count in (("train", train), ("t10k", TEST)):
+    for name, count in (("train", train), ("t10k", test)):
         images, labels = digits(count)
         packed = struct.pack(">4I", 2051, count, 28, 28) + images.tobytes()
         (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(packed, 1))
