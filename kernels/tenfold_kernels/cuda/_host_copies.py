@@ -111,14 +111,20 @@ class HostCopies:
                     event, _ = self._staged.popleft()
                     self._runtime.wait(event)
                 piece = source[begin : begin + _STAGED_PIECE]
-                pinned = cupy.cuda.alloc_pinned_memory(piece.size)
-                np.frombuffer(pinned, np.uint8, piece.size)[...] = piece
-                cuda.memcpyAsync(target + begin, int(pinned), piece.size, cuda.memcpyHostToDevice, lane.stream.ptr)
-                self._staged.append((lane.record(), pinned))
+                pinned = _pinned(piece.size)
+                staged = piece if pinned is None else np.frombuffer(pinned, np.uint8, piece.size)
+                if pinned is not None:
+                    staged[...] = piece
+                place, stream = staged.ctypes.data, lane.stream.ptr
+                cuda.memcpyAsync(target + begin, place, piece.size, cuda.memcpyHostToDevice, stream)
+                if pinned is None:
+                    self._runtime.wait(lane.record())
+                else:
+                    self._staged.append((lane.record(), pinned))
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
-        if array.nbytes >= _PINNED_FROM:
-            pinned = cupy.cuda.alloc_pinned_memory(array.nbytes)
+        pinned = _pinned(array.nbytes) if array.nbytes >= _PINNED_FROM else None
+        if pinned is not None:
             out = np.frombuffer(pinned, array.dtype, array.size).reshape(array.shape)
         else:
             out = np.empty(array.shape, array.dtype)
@@ -133,6 +139,14 @@ class HostCopies:
                 cuda.memcpyAsync(target, source, array.nbytes, cuda.memcpyDeviceToHost, lane.stream.ptr)
         self._runtime.wait(lane.record())
         return out
+
+
+def _pinned(nbytes: int) -> Any:
+    """Pinned memory of the host; None where there is no more, and copies go without."""
+    try:
+        return cupy.cuda.alloc_pinned_memory(nbytes)
+    except cuda.CUDARuntimeError:
+        return None
 
 
 def _is_numpys(array: np.ndarray[Any, np.dtype[Any]]) -> bool:

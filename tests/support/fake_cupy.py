@@ -1,0 +1,151 @@
+"""What cuda/_host_copies.py uses of CuPy, on the host: streams whose work runs late, in any order that events allow."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import random
+import sys
+from collections import deque
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tenfold_kernels.cuda import _feeds
+from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._pointers import PoolBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pytest
+
+
+class CUDARuntimeError(RuntimeError):
+    """What CuPy raises where the driver has an error."""
+
+
+class FakeGPU:
+    """A GPU whose memory is NumPy's, with the runtime that copies want. `pinned_bytes` is how much may be pinned."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, seed: int, pinned_bytes: int = 1 << 40) -> None:
+        self._random, self._left = random.Random(seed), pinned_bytes
+        self.streams: list[Stream] = []
+        self._pinned: list[np.ndarray[Any, np.dtype[np.uint8]]] = []
+        self.module = self._imported(patch)
+        self.memory = 1 << 20
+        self.device = contextlib.nullcontext()
+        self.lane = self.module.Lane(self.device, Stream(self))
+        self.copies = self.module.HostCopies(self, self.device)
+
+    def _imported(self, patch: pytest.MonkeyPatch) -> Any:
+        """_host_copies.py with this for its CuPy."""
+        runtime = SimpleNamespace(
+            CUDARuntimeError=CUDARuntimeError,
+            memcpyAsync=self._memcpy,
+            memcpyHostToDevice=1,
+            memcpyDeviceToHost=2,
+        )
+        cupy, cuda = ModuleType("cupy"), ModuleType("cupy.cuda")
+        cuda.__dict__.update(
+            runtime=runtime,
+            Stream=lambda non_blocking: Stream(self),
+            Event=lambda disable_timing: Event(self),
+            alloc_pinned_memory=self._pin,
+        )
+        cupy.__dict__["cuda"] = cuda
+        patch.setitem(sys.modules, "cupy", cupy)
+        patch.setitem(sys.modules, "cupy.cuda", cuda)
+        path = Path(_feeds.__file__).with_name("_host_copies.py")
+        spec = importlib.util.spec_from_file_location("host_copies_of_a_fake", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    # -- what a DriverRuntime has --------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> Any:
+        data = np.full(nbytes, 0xA5, np.uint8)
+        return SimpleNamespace(ptr=data.ctypes.data, data=data)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        buffer = PoolBuffer(self.allocate(nbytes) if nbytes else None, nbytes)
+        return DeviceArray(self, buffer, shape, dtype)  # type: ignore[arg-type] # the part of it that copies want
+
+    @contextlib.contextmanager
+    def exhausted_by(self, shape: Any, dtype: Any) -> Iterator[None]:
+        yield
+
+    def wait(self, event: Event) -> None:
+        while not event.done:
+            self.run_some()
+
+    # -- what runs -----------------------------------------------------------------------------------------------------
+
+    def run_some(self) -> None:
+        """One thing of some stream that may run."""
+        order = list(self.streams)
+        self._random.shuffle(order)
+        assert any(stream.run_one() for stream in order), "the streams wait for each other"
+
+    def _pin(self, nbytes: int) -> Any:
+        if nbytes > self._left:
+            raise CUDARuntimeError("out of pinned memory")
+        self._left -= nbytes
+        self._pinned.append(np.full(nbytes, 0x5A, np.uint8))
+        return self._pinned[-1]
+
+    def _memcpy(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
+        if kind == 1 and not self._is_pinned(source):
+            # a driver has read such memory when it returns
+            kept = ctypes.string_at(source, nbytes)
+            self.streams[stream].put(lambda: ctypes.memmove(target, kept, nbytes))
+        else:
+            self.streams[stream].put(lambda: ctypes.memmove(target, source, nbytes))
+
+    def _is_pinned(self, place: int) -> bool:
+        return any(each.ctypes.data <= place < each.ctypes.data + each.size for each in self._pinned)
+
+
+class Event:
+    def __init__(self, gpu: FakeGPU) -> None:
+        self.done, self._gpu = False, gpu
+
+    def record(self, stream: Stream) -> None:
+        stream.work.append(self)
+
+    def synchronize(self) -> None:
+        self._gpu.wait(self)
+
+
+class Stream:
+    """Work that waits until somebody runs it."""
+
+    def __init__(self, gpu: FakeGPU) -> None:
+        self.work: deque[Any] = deque()
+        #: Its number.
+        self.ptr = len(gpu.streams)
+        gpu.streams.append(self)
+
+    def wait_event(self, event: Event) -> None:
+        self.work.append(("wait", event))
+
+    def put(self, act: Callable[[], Any]) -> None:
+        self.work.append(act)
+
+    def run_one(self) -> bool:
+        """Whether something could run."""
+        if not self.work or (isinstance(self.work[0], tuple) and not self.work[0][1].done):
+            return False
+        first = self.work.popleft()
+        if isinstance(first, Event):
+            first.done = True
+        elif not isinstance(first, tuple):
+            first()
+        return True
