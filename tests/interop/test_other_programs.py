@@ -50,6 +50,7 @@ def test_a_file_of_python_2_is_read_by_pattern() -> None:
         (1, TRACE + "ModuleNotFoundError: No module named 'gym'", "module"),
         (1, TRACE + "ImportError: Extension horovod.tensorflow has not been built: x.so not found", "module"),
         (1, TRACE + "NameError: name 'reload' is not defined", "python 2"),
+        (1, TRACE + "TypeError: unsupported operand type(s) for +: 'dict_items' and 'dict_items'", "python 2"),
         (1, TRACE + "ModuleNotFoundError: No module named 'tensorflow.x': Tenfold answers for TensorFlow", "misses"),
         (1, TRACE + "AttributeError: module 'tensorflow', answered by Tenfold, has no attribute 'x'", "misses"),
         (1, TRACE + "urllib.error.URLError: <urlopen error>", "network"),
@@ -82,6 +83,14 @@ def test_a_program_is_run_as_it_lies_and_its_error_is_told(tmp_path: Path, monke
     assert "| golbin/tutorials | 1 | 2 | 0 |" in page
     assert "`golbin/tutorials/bad.py`: AttributeError" in page
     assert "'nothing'" in page
+
+
+def test_a_row_of_one_file_is_a_program_whatever_it_imports(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("from model import train\ntrain()\n")
+
+    assert Program("owner+name/train.py").is_program(file)
+    assert not Program("owner+name/*.py").is_program(file)
 
 
 def test_digits_are_written_where_a_program_looks_for_them(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import zipfile
 from typing import TYPE_CHECKING
@@ -64,6 +65,16 @@ def write_census(folder: Path) -> None:
         (folder / name).write_text(("|1x3 Cross validator\n" if name.endswith("test") else "") + rows)
 
 
+def write_clean_census(folder: Path) -> None:
+    """The same without blanks and remarks, as the official models' own program leaves it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_census(folder)
+    for name in ("adult.data", "adult.test"):
+        lines = (folder / name).read_text().splitlines()
+        kept = [line.replace(", ", ",") for line in lines if not line.startswith("|")]
+        (folder / name).write_text("\n".join(kept) + "\n")
+
+
 def write_cars(folder: Path) -> None:
     """Cars and their prices, where `get_file` keeps what it has downloaded; `folder` is the user's."""
     rng = random.Random(8)
@@ -82,6 +93,22 @@ def write_articles(folder: Path) -> None:
         text = "".join(f'{i % 14 + 1},"{title}","{abstract}"\n' for i, (title, abstract) in enumerate(texts))
         (inner / f"{name}.csv").write_text(text)
         (inner / f"{name}_small.csv").write_text(text)
+
+
+def write_small_corpus(folder: Path) -> None:
+    """Words and tags of the sentences that lie there, with their numbers."""
+    sizes: dict[str, object] = {"pad_word": "<pad>", "pad_tag": "O", "num_oov_buckets": 1}
+    words: set[str] = set()
+    tags: set[str] = set()
+    for part in ("train", "dev", "test"):
+        lines = (folder / part / "sentences.txt").read_text(encoding="utf-8").splitlines()
+        words.update(word for line in lines for word in line.split())
+        tags.update((folder / part / "labels.txt").read_text(encoding="utf-8").split())
+        sizes[f"{part}_size"] = len(lines)
+    (folder / "words.txt").write_text("\n".join([*sorted(words - {"<pad>"}), "<pad>"]), encoding="utf-8")
+    (folder / "tags.txt").write_text("\n".join(sorted(tags)), encoding="utf-8")
+    sizes |= {"vocab_size": len(words | {"<pad>"}) + 1, "number_of_tags": len(tags)}
+    (folder / "dataset_params.json").write_text(json.dumps(sizes))
 
 
 def write_text8(folder: Path) -> None:

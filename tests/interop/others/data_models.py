@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import random
@@ -140,13 +141,30 @@ def write_xl_records(folder: Path) -> None:
 
 def write_whole_mnist(folder: Path) -> None:
     """All 70,000 digits of MNIST's size, unpacked."""
+    _write_unpacked_mnist(folder, 60, 10)
+
+
+def write_some_mnist(folder: Path) -> None:
+    """A thousand digits of each, unpacked."""
+    _write_unpacked_mnist(folder, 1, 1)
+
+
+def write_packed_mnist(folder: Path) -> None:
+    """All 70,000 digits of MNIST's size, packed, as they are downloaded."""
+    write_whole_mnist(folder)
+    for path in folder.glob("*-ubyte"):
+        (folder / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
+        path.unlink()
+
+
+def _write_unpacked_mnist(folder: Path, train: int, test: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, count in (("train", 60000), ("t10k", 10000)):
+    for name, times in (("train", train), ("t10k", test)):
         images, labels = digits(1000)
-        images, labels = np.tile(images, (count // 1000, 1, 1)), np.tile(labels, count // 1000)
-        packed = struct.pack(">4I", 2051, count, 28, 28) + images.tobytes()
+        images, labels = np.tile(images, (times, 1, 1)), np.tile(labels, times)
+        packed = struct.pack(">4I", 2051, len(images), 28, 28) + images.tobytes()
         (folder / f"{name}-images-idx3-ubyte").write_bytes(packed)
-        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, count) + labels.tobytes())
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, len(images)) + labels.tobytes())
 
 
 def write_pairs(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 A row's `files` is a pattern below the folder, whose folders are named OWNER+NAME; a file is taken by its first row (of
 each variant). The arguments make a training short and say where data is; nothing in a program is changed.
-table_models.py has the rows of the larger programs.
+table_models.py has the rows of the larger programs, table_wider.py of those that came later.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from others import data, data_files
 from others.program import Program
 from others.table_models import MODELS
+from others.table_wider import WIDER
 
 _PS_AND_WORKERS = (("ps", 1), ("workers", 2))
 
@@ -74,6 +75,11 @@ PROGRAMS = (
         ("--train_steps=50", "--data_dir=MNIST_data"),
         cluster=_PS_AND_WORKERS,
     ),
+    Program(
+        "tensorflow+tensorflow-*/tensorflow/tools/dist_test/python/census_widendeep.py",
+        ("--data_dir=.", "--model_dir=out", "--train_steps=5"),
+        data=((data_files.write_census, "."),),
+    ),
     *MODELS,
     Program("guillaumegenthial+sequence_tagging/train.py", data=((data.write_named_entities, "data"),)),
     Program("ibab+tensorflow-wavenet/test/*.py", cwd=".", path=(".",)),
@@ -113,4 +119,5 @@ PROGRAMS = (
     Program("MorvanZhou+*/**/*.py"),
     Program("dennybritz+reinforcement-learning/**/*.py"),
     Program("tkipf+gcn/gcn/train.py"),
+    *WIDER,
 )

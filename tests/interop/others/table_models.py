@@ -5,11 +5,12 @@ Their models are made small by arguments where they have some for it. data.py an
 
 from __future__ import annotations
 
-from others import data, data_models
+from others import data, data_files, data_models, data_records
 from others.program import Program
 
 _PS_AND_WORKERS = (("ps", 1), ("workers", 2))
 _TUTORIALS = "*models*/tutorials/"
+_ONE_EPOCH = ("--data_dir=data", "--model_dir=out", "--train_epochs=1", "--epochs_between_evals=1")
 _CIFAR = ((data.write_cifar10, "data"),)
 
 _CNN_FILE = "tensorflow+benchmarks-*/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py"
@@ -48,18 +49,45 @@ MODELS = (
         ("--max_steps=10", "--data_dir=data", "--train_dir=out", "--num_gpus=1", "--batch_size=16"),
         data=_CIFAR,
     ),
-    # Its parser is asked at the import, when it knows only these.
+    # Their parser is asked at the import, when it knows only these.
     Program("mljack*/tutorials/image/cifar10/cifar10_*train.py", ("--data_dir=data", "--batch_size=16"), data=_CIFAR),
+    Program(
+        "tensorflow+models-1.4/tutorials/image/cifar10/cifar10_*train.py",
+        ("--data_dir=data", "--batch_size=16"),
+        data=_CIFAR,
+    ),
+    Program(
+        "tensorflow+models-1.*/tutorials/image/cifar10/cifar10_*train.py",
+        ("--max_steps=10", "--data_dir=data", "--train_dir=out", "--batch_size=16"),
+        data=_CIFAR,
+    ),
+    Program("tensorflow+models-1.*/tutorials/image/cifar10/cifar10_input_test.py"),
     Program(
         "FLIR*/tutorials/image/cifar10_estimator/cifar10_main.py",
         ("--data_dir=data/cifar-10-batches-bin", "--model_dir=out", "--train_steps=5", "--train_batch_size=8"),
         data=_CIFAR,
     ),
     Program(
+        "*models*/tutorials/image/cifar10_estimator/cifar10_main.py",
+        (
+            *("--data-dir=data", "--job-dir=out", "--num-gpus=0", "--train-steps=5", "--train-batch-size=8"),
+            *("--eval-batch-size=20", "--num-layers=8"),
+        ),
+        data=((data_records.write_cifar_records, "data"),),
+    ),
+    Program(
+        "*models*/tutorials/rnn/quickdraw/train_model.py",
+        (
+            *("--training_data=data/training.tfrecord-*", "--eval_data=data/eval.tfrecord-*", "--model_dir=out"),
+            *("--classes_file=data/training.tfrecord.classes", "--steps=5", "--num_nodes=16"),
+        ),
+        data=((data_records.write_drawings, "data"),),
+    ),
+    Program(
         "FLIR*/tutorials/rnn/ptb/ptb_word_lm.py", ("--data_path=data", "--model=test"), data=((data.write_ptb, "data"),)
     ),
     Program(
-        "mljack*/tutorials/rnn/ptb/ptb_word_lm.py",
+        "*models*/tutorials/rnn/ptb/ptb_word_lm.py",
         ("--data_path=data", "--model=test", "--num_gpus=0"),
         data=((data.write_ptb, "data"),),
     ),
@@ -68,6 +96,12 @@ MODELS = (
     Program(_TUTORIALS + "image/mnist/convolutional.py", ("--self_test",)),
     Program(_TUTORIALS + "embedding/*.py", in_1_15=_OWN_OPS),
     Program(_TUTORIALS + "rnn/translate/translate.py", ("--self_test",), in_1_15=_NO_PICKLES),
+    Program(
+        "tensorflow+models-1.8/official/resnet/cifar10_main.py",
+        (*_ONE_EPOCH, "--batch_size=32", "--resnet_size=8", "--max_train_steps=5"),
+        cwd=".",
+        data=_CIFAR,
+    ),
     Program(
         "*models*/official/resnet/cifar10_main.py",
         (
@@ -80,6 +114,12 @@ MODELS = (
     Program("*models*/official/resnet/*_test.py", cwd=".", path=(".",)),
     Program("*models*/official/wide_deep/*_test.py", cwd=".", path=(".",)),
     Program(
+        "tensorflow+models-1.8/official/wide_deep/wide_deep.py",
+        (*_ONE_EPOCH, "--batch_size=40", "--export_dir=exported"),
+        cwd=".",
+        data=((data_files.write_clean_census, "data"),),
+    ),
+    Program(
         "*models*/official/wide_deep/wide_deep.py",
         (
             *("--train_data=wide_deep_test.csv", "--test_data=wide_deep_test.csv", "--model_dir=out"),
@@ -87,8 +127,24 @@ MODELS = (
         ),
     ),
     Program("*models*/official/mnist/*_test.py", cwd=".", path=(".",)),
+    Program("*models*/official/utils/*/*_test.py", cwd=".", path=(".",)),
+    Program("*models*/official/transformer/**/*_test.py", cwd=".", path=(".",)),
     Program(
-        "mljack*/official/mnist/mnist.py",
+        "*models*/official/transformer/transformer_main.py",
+        (
+            *("--data_dir=data", "--model_dir=out", "--params=base", "--train_steps=4", "--steps_between_eval=2"),
+            "--num_cpu_cores=1",
+        ),
+        data=((data_records.write_translations, "data"),),
+    ),
+    Program(
+        "tensorflow+models-1.*/official/mnist/mnist.py",
+        ("--data_dir=data", "--model_dir=out", "--train_epochs=1"),
+        cwd="official/mnist",
+        data=((data_models.write_some_mnist, "data"),),
+    ),
+    Program(
+        "*models*/official/mnist/mnist.py",
         ("--data_dir=data", "--model_dir=out", "--train_epochs=1"),
         data=((data_models.write_mnist_tfrecords, "data"),),
     ),
