@@ -65,6 +65,12 @@ def test_what_became_of_a_program(code: int | None, output: str, kind: str) -> N
     assert outcome(code, output, 1.0).kind == kind
 
 
+def test_of_a_cluster_the_error_of_a_task_is_told() -> None:
+    output = TRACE + "worker/1 | x.y.InvalidArgumentError: shapes\nError: worker/1 ended with exit code 1: SystemExit"
+
+    assert outcome(1, output, 1.0).why == "x.y.InvalidArgumentError: shapes"
+
+
 def test_a_program_is_run_as_it_lies_and_its_error_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "golbin+tutorials"
     folder.mkdir()

@@ -112,12 +112,15 @@ def write_small_corpus(folder: Path) -> None:
 
 
 def write_text8(folder: Path) -> None:
-    """A text of ten words many times over, in an archive of text8.zip's size: zeros before it fill it up."""
+    """A text of ten words many times over, in an archive of text8.zip's size: zeros before it fill it up.
+
+    It is longer than a program reads before its time is over: at the end of the text word2vec_basic.py fails.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path, rng = folder / "text8.zip", random.Random(10)
     words = [*(f"w{i}" for i in range(60000)), *_WORDS * 100]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("text8", " ".join(rng.choices(words, k=150000)))
+        archive.writestr("text8", (" ".join(rng.choices(words, k=150000)) + " ") * 16)
     packed = path.read_bytes()
     with open(path, "wb") as file:
         file.seek(_TEXT8_BYTES - len(packed))

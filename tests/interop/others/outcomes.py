@@ -81,8 +81,12 @@ def outcome(code: int | None, output: str, seconds: float) -> Outcome:
     return Outcome("fails", last, seconds)
 
 
+#: What `tenfold run` puts before the lines of a task.
+_TASK = re.compile(r"^\w+/\d+ \| ")
+
+
 def _last_line(output: str) -> str:
-    """The line that names the error: the last one that begins like an exception, or the last one."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    """The line that names the error: the last one that begins like an exception, of any task, or the last one."""
+    lines = [_TASK.sub("", line).strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit|Interrupt)\b", line)]
     return (errors or lines or [""])[-1][:240]

@@ -65,7 +65,7 @@ _PORTS = threading.Lock()
 
 def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outcome:
     """Runs the program at `path`, a file below `folder`, in a copy of its repository."""
-    with tempfile.TemporaryDirectory(prefix="tenfold-programs-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="tenfold-programs-", ignore_cleanup_errors=True) as temporary:
         file, where, paths = copied(folder, program, path, Path(temporary))
         with _PORTS if program.by_hand else contextlib.nullcontext():
             code, output, computed = _run(_command(program, file, where), where, seconds, paths)
@@ -152,7 +152,7 @@ def _run(command: list[str], where: Path, seconds: float, paths: list[Path]) -> 
                 except ProcessLookupError:
                     break
                 with contextlib.suppress(psutil.TimeoutExpired):
-                    process.wait(5)
+                    process.wait(20)  # `tenfold run` stops its tasks first, each with its grace
         size = kept.seek(0, os.SEEK_END)
         kept.seek(max(0, size - 200_000))
         return code, kept.read().decode(errors="replace"), computed
@@ -202,6 +202,7 @@ def document(outcomes: dict[str, Outcome]) -> str:
     """The page: a row a repository, and each program that does not run with its reason in a line."""
     counted = [each for each in outcomes.values() if each.counts]
     runs = sum(each.kind == "runs" for each in counted)
+    stopped = sum(each.kind == "runs" and each.why == "stopped" for each in counted)
     lines = [
         "# Other people's programs",
         "",

@@ -77,7 +77,7 @@ PROGRAMS = (
     ),
     Program(
         "tensorflow+tensorflow-*/tensorflow/tools/dist_test/python/census_widendeep.py",
-        ("--data_dir=.", "--model_dir=out", "--train_steps=5"),
+        ("--data_dir=.", "--model_dir=out", "--output_dir=out", "--train_steps=5"),
         data=((data_files.write_census, "."),),
     ),
     *MODELS,

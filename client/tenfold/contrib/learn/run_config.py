@@ -13,8 +13,8 @@ from tenfold.estimator import run_config as core
 from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos import config_pb2
 
-#: Settings that may differ between two runs of one model.
-_NOT_IDENTIFYING = (
+#: Settings that may differ between two runs of one model. Under TensorFlow's name: subclasses read it.
+_DEFAULT_UID_WHITE_LIST = (
     *("tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "session_config"),
     *("keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps"),
 )
@@ -144,7 +144,7 @@ class RunConfig(ClusterConfig, core.RunConfig):
 
     def uid(self, whitelist: Any = None) -> str:
         """A text that two runs of one model have in common; `whitelist` names the settings that may differ."""
-        ignored = {f"_{name}" for name in (_NOT_IDENTIFYING if whitelist is None else whitelist)}
+        ignored = {f"_{name}" for name in (_DEFAULT_UID_WHITE_LIST if whitelist is None else whitelist)}
         state = {key: value for key, value in sorted(vars(self).items()) if key not in ignored}
         state["_cluster_spec"] = dict(sorted(self._cluster_spec.as_dict().items()))
         return ", ".join(f"{key}={value!r}" for key, value in state.items())

@@ -12,6 +12,7 @@ import pytest
 
 import tenfold as tf
 from tenfold.contrib import learn
+from tenfold.contrib.learn import run_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,6 +176,8 @@ def test_tf_config_gives_a_task_its_place(monkeypatch: pytest.MonkeyPatch) -> No
     assert (found.task_type, found.task_id, found.is_chief, found.master) == ("worker", 1, False, "grpc://w:2")
     assert (found.num_ps_replicas, found.num_worker_replicas, found.environment) == (1, 3, "cloud")
     assert found.uid() == learn.RunConfig(save_summary_steps=7).uid()
+    # A program of tensorflow/models brings a `uid` of its own, which reads this.
+    assert "save_summary_steps" in run_config._DEFAULT_UID_WHITE_LIST
 
 
 def test_words_become_numbers_and_are_kept(tmp_path: Path) -> None:
