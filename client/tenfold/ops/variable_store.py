@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from tenfold_core.tensor_shape import TensorShape
 
 
+#: Arguments of a custom getter's getter after `partitioner`.
+_LAST_ARGUMENTS = ("validate_shape", "use_resource", "constraint", "synchronization", "aggregation")
+
+
 class VariableStore:
     """Name → variable, for the variables made by `get_variable`."""
 
@@ -61,9 +65,25 @@ class VariableStore:
         return custom_getter(getter=self._true_getter, name=name, **arguments)
 
     def _true_getter(
-        self, name: str, shape: Any = None, reuse: Any = None, partitioner: Any = None, **arguments: Any
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        *rest: Any,
+        **arguments: Any,
     ) -> Any:
-        arguments["dtype"] = as_dtype(arguments.get("dtype", dtypes.float32)).base_dtype
+        """What a custom getter calls, by name or by position: in TensorFlow's order."""
+        arguments |= dict(zip(_LAST_ARGUMENTS, rest, strict=False))
+        arguments |= {"initializer": initializer, "regularizer": regularizer, "trainable": trainable}
+        arguments |= {"collections": collections, "caching_device": caching_device}
+        arguments["dtype"] = as_dtype(dtype).base_dtype
         scalar = isinstance(shape, (list, tuple)) and not shape
         if partitioner is not None and not scalar:
             if not callable(partitioner):

@@ -11,10 +11,29 @@ from tenfold.train.checkpoint_utils import CheckpointReader, NewCheckpointReader
 from tenfold.versions import VERSION
 from tenfold_core.records import RecordReader, RecordWriter
 from tenfold_protos.event_pb2 import Event
+from tenfold_protos.graph_pb2 import GraphDef
 
-__all__ = ["CheckpointReader", "EventsWriter", "NewCheckpointReader", "PyRecordReader_New", "__version__"]
+__all__ = [
+    "CheckpointReader",
+    "EqualGraphDefWrapper",
+    "EventsWriter",
+    "NewCheckpointReader",
+    "PyRecordReader_New",
+    "__version__",
+]
 
 __version__ = VERSION
+
+
+def EqualGraphDefWrapper(actual: bytes, expected: bytes) -> bytes:
+    """What differs between two GraphDefs, each serialized; empty if they have the same nodes, in whatever order."""
+    from tenfold.test import assert_equal_graph_def
+
+    try:
+        assert_equal_graph_def(GraphDef.FromString(actual), GraphDef.FromString(expected))
+    except AssertionError as difference:
+        return str(difference).encode()
+    return b""
 
 
 class _Records:

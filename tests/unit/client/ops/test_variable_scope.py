@@ -212,6 +212,18 @@ def test_custom_getters_nest():
     assert seen == [("inner", "a/b/w"), ("outer", "a/b/w")]
 
 
+def test_a_custom_getter_may_pass_the_first_arguments_by_position():
+    def in_float32(getter, name, shape=None, dtype=tf.float32, *args, **kwargs):
+        return tf.cast(getter(name, shape, tf.float32, *args, **kwargs), dtype)
+
+    with tf.variable_scope("a", custom_getter=in_float32):
+        found = tf.get_variable("w", [2], tf.float16, tf.zeros_initializer())
+
+    assert (found.dtype, found.op.type) == (tf.float16, "Cast")
+    (variable,) = tf.global_variables()
+    assert (variable.dtype.base_dtype, variable.shape.as_list()) == (tf.float32, [2])
+
+
 def test_defaults_of_a_scope():
     with tf.variable_scope("s", dtype=tf.float64, use_resource=True, caching_device="/job:worker"):
         variable = tf.get_variable("w", [2])
