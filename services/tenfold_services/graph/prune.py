@@ -2,7 +2,8 @@
 
 A fed tensor becomes a client-terminated _Recv, a fetched one a client-terminated _Send, both on the master's own
 device; everything that no fetch or target needs is dropped. A callable may also connect a tensor to another one: its
-consumers then take that instead. Called by master/client_graph.py on the placed graph. Errors and node names are those
+consumers then take that instead. A reference variable on the master's own device is fetched as the step leaves it, as
+by TensorFlow's local sessions. Called by master/client_graph.py on the placed graph. Errors and node names are those
 of TensorFlow's subgraph.cc (RewriteGraphForExecution) and graph_execution_state.cc (TensorConnectionPruneRewrite).
 """
 
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from tenfold_core import errors
 from tenfold_core.node_names import TensorName, at_node, parse_tensor_name, suggestion
 from tenfold_services.graph.new_nodes import make_node, new_def
+from tenfold_services.graph.reference_writers import ReferenceWriters
 from tenfold_services.graph.send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
@@ -36,11 +38,13 @@ def prune(
     *,
     client_device: DeviceAttributes,
     connections: Sequence[tuple[str, str]] = (),
+    is_partial: bool = False,
 ) -> RuntimeGraph:
     """The part of `graph` that `fetches` and `targets` need once `feeds` are given.
 
     Each of `connections` is (from, to): consumers of `to` in the graph get `from`. Names may lack the ":0". The
     result has the feeds first, then the nodes in their old order, then the fetches. An unused feed is dropped.
+    `is_partial`: a fetch waits for nothing but what it fetches.
     Raises NotFoundError for names that the graph does not have, InvalidArgumentError for outputs that do not exist, a
     tensor fed twice, fed and fetched, nothing to run, or a connection that closes a cycle.
     """
@@ -64,11 +68,6 @@ def prune(
             replaced[tensor.node] = node
     connecting = _connect(graph, connected, list(replacements)[len(feeds) :], feed_nodes, replaced)
 
-    fetch_nodes: list[Node] = []
-    for tensor in fetched:
-        name = f"_send_{tensor.node}_{tensor.output}"
-        fetch_nodes.append(send_node(name, tensor, graph.tensor_type(tensor), _client_channel(tensor, client_device)))
-
     needed: dict[str, Node] = {}
     used_feeds: set[str] = set()
     stack = [*roots, *(tensor.node for tensor in fetched)]
@@ -85,7 +84,15 @@ def prune(
                 used_feeds.add(source)
     kept: list[Node] = [node for node in dict.fromkeys(feed_nodes.values()) if node.name in used_feeds]
     kept += [needed[name] for name in (*connecting, *graph.nodes) if name in needed]
-    return graph.with_nodes([*kept, *fetch_nodes])
+    writers: ReferenceWriters | None = None
+    for tensor in fetched:
+        name, dtype = f"_send_{tensor.node}_{tensor.output}", graph.tensor_type(tensor)
+        after: tuple[str, ...] = ()
+        if dtype.is_ref_dtype and not is_partial and needed[tensor.node].device == client_device.name:
+            writers = writers or ReferenceWriters(needed)
+            after = writers.of(tensor.node)
+        kept.append(send_node(name, tensor, dtype, _client_channel(tensor, client_device), after))
+    return graph.with_nodes(kept)
 
 
 def _client_channel(tensor: TensorName, device: DeviceAttributes) -> Channel:

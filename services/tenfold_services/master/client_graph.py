@@ -45,6 +45,8 @@ class RunSignature:
     targets: tuple[str, ...]
     #: (from, to) of a callable's CallableOptions.tensor_connection, in its order.
     connections: tuple[tuple[str, str], ...] = ()
+    #: Of a partial run, whose fetches come when they are asked for and not when the step has ended.
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def cut_graph(
         signature.targets,
         client_device=devices.device(devices.client_device),
         connections=signature.connections,
+        is_partial=signature.is_partial,
     )
     if placed is not None:
         pruned = placed(pruned)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -332,11 +333,14 @@ class MasterSession:
     async def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Registers what the calls of a partial run will feed and fetch together; the run's handle."""
         self._check_open()
-        run = self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
-        if run is None:
-            run = await self._new_run(feeds, fetches, targets, step_seconds(None, self._config))
+        names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
+        names = replace(names, signature=replace(names.signature, is_partial=True))
+        graph = self._client_graphs.runs.graph_of(names.signature)
+        if graph is None:
+            graph = await self._client_graphs.build(names.signature, step_seconds(None, self._config))
+            self._check_open()
         return self._partial_runs.add(
-            PartialStep(run.graph, run.names, _new_step_id(), self.handle, self._env.task, self._tasks)
+            PartialStep(graph, names, _new_step_id(), self.handle, self._env.task, self._tasks)
         )
 
     # -- callables ---------------------------------------------------------------------------------------------------

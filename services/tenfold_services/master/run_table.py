@@ -57,6 +57,13 @@ class RunTable:
             self.touch(found.graph)
         return found
 
+    def graph_of(self, signature: RunSignature) -> ClientGraph | None:
+        """The graph of a signature, if it is there; that counts as used now."""
+        found = self._graphs.get(signature)
+        if found is not None:
+            self.touch(found)
+        return found
+
     def _look_up(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> KnownRun | None:
         names = run_names(feeds, fetches, targets)
         graph = self._graphs.get(names.signature)

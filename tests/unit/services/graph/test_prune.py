@@ -56,6 +56,34 @@ def test_only_what_a_target_needs_is_kept() -> None:
     assert list(pruned(targets=("init",)).nodes) == ["w", "init_value", "init"]
 
 
+def test_a_reference_is_fetched_after_what_writes_through_it() -> None:
+    graph = pruned(feeds=("x",), fetches=("w", "update"), targets=("train",))
+
+    assert graph.nodes["_send_w_0"].control_inputs == ("update",)
+    assert graph.nodes["_send_update_0"].control_inputs == ()
+
+
+def test_a_reference_is_fetched_before_what_may_not_run() -> None:
+    text = (
+        GRAPH
+        + """
+    sometimes = Const() dtype=bool value=True
+    value = Const() dtype=float value=2.0
+    switch = Switch(value, sometimes)
+    branch = Assign(w, switch:1)
+    """
+    )
+    graph = prune(placed(text), (), ("w",), ("branch",), client_device=MASTER)
+
+    assert graph.nodes["_send_w_0"].control_inputs == ()
+
+
+def test_a_partial_run_fetches_a_reference_at_once() -> None:
+    graph = prune(placed(), ("x",), ("w", "update"), (), client_device=MASTER, is_partial=True)
+
+    assert graph.nodes["_send_w_0"].control_inputs == ()
+
+
 def test_a_fetch_leaves_through_a_client_terminated_send() -> None:
     graph = pruned(fetches=("read",))
 
