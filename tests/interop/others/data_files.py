@@ -41,6 +41,7 @@ def _row(columns: tuple[tuple[object, ...], ...], rng: random.Random) -> list[st
 
 def write_iris(folder: Path) -> None:
     """Three kinds of flowers, each around lengths of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(5)
     for name, count in (("iris_training.csv", 120), ("iris_test.csv", 30)):
         kinds = [rng.randrange(3) for _ in range(count)]

@@ -198,18 +198,27 @@ def name_of(folder: Path, program: Program, path: Path) -> str:
     return f"{name} ({program.variant})" if program.variant else name
 
 
-def document(outcomes: dict[str, Outcome]) -> str:
-    """The page: a row a repository, and each program that does not run with its reason in a line."""
+def document(outcomes: dict[str, Outcome], named: int | None = None) -> str:
+    """The page: a row a repository, and each program that does not run with its reason in a line.
+
+    `named`: how many programs the tables name in the folder; the page tells if not all of them were tried.
+    """
     counted = [each for each in outcomes.values() if each.counts]
     runs = sum(each.kind == "runs" for each in counted)
     stopped = sum(each.kind == "runs" and each.why == "stopped" for each in counted)
+    untried = (
+        f" The tables name {named} programs of these; those left out were not tried this time."
+        if (named is not None and named > len(outcomes))
+        else ""
+    )
     lines = [
         "# Other people's programs",
         "",
         "Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: "
         f"{runs} of {len(counted)} run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need "
-        "what this machine does not have (another package, a download, Python 2) and are not counted. A training is "
-        "stopped once it has computed for a while, and has run if it raised nothing. Made by",
+        "what this machine does not have (another package, a download, Python 2) or do not run on TensorFlow 1.15 and "
+        f"are not counted. A training is stopped once it has computed for a while, and has run if it raised nothing: {stopped} of those "
+        f"that run were stopped so, the others came to their end.{untried} Made by",
         "",
         "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
         "",
@@ -274,7 +283,7 @@ def main() -> int:
         list(pool.map(one, chosen))
     print(dict(Counter(outcomes[name_of(folder, *item)].kind for item in chosen)))
     if options.report:
-        options.report.write_text(document(read_kept(kept)))
+        options.report.write_text(document(read_kept(kept), len(programs_in(folder, []))))
     return 0
 
 

@@ -11,6 +11,7 @@ from others.program import Program
 _PS_AND_WORKERS = (("ps", 1), ("workers", 2))
 _TUTORIALS = "*models*/tutorials/"
 _ONE_EPOCH = ("--data_dir=data", "--model_dir=out", "--train_epochs=1", "--epochs_between_evals=1")
+_FLOWERS = ((data_files.write_iris, "home/.keras/datasets"),)
 _CIFAR = ((data.write_cifar10, "data"),)
 
 _CNN_FILE = "tensorflow+benchmarks-*/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py"
@@ -148,9 +149,11 @@ MODELS = (
         ("--data_dir=data", "--model_dir=out", "--train_epochs=1"),
         data=((data_models.write_mnist_tfrecords, "data"),),
     ),
-    Program("*models*/samples/core/get_started/estimator_test.py"),
-    Program("*models*/samples/core/get_started/*.py", ("--train_steps=50",)),
-    Program("*models*/samples/cookbook/regression/*.py", but=("automobile_data",)),
+    Program("*models*/samples/core/get_started/estimator_test.py", data=_FLOWERS),
+    Program("*models*/samples/core/get_started/*.py", ("--train_steps=50",), data=_FLOWERS),
+    Program(
+        "*models*/samples/cookbook/regression/*.py", data=((data_files.write_cars, "home"),), but=("automobile_data",)
+    ),
     Program(
         "mljack*/research/resnet/resnet_main.py",
         (

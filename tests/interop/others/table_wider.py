@@ -27,6 +27,9 @@ WIDER = (
         cluster=_PS_AND_WORKERS,
         in_1_15="Data types don't match: the labels of the records beside it are integers",
     ),
+    Program(
+        "wucng+Tensorflow/tf_Distributed/py_script/mnist2.py", in_1_15="NameError: name 'optimizer' is not defined"
+    ),
     Program("wucng+Tensorflow/tf_Distributed/py_script/*.py", cluster=_PS_AND_WORKERS, data=_MNIST),
     Program(
         "tensorflow+ecosystem/docker/mnist.py",
