@@ -50,6 +50,7 @@ def test_a_file_of_python_2_is_read_by_pattern() -> None:
         (1, TRACE + "ModuleNotFoundError: No module named 'gym'", "module"),
         (1, TRACE + "ImportError: Extension horovod.tensorflow has not been built: x.so not found", "module"),
         (1, TRACE + "NameError: name 'reload' is not defined", "python 2"),
+        (1, TRACE + "TypeError: object of type 'map' has no len()", "python 2"),
         (1, TRACE + "TypeError: unsupported operand type(s) for +: 'dict_items' and 'dict_items'", "python 2"),
         (1, TRACE + "ModuleNotFoundError: No module named 'tensorflow.x': Tenfold answers for TensorFlow", "misses"),
         (1, TRACE + "AttributeError: module 'tensorflow', answered by Tenfold, has no attribute 'x'", "misses"),

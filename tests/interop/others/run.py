@@ -283,7 +283,9 @@ def main() -> int:
         list(pool.map(one, chosen))
     print(dict(Counter(outcomes[name_of(folder, *item)].kind for item in chosen)))
     if options.report:
-        options.report.write_text(document(read_kept(kept), len(programs_in(folder, []))))
+        named = {name_of(folder, *item) for item in programs_in(folder, [])}
+        tried = {name: each for name, each in read_kept(kept).items() if name in named}
+        options.report.write_text(document(tried, len(named)))
     return 0
 
 

@@ -75,6 +75,7 @@ MODELS = (
             *("--eval-batch-size=20", "--num-layers=8"),
         ),
         data=((data_records.write_cifar_records, "data"),),
+        in_1_15="module 'tensorflow.contrib.data' has no attribute 'TFRecordDataset'",
     ),
     Program(
         "*models*/tutorials/rnn/quickdraw/train_model.py",
