@@ -217,8 +217,8 @@ def document(outcomes: dict[str, Outcome], named: int | None = None) -> str:
         "Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: "
         f"{runs} of {len(counted)} run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need "
         "what this machine does not have (another package, a download, Python 2) or do not run on TensorFlow 1.15 and "
-        f"are not counted. A training is stopped once it has computed for a while, and has run if it raised nothing: {stopped} of those "
-        f"that run were stopped so, the others came to their end.{untried} Made by",
+        "are not counted. A training is stopped once it has computed for a while, and has run if it raised nothing: "
+        f"{stopped} of those that run were stopped so, the others came to their end.{untried} Made by",
         "",
         "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
         "",
