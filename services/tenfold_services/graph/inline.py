@@ -83,11 +83,13 @@ class _Inliner:
         body = self._body
         after = self._lowering.one(f"{self._caller}/input_control_node", after, self._device)
         self._take_arguments(inputs, after, ordered)
+        # In a loop what has no inputs must run in the call's frame: with its first argument.
+        before = after or [tensor.node for tensor in self._arguments[:1] if self._lowering.has_frames]
         for node in body.nodes:
             control = [self._control(name) for name in node.control_inputs]
             # A call without inputs hands the edge on to what has none in its own body.
             if not control and (not node.inputs or self._lowering.is_functional(node)):
-                control.extend(after)
+                control.extend(before)
             self._lowering.put(self._copy(node, tuple(dict.fromkeys(control))), chain)
         outputs = [self._tensor(tensor) for tensor in body.returns]
         ends = [self._names[name] for name in body.control_returns]

@@ -30,6 +30,7 @@ IF_OPS = frozenset(("If", "StatelessIf"))
 CASE_OPS = frozenset(("Case", "StatelessCase"))
 WHILE_OPS = frozenset(("While", "StatelessWhile"))
 FUNCTIONAL_OPS = CALL_OPS | IF_OPS | CASE_OPS | WHILE_OPS
+_ENTERS = frozenset(("Enter", "RefEnter"))
 #: Bodies may add so many nodes: few functions that call each other twice each would make a huge graph of a tiny one.
 MAX_BODY_NODES = 100_000
 
@@ -40,6 +41,8 @@ class Lowering:
     def __init__(self, graph: RuntimeGraph, max_nodes: int) -> None:
         """Raises ResourceExhaustedError where it is plain that the bodies have too many nodes."""
         self.functions = Functions(graph.library)
+        #: Whether the client's graph has loops, in whose frames functions may be called.
+        self.has_frames = any(node.op in _ENTERS for node in graph.nodes.values())
         #: Functional nodes that nothing was decided about.
         self.pending: deque[CallToLower] = deque()
         self._graph = graph

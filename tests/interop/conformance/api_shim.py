@@ -336,7 +336,7 @@ class _Answer(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__path__" or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(name)
-        if f"{self.__name__.partition('.')[2]}.{name}" in api_contrib.OF_CONTRIB:
+        if f"{self.__name__.partition('.')[2]}.{name}" in HOMES:
             # A module there may have the name of a function here.
             return importlib.import_module(f"{self.__name__}.{name}")
         # What is private there is often the public name of a private module here.

@@ -131,3 +131,16 @@ def test_what_is_no_function_or_call_is_refused() -> None:
         function.Defun(tf.float32)(lambda x: [x, None])(1.0)
     with pytest.raises(ValueError, match="Unknown keyword arguments"):
         one(1.0, inlined=True)
+
+
+def test_constants_of_a_function_run_in_the_frame_of_its_call() -> None:
+    @function.Defun(tf.float32)
+    def thrice_squared(x: Any) -> Any:
+        return tf.square(x) * 3.0
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(2.0)
+        unknown = [tf.TensorShape(None)] * 2
+        _, result = tf.while_loop(lambda i, _: i < 2, lambda i, v: [i + 1, thrice_squared(v)], [0, x], unknown)
+
+        assert session.run([result, tf.gradients(result, x)[0]]) == [432.0, 864.0]
