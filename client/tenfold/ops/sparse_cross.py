@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: The key of the combinations' hash unless the caller gives one.
-_DEFAULT_HASH_KEY = 0xDECAFCAFFE
+DEFAULT_HASH_KEY = 0xDECAFCAFFE
 
 
 def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
@@ -53,7 +53,7 @@ def _crossed(
         dense_inputs=dense,
         hashed_output=hashed,
         num_buckets=num_buckets,
-        hash_key=_DEFAULT_HASH_KEY if hash_key is None else hash_key,
+        hash_key=DEFAULT_HASH_KEY if hash_key is None else hash_key,
         out_type=dtypes.int64 if hashed else dtypes.string,
         internal_type=dtypes.string if are_strings else dtypes.int64,
     )

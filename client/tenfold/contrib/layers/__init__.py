@@ -92,6 +92,7 @@ from tenfold.contrib.layers.summaries import (
     summarize_weights,
 )
 from tenfold.contrib.lazy import lazy_names
+from tenfold.ops.sparse_cross import DEFAULT_HASH_KEY as SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY
 
 _TARGETS = "losses of contrib.learn's heads; tf.estimator's canned estimators and tf.losses have them"
 __getattr__, _ = lazy_names(
@@ -117,18 +118,18 @@ __getattr__, _ = lazy_names(
 )
 
 __all__ = [
-    "GDN", "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "apply_regularization", "avg_pool2d",
-    "avg_pool3d", "batch_norm", "bias_add", "bow_encoder", "conv1d", "conv2d", "conv2d_in_plane", "conv2d_transpose",
-    "conv3d", "conv3d_transpose", "convolution", "convolution1d", "convolution2d", "convolution2d_in_plane",
-    "convolution2d_transpose", "convolution3d", "convolution3d_transpose", "dense_to_sparse", "dropout", "elu",
-    "embed_sequence", "embedding_lookup_sparse_with_distributed_aggregation", "embedding_lookup_unique", "flatten",
-    "fully_connected", "gdn", "group_norm", "images_to_sequence", "instance_norm", "l1_l2_regularizer",
-    "l1_regularizer", "l2_regularizer", "layer_norm", "legacy_fully_connected", "legacy_linear", "legacy_relu",
-    "linear", "max_pool2d", "max_pool3d", "maxout", "one_hot_encoding", "optimize_loss", "poincare_normalize", "pool",
-    "relu", "relu6", "repeat", "safe_embedding_lookup_sparse", "scale_gradient", "scattered_embedding_lookup",
-    "scattered_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d", "sequence_to_images",
-    "softmax", "spatial_softmax", "stack", "sum_regularizer", "summaries", "summarize_activation",
-    "summarize_activations", "summarize_biases", "summarize_collection", "summarize_tensor", "summarize_tensors",
-    "summarize_variables", "summarize_weights", "unit_norm", "utils", "variance_scaling_initializer",
-    "xavier_initializer", "xavier_initializer_conv2d",
+    "GDN", "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY",
+    "adaptive_clipping_fn", "apply_regularization", "avg_pool2d", "avg_pool3d", "batch_norm", "bias_add", "bow_encoder",
+    "conv1d", "conv2d", "conv2d_in_plane", "conv2d_transpose", "conv3d", "conv3d_transpose", "convolution",
+    "convolution1d", "convolution2d", "convolution2d_in_plane", "convolution2d_transpose", "convolution3d",
+    "convolution3d_transpose", "dense_to_sparse", "dropout", "elu", "embed_sequence",
+    "embedding_lookup_sparse_with_distributed_aggregation", "embedding_lookup_unique", "flatten", "fully_connected",
+    "gdn", "group_norm", "images_to_sequence", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
+    "layer_norm", "legacy_fully_connected", "legacy_linear", "legacy_relu", "linear", "max_pool2d", "max_pool3d",
+    "maxout", "one_hot_encoding", "optimize_loss", "poincare_normalize", "pool", "relu", "relu6", "repeat",
+    "safe_embedding_lookup_sparse", "scale_gradient", "scattered_embedding_lookup", "scattered_embedding_lookup_sparse",
+    "separable_conv2d", "separable_convolution2d", "sequence_to_images", "softmax", "spatial_softmax", "stack",
+    "sum_regularizer", "summaries", "summarize_activation", "summarize_activations", "summarize_biases",
+    "summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables", "summarize_weights",
+    "unit_norm", "utils", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]  # fmt: skip

@@ -50,7 +50,9 @@ def train_op_of(loss: Any, optimizer: Any, variables: Any, train_op_fn: Any, upd
 
         if variables is not None and not isinstance(variables, (list, tuple)):
             raise ValueError(f"trainable_variables should be a list or a tuple. Given type: {type(variables)}.")
-        op = optimizer.minimize(loss, global_step=get_global_step(), var_list=variables)
+        # An optimizer that a program wrote may take no list.
+        named = {} if variables is None else {"var_list": variables}
+        op = optimizer.minimize(loss, global_step=get_global_step(), **named)
     else:
         op = trained(loss, optimizer, train_op_fn)
     return with_updates(op, update_ops)

@@ -165,3 +165,7 @@ def test_partitions_of_an_embedding_have_one_type() -> None:
         of = None if weights is None else tf.SparseTensor([[0, 0]], tf.constant(weights), [1, 1])
         with pytest.raises(ValueError, match="must be of the same type"):
             layers.safe_embedding_lookup_sparse(parts, ids, of)
+
+
+def test_the_hash_key_of_crosses_has_a_name() -> None:
+    assert layers.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY == 0xDECAFCAFFE

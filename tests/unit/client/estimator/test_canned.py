@@ -400,6 +400,18 @@ def test_public_heads_sum_precision_over_recall_as_tensorflow_does() -> None:
     assert found["canned"] != pytest.approx(found["public"], abs=1e-2)
 
 
+def test_an_optimizer_of_the_programs_needs_no_list_of_variables() -> None:
+    class Still:
+        def minimize(self, loss: Any, global_step: Any) -> Any:
+            return tf.no_op()
+
+    made = tf.estimator.RegressionHead().create_estimator_spec(
+        {}, TRAIN, tf.ones([2, 1]), [[1.0], [1.0]], optimizer=Still()
+    )
+
+    assert made.train_op.type == "NoOp"
+
+
 class Zero(tf.estimator.Head):
     """A head as a program may write it, without `create_estimator_spec`."""
 
