@@ -43,7 +43,8 @@ class Threads:
             with self._news:
                 if not self._work:
                     self._idle += 1
-                    self._news.wait(IDLE_S)
+                    # Work that this thread is woken for may be taken by one that has just finished: it goes on waiting.
+                    self._news.wait_for(lambda: self._work, IDLE_S)
                     self._idle -= 1
                 if not self._work:
                     self._count -= 1

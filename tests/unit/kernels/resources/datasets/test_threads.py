@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -105,3 +107,20 @@ def test_a_step_that_gives_up_cancels_what_its_function_waits_for() -> None:
     iterator.end_work()
 
     assert cancelled.wait(SOON_S)
+
+
+def test_a_thread_that_is_woken_for_nothing_goes_on_waiting() -> None:
+    threads, ran_on = Threads(1, "own"), Queue[threading.Thread]()
+    threads.submit(lambda: ran_on.put(threading.current_thread()))
+    thread = ran_on.get(timeout=SOON_S)
+    end = time.monotonic() + SOON_S
+    is_waiting = False
+    while not is_waiting and time.monotonic() < end:
+        with threads._news:
+            is_waiting = threads._idle == 1
+            threads._news.notify_all()
+
+    thread.join(0.1)
+
+    assert is_waiting
+    assert thread.is_alive()
