@@ -34,8 +34,8 @@ _TABLE = """
     MaxPoolWithArgmax SpaceToDepth
 5: AvgPool3D ExtractVolumePatches MaxPool3D MaxPool3DGrad
 * 0: AccumulatorApplyGradient AccumulatorSetGlobalStep AccumulatorTakeGradient ApplyGradientDescent ArgMax ArgMin
-    AssertCardinalityDataset BatchDataset Bincount CacheDataset CacheDatasetV2 InitializeTableFromTextFile
-    InitializeTableFromTextFileV2 LoadAndRemapMatrix PaddedBatchDataset PrefetchDataset ReaderRestoreState
+    AssertCardinalityDataset BatchDataset Bincount BytesProducedStatsDataset CacheDataset CacheDatasetV2
+    InitializeTableFromTextFile InitializeTableFromTextFileV2 LatencyStatsDataset LoadAndRemapMatrix PaddedBatchDataset PrefetchDataset ReaderRestoreState
     ReaderRestoreStateV2 RefSwitch RegexFullMatch RepeatDataset ResourceAccumulatorApplyGradient
     ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient ResourceApplyGradientDescent ShuffleDatasetV2
     SkipDataset SparseAccumulatorApplyGradient SparseAccumulatorTakeGradient Switch TakeDataset TensorArrayConcatV2

@@ -17,6 +17,7 @@ from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
 from tenfold_kernels.cpu._strings import bytes_attr, printable, scalar_object
 from tenfold_kernels.cpu.string_number import parser
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.resources import messages
 from tenfold_protos import tensor_pb2
 
 if TYPE_CHECKING:
@@ -161,19 +162,22 @@ def build_parse_tensor(node: KernelNode) -> Compute:
         except DecodeError:
             encoded = base64.b64encode(bytes(serialized[()])).decode()
             raise invalid(f"Could not parse `serialized` as TensorProto, base64: {encoded}") from None
-        value = tensor_util.make_ndarray(proto)
+        is_variant = proto.dtype == dtypes.variant.as_datatype_enum
+        value = messages.decode(proto, "serialized") if is_variant else tensor_util.make_ndarray(proto)
         if proto.dtype != expected.as_datatype_enum:
             raise invalid(
                 f"Type mismatch between parsed tensor ({dtypes.as_dtype(int(proto.dtype)).op_name}) and dtype "
                 f"({expected.op_name})"
             )
-        return value
+        return value  # type: ignore[return-value]
 
     return compute
 
 
 @kernel("SerializeTensor")
 def build_serialize_tensor(node: KernelNode) -> Compute:
-    """A tensor to its serialized TensorProto."""
+    """A tensor to its serialized TensorProto. Raises UnimplementedError for variants that belong to their task."""
     dtype = node.input_types[0].base_dtype
+    if dtype is dtypes.variant:
+        return lambda x: scalar_object(messages.encode(x).SerializeToString())
     return lambda x: scalar_object(tensor_util.tensor_to_proto(x, dtype).SerializeToString())

@@ -198,6 +198,31 @@ def test_an_iterator_is_saved_and_restored(tmp_path: Path) -> None:
         assert session.run(element) == before == 4
 
 
+def test_the_place_of_an_iterator_goes_through_a_string() -> None:
+    iterator = Dataset.range(6).make_initializable_iterator()
+    element, place = iterator.get_next(), tf.placeholder(tf.string, [])
+    saved = tf.io.serialize_tensor(tf.raw_ops.SerializeIterator(resource_handle=iterator._iterator_resource))
+    back = tf.raw_ops.DeserializeIterator(
+        resource_handle=iterator._iterator_resource, serialized=tf.io.parse_tensor(place, tf.variant)
+    )
+
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        session.run(element)
+        text = session.run(saved)
+        assert [session.run(element) for _ in range(2)] == [1, 2]
+        session.run(back, {place: text})
+        assert session.run(element) == 1
+        with pytest.raises(tf.errors.UnimplementedError, match="Range cannot leave its task"):
+            session.run(tf.io.serialize_tensor(exp.to_variant(Dataset.range(3))))
+
+
+@pytest.mark.parametrize("transformation", [exp.bytes_produced_stats, exp.latency_stats])
+def test_a_tag_is_one_string(transformation: Any) -> None:
+    with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+        Dataset.range(3).apply(transformation(["a", "b"]))
+
+
 def _of_inner_maps(function: Callable[[Any], Any]) -> Any:
     return Dataset.range(2).flat_map(lambda _: Dataset.range(3).map(function))
 
