@@ -207,6 +207,50 @@ def test_csv(ops: Any) -> None:
         ops.run("DecodeCSV", [text(b"1,"), *defaults], OUT_TYPE=[dtypes.int32, dtypes.float32])
 
 
+CSV_TYPES = [dtypes.int32, dtypes.float32, dtypes.string, dtypes.int64, dtypes.float64]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_many_records_are_read_as_each_by_itself(ops: Any, delimiter: str) -> None:
+    choose = np.random.default_rng(5)
+    defaults = [np.array([each], t.as_numpy_dtype) for each, t in zip([-1, 0.5, b"?", 9, 2.5], CSV_TYPES, strict=True)]
+    fields = [
+        [b"7", b"-2147483648", b"+12", b" 4 ", b""],
+        [b"0.1", b"-3.", b"1e9", b"nan", b"16777217", b""],
+        [b"a", b"b\x00", b"", b"NA", b"1"],
+        [b"9223372036854775807", b"-1", b"000000000000000000000012", b"NA"],
+        [b"3.141592653589793", b".5", b"inf", b"2"],
+    ]
+    rows = [delimiter.encode().join(each[choose.integers(len(each))] for each in fields) for _ in range(40)]
+    attrs = {"OUT_TYPE": CSV_TYPES, "field_delim": delimiter, "na_value": "NA"}
+
+    together = ops.run("DecodeCSV", [text(*rows), *defaults], **attrs)
+
+    alone = [ops.run("DecodeCSV", [text(row), *defaults], **attrs) for row in rows]
+    for number, column in enumerate(together):
+        assert column.dtype == np.dtype(CSV_TYPES[number].as_numpy_dtype)
+        np.testing.assert_array_equal(column, np.concatenate([each[number] for each in alone]))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (b"1;x", "Field 1 in record 5 is not a valid float: x"),
+        (b"2147483648;1", "Field 0 in record 5 is not a valid int32"),
+        (b"1,2;1", "Field 0 in record 5 is not a valid int32: 1,2"),
+        (b"1", "Expect 2 fields but have 1 in record 5"),
+        (b"1;", "Field 1 is required but missing in record 5!"),
+        (b'1;2"', "Unquoted fields cannot have quotes/CRLFs inside"),
+    ],
+)
+def test_a_wrong_record_among_many_is_named(ops: Any, record: bytes, message: str) -> None:
+    defaults = [np.array([7], np.int32), np.empty(0, np.float32)]
+    rows = text(*[b"1;2.5"] * 5, record, *[b"3;4"] * 5)
+
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        ops.run("DecodeCSV", [rows, *defaults], OUT_TYPE=[dtypes.int32, dtypes.float32], field_delim=";")
+
+
 def test_tensors_are_serialized_and_parsed(ops: Any) -> None:
     for value in (np.arange(6, dtype=np.float16).reshape(2, 3), text(b"a", b"\xff")):
         packed = ops.run("SerializeTensor", [value])

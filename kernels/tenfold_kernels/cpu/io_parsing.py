@@ -15,25 +15,36 @@ from tenfold_core import dtypes, tensor_util
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
 from tenfold_kernels.cpu._strings import bytes_attr, printable, scalar_object
-from tenfold_kernels.cpu.string_number import parser
+from tenfold_kernels.cpu.string_number import numbers_of, parser
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources import messages
 from tenfold_protos import tensor_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from tenfold_core.dtypes import DType
 
 _QUOTE = ord('"')
 _ENDS = b"\r\n"
+#: Records from which on they are read column by column.
+_MANY = 4
 
 
 class _Line:
     """Splits a CSV record into fields, as RFC 4180 says; only the `selected` ones are given."""
 
     def __init__(self, delimiter: bytes, quotes: bool, selected: list[int]) -> None:
-        self._delimiter = delimiter[0]
+        self._mark, self._delimiter = delimiter, delimiter[0]
         self._quotes = quotes
         self._selected = selected
+
+    def plain(self, line: bytes) -> list[bytes] | None:
+        """What `fields` gives of a line without quotes and ends of lines; None for another one."""
+        if not line or b"\n" in line or b"\r" in line or (self._quotes and b'"' in line):
+            return None
+        found = line.split(self._mark)
+        return [found[n] for n in self._selected if n < len(found)] if self._selected else found
 
     def fields(self, line: bytes) -> Iterator[bytes]:
         """The fields. Raises InvalidArgumentError for misplaced quotes and line ends."""
@@ -101,9 +112,15 @@ def build_decode_csv(node: KernelNode) -> Compute:
                 raise invalid("Each record default should be at most rank 1")
             if default.size > 1:
                 raise invalid(f"There should only be 1 default per field but field {f} has {default.size}")
+        texts = records.reshape(-1).tolist()
+        if len(texts) >= _MANY:
+            columns = _columns([line.plain(record) for record in texts], types, missing, defaults)
+            if columns is not None:
+                made = [column.reshape(records.shape) for column in columns]
+                return made[0] if len(made) == 1 else tuple(made)
         outs = [np.empty(records.shape, t.as_numpy_dtype) for t in types]
         flats = [out.reshape(-1) for out in outs]
-        for i, record in enumerate(records.reshape(-1).tolist()):
+        for i, record in enumerate(texts):
             fields = list(line.fields(record))
             if len(fields) != len(types):
                 raise invalid(f"Expect {len(types)} fields but have {len(fields)} in record {i}")
@@ -123,6 +140,34 @@ def build_decode_csv(node: KernelNode) -> Compute:
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     return compute
+
+
+def _columns(
+    rows: Sequence[list[bytes] | None], types: Sequence[DType], missing: bytes, defaults: Sequence[Array]
+) -> list[Array] | None:
+    """The records column by column; None where they must be read one by one, if only to say what is wrong in which."""
+    if any(row is None or len(row) != len(types) for row in rows):
+        return None
+    columns = []
+    for fields, dtype, default in zip(zip(*rows, strict=True), types, defaults, strict=True):  # type: ignore[arg-type]
+        given: Sequence[bytes] = fields
+        if b"" in fields or missing in fields:
+            if not default.size:
+                return None
+            other = default.reshape(-1)[0]
+            given = [field for field in fields if field and field != missing]
+        column = np.empty(len(given), dtype.as_numpy_dtype)
+        try:
+            column[:] = given if dtype is dtypes.string else numbers_of(given, column.dtype)
+        except ValueError:
+            return None
+        if len(given) < len(fields):
+            whole = np.empty(len(fields), column.dtype)
+            whole.fill(other)
+            whole[[bool(field) and field != missing for field in fields]] = column
+            column = whole
+        columns.append(column)
+    return columns
 
 
 @kernel("DecodePaddedRaw")

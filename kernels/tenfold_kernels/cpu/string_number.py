@@ -16,7 +16,7 @@ from tenfold_kernels.cpu._strings import elementwise, printable
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*")
 # a row of digits can be read in one way only, or long ones would take time with the square of their length
@@ -54,6 +54,25 @@ def parser(dtype: Any) -> Callable[[bytes], Any]:
         return kind.type(number)
 
     return to_int
+
+
+#: Numbers that Python's own functions read alike, separated by commas: they fit in an int64, and in a float32.
+_PLAIN_INTEGERS = re.compile(rb"[+-]?[0-9]{1,18}(?:,[+-]?[0-9]{1,18})*")
+_PLAIN_FLOATS = re.compile(rb"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:,[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?)*")
+
+
+def numbers_of(values: Sequence[bytes], dtype: Any) -> Array:
+    """What `parser` gives for each, as an array; faster for many. Raises ValueError."""
+    kind, joined = np.dtype(dtype), b",".join(values)
+    if kind.kind == "f" and kind.itemsize >= 4 and _PLAIN_FLOATS.fullmatch(joined):
+        return np.array([float(value) for value in values], np.float64).astype(kind)
+    if kind.kind == "i" and _PLAIN_INTEGERS.fullmatch(joined):
+        whole = np.array([int(value) for value in values], np.int64)
+        limits = np.iinfo(kind)
+        if limits.min <= whole.min() and whole.max() <= limits.max:
+            return whole.astype(kind)
+    parse = parser(kind)
+    return np.array([parse(value) for value in values], kind)
 
 
 @kernel("StringToNumber")
