@@ -149,7 +149,7 @@ def _columns(
     if any(row is None or len(row) != len(types) for row in rows):
         return None
     columns = []
-    for fields, dtype, default in zip(zip(*rows, strict=True), types, defaults, strict=True):  # type: ignore[arg-type]
+    for fields, dtype, default in zip(zip(*rows, strict=True), types, defaults, strict=True):
         given: Sequence[bytes] = fields
         if b"" in fields or missing in fields:
             if not default.size:
@@ -214,7 +214,7 @@ def build_parse_tensor(node: KernelNode) -> Compute:
                 f"Type mismatch between parsed tensor ({dtypes.as_dtype(int(proto.dtype)).op_name}) and dtype "
                 f"({expected.op_name})"
             )
-        return value  # type: ignore[return-value]
+        return value
 
     return compute
 
