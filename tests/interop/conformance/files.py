@@ -16,6 +16,7 @@ DATA = {
     "tensorflow/python/ops/image_ops_test.py": tuple(
         f"{_LIB}/{kind}/testdata" for kind in ("bmp", "gif", "jpeg", "png", "psnr", "ssim")
     ),
+    "tensorflow/contrib/framework/python/ops/checkpoint_ops_test.py": ("tensorflow/contrib/framework/testdata",),
     "tensorflow/contrib/data/python/kernel_tests/lmdb_dataset_op_test.py": (f"{_LIB}/lmdb/testdata",),
     "tensorflow/python/feature_column/feature_column_v2_test.py": ("tensorflow/python/feature_column/testdata",),
     **dict.fromkeys(
