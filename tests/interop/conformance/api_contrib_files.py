@@ -61,11 +61,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
         for case in ("SampledScatteredEmbeddingLookupTest", "SampledScatteredEmbeddingLookupSparseTest")
     ),
     Exclusion(f"{_C}/slim/python/slim/learning_test.py", "TrainTest.testTrainWithSessionWrapper", _DEBUGGER),
-    Exclusion(
-        f"{_C}/slim/python/slim/learning_test.py",
-        "TrainTest.testTrainWithTrace",
-        "counts on a variable being read after its assignment in the same step",
-    ),
     Exclusion(f"{_C}/slim/python/slim/evaluation_test.py", "SingleEvaluationTest.testAdditionalHooks", _DEBUGGER),
 )
 

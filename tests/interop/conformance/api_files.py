@@ -216,11 +216,6 @@ EXCLUDED: tuple[Exclusion, ...] = (
     Exclusion(f"{_HEAD}/multi_class_head_test.py", "MultiClassHead.test_train_create_loss*", _PRIVATE),
     Exclusion(f"{_HEAD}/multi_head_test.py", "MultiHeadTest.test_train_one_head_with_optimizer", _KERAS),
     Exclusion(
-        f"{_LEARN}/monitors_test.py",
-        "MonitorsTest.test_graph_dump",
-        "counts on a variable being read after its assignment in the same step",
-    ),
-    Exclusion(
         f"{_LEARN}/estimators/estimator_test.py",
         "EstimatorTest.test_export_savedmodel_with_graph_transforms",
         _TRANSFORMS,
