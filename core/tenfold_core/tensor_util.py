@@ -228,11 +228,14 @@ def _as_bytes(value: Any) -> bytes:
 def as_array(values: Any, dtype: Any = None) -> np.ndarray:
     """The array that `tf.constant` would make: floats become float32, ints int32, strings object arrays of bytes.
 
-    Raises TypeError or ValueError naming the value that does not fit the type.
+    What offers an array itself, as a column of pandas does, keeps its type as an array would. Raises TypeError or
+    ValueError naming the value that does not fit the type.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if values is None:
         raise ValueError("None values not supported.")
+    if not isinstance(values, np.ndarray | np.generic) and callable(getattr(values, "__array__", None)):
+        values = np.asarray(values)
     array = values if isinstance(values, np.ndarray | np.generic) else _from_python(values)
     array = np.asarray(array)
     if array.dtype.kind in "SUO":

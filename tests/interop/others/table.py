@@ -96,6 +96,14 @@ PROGRAMS = (
     Program("tmulc18+*/*/*.py", cluster=_PS_AND_WORKERS, by_hand=True, but=("Multiple-GPUs",)),
     Program("tmulc18+*/Multiple-GPUs-Single-Machine/*.py"),
     # Tutorials
+    Program(
+        "aymericdamien+*/tensorflow_v1/examples/6_MultiGPU/multigpu_cnn.py",
+        in_1_15="Cannot assign a device for operation: it wants GPUs, and says nothing of soft placement",
+    ),
+    Program(
+        "aymericdamien+*/tensorflow_v1/examples/5_DataManagement/build_an_image_dataset.py",
+        in_1_15="StopIteration: the folder of images is to be written into it",
+    ),
     Program("aymericdamien+*/tensorflow_v1/**/*.py", but=("input_data",)),
     Program("aymericdamien+*/examples/**/*.py"),
     Program(

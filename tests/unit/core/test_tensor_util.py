@@ -98,6 +98,15 @@ def test_types_are_inferred_as_tensorflow_does(values: Any, dtype: Any, wanted: 
     assert tensor_util.as_array(values, dtype).dtype == wanted
 
 
+def test_what_offers_an_array_keeps_its_type() -> None:
+    class Column:
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return np.array([1.5, 2.5], dtype)
+
+    assert tensor_util.as_array(Column()).dtype == np.float64
+    assert tensor_util.as_array(Column(), "float32").dtype == np.float32
+
+
 @pytest.mark.parametrize(
     ("values", "dtype", "error"),
     [
