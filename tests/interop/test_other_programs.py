@@ -49,6 +49,7 @@ def test_a_file_of_python_2_is_read_by_pattern() -> None:
         (None, TRACE + "ValueError: no", "fails"),
         (1, TRACE + "ModuleNotFoundError: No module named 'gym'", "module"),
         (1, TRACE + "ImportError: Extension horovod.tensorflow has not been built: x.so not found", "module"),
+        (1, TRACE + "AttributeError: module 'PIL.Image' has no attribute 'ANTIALIAS'", "module"),
         (1, TRACE + "NameError: name 'reload' is not defined", "python 2"),
         (1, TRACE + "TypeError: object of type 'map' has no len()", "python 2"),
         (1, TRACE + "TypeError: unsupported operand type(s) for +: 'dict_items' and 'dict_items'", "python 2"),

@@ -168,6 +168,7 @@ HOMES: dict[str, str] = {
     "python.ops.resource_variable_ops": "tenfold.ops.resource_variables tenfold.ops.generated_ops",
     "python.ops.resources": "tenfold.compat.python.resources",
     "python.ops.rnn": "tenfold.ops.rnn tenfold.ops.rnn_static tenfold.compat.python.rnn",
+    "python.ops.rnn.rnn_cell_impl": _CELLS,
     "python.ops.rnn_cell": _CELLS,
     "python.ops.rnn_cell_impl": _CELLS,
     "python.ops.script_ops": "tenfold.ops.script_ops",

@@ -37,6 +37,12 @@ _ARGUMENTS = re.compile(
 _DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX|pyglet")
 #: Games of gym that need a library of their own, or a release of gym older than any that can be installed.
 _GAME = re.compile(r"KeyError: '(BipedalWalker-v2)'|module 'gym\.envs\.(box2d)'|No module named '(atari_py)'")
+#: What an error says that a package has become too new for a program → the package that it wants.
+_OLDER = {
+    "`load_boston` has been removed": "scikit-learn before 1.2",
+    "load() missing 1 required positional argument: 'Loader'": "PyYAML before 6",
+    "module 'PIL.Image' has no attribute 'ANTIALIAS'": "Pillow before 10",
+}
 #: Syntax and names that went with Python 2.
 _PYTHON_2 = re.compile(
     r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal)"
@@ -68,8 +74,9 @@ def outcome(code: int | None, output: str, seconds: float) -> Outcome:
             return Outcome(kind, found[0][:120], seconds)
     if game := _GAME.search(output):
         return Outcome("module", f"gym's {game[1] or game[2] or game[3]}", seconds)
-    if "`load_boston` has been removed" in tail:
-        return Outcome("module", "scikit-learn before 1.2", seconds)
+    for said, needed in _OLDER.items():
+        if said in tail:
+            return Outcome("module", needed, seconds)
     module = _MODULE.search(tail)
     if module and module[1].split(".")[0] != "tensorflow":
         return Outcome("module", module[1], seconds)

@@ -65,7 +65,7 @@ tensorflow.python.ops.math_ops: matmul reduce_sum tanh cast add_n sigmoid square
 tensorflow.python.ops.nn_ops: conv2d bias_add softmax dropout
 tensorflow.python.ops.partitioned_variables: variable_axis_size_partitioner
 tensorflow.python.ops.resource_variable_ops: ResourceVariable
-tensorflow.python.ops.rnn: dynamic_rnn static_rnn _transpose_batch_time
+tensorflow.python.ops.rnn: dynamic_rnn static_rnn _transpose_batch_time rnn_cell_impl
 tensorflow.python.ops.rnn_cell: LSTMCell LSTMStateTuple
 tensorflow.python.ops.rnn_cell_impl: RNNCell _Linear _linear _concat assert_like_rnncell GRUCell
 tensorflow.python.ops.standard_ops: tensordot
