@@ -79,6 +79,9 @@ class Repeat(Like):
             return found
 
         def save() -> State:
+            nonlocal source, has_any
+            if source is None and left:  # what it has drawn, even if it was not asked for an element yet
+                source, has_any = self.input.iterate(run), False
             return left, has_any, None if source is None else source.save()
 
         def restore(state: Any) -> None:
@@ -293,6 +296,9 @@ class Concatenate(Dataset):
             return None
 
         def save() -> State:
+            nonlocal source
+            if source is None and number < len(self.inputs):
+                source = self.inputs[number].iterate(run)
             return number, None if source is None else source.save()
 
         def restore(state: Any) -> None:

@@ -185,6 +185,21 @@ def test_a_restored_iterator_goes_on_where_the_saved_one_was(kind: str) -> None:
         assert rest(machine) == whole[taken:], "to be saved moves nothing"
 
 
+@pytest.mark.parametrize("kind", ["repeat", "concatenate"])
+def test_an_iterator_that_gave_nothing_yet_is_saved_with_what_it_will_draw(kind: str) -> None:
+    shuffled = Shuffle(numbers(50), 50, SeedGenerator(0, 0, reshuffle=True))
+    make = {"repeat": lambda: Repeat(shuffled, 2), "concatenate": lambda: Concatenate(INT, SCALAR, shuffled, shuffled)}
+    dataset = make[kind]()
+    machine = dataset.iterate(Run())
+    saved = machine.save()
+    expected = rest(machine)
+
+    again = dataset.iterate(Run())
+    again.restore(saved)
+
+    assert rest(again) == expected
+
+
 def test_an_error_that_waits_in_a_buffer_is_saved_with_it() -> None:
     dataset = Prefetch(mapped(numbers(4), fails_at_two), 4)
     iterator = DatasetIterator(INT, ANY)
