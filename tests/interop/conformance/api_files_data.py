@@ -20,7 +20,7 @@ _DS = f"{_DE}/serialization"
 
 #: tf.data. Not here are files about what TensorFlow does not export: its rewritings of pipelines (optimization/*,
 #: choose_fastest, map_defun_op), the datasets of its distribution strategies (auto_shard, rebatch, replicate),
-#: make_tf_record, restructured, snapshot, wrap_unwrap, eager iterators' clean-up (memory_cleanup), helpers in util.
+#: make_tf_record, restructured, snapshot, eager iterators' clean-up (memory_cleanup), helpers in util.
 DATA = (
     *_named(
         _D,
@@ -40,7 +40,7 @@ DATA = (
         ignore_errors make_batched_features_dataset make_csv_dataset map_and_batch
         matching_files override_threadpool parallel_interleave parse_example_dataset prefetch_to_device
         prefetch_with_slack rejection_resample scan shuffle_and_repeat sleep sql_dataset
-        stats_dataset_ops take_while tf_record_writer unique variant
+        stats_dataset_ops take_while tf_record_writer unique variant wrap_unwrap
         """,
     ),
     *_named(
@@ -52,6 +52,7 @@ DATA = (
         fixed_length_record_dataset_serialization flat_map_dataset_serialization group_by_reducer_serialization
         group_by_window_serialization ignore_errors_serialization interleave_dataset_serialization
         map_and_batch_dataset_serialization map_dataset_serialization matching_files_dataset_serialization
+        optimize_dataset_serialization
         padded_batch_dataset_serialization
         parallel_interleave_dataset_serialization parallel_map_dataset_serialization
         parse_example_dataset_serialization prefetch_dataset_serialization range_dataset_serialization
