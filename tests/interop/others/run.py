@@ -72,9 +72,13 @@ def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outco
         found = outcome(code, output, computed)
         if code is None and found.kind == "runs" and computed < _STILL * seconds:
             found = found._replace(kind="fails", why=f"it stood still: it computed for {computed:.0f} s")
-        if program.in_1_15 and found.kind != "runs":
-            return found._replace(kind="1.15", why=f"TensorFlow 1.15 does not run it either: {program.in_1_15}")
-        return found
+        return _as_in_1_15(program, found)
+
+
+def _as_in_1_15(program: Program, found: Outcome) -> Outcome:
+    if program.in_1_15 and found.kind != "runs":
+        return found._replace(kind="1.15", why=f"TensorFlow 1.15 does not run it either: {program.in_1_15}")
+    return found
 
 
 def copied(
@@ -283,8 +287,8 @@ def main() -> int:
         list(pool.map(one, chosen))
     print(dict(Counter(outcomes[name_of(folder, *item)].kind for item in chosen)))
     if options.report:
-        named = {name_of(folder, *item) for item in programs_in(folder, [])}
-        tried = {name: each for name, each in read_kept(kept).items() if name in named}
+        named = {name_of(folder, *item): item[0] for item in programs_in(folder, [])}
+        tried = {name: _as_in_1_15(named[name], each) for name, each in read_kept(kept).items() if name in named}
         options.report.write_text(document(tried, len(named)))
     return 0
 

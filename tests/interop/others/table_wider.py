@@ -84,6 +84,7 @@ WIDER = (
     ),
     Program("Lapis-Hong+wide_deep/python/train.py"),
     Program("cs230-stanford+*/tensorflow/nlp/train.py", data=((data_files.write_small_corpus, "data/small"),)),
+    Program("adventuresinML+*/tf_queuing.py", in_1_15="OutOfRangeError: where CIFAR-10 lies is written into it"),
     Program("adventuresinML+*/*.py", but=("gensim", "tf2", "tensorflow2", "keras")),
     # Tutorials
     Program("easy-tensorflow+*/*/code/**/main.py", data=_MNIST),
