@@ -34,7 +34,7 @@ import other_programs_report
 import other_programs_role
 from harness import HERE, keep_caches
 from harness.machine import busy
-from other_programs_notes import COMPILES, CPU_BEGIN, CPU_END, END, NUMBER, Cost, Reader, cost
+from other_programs_notes import COMPILES, CPU_BEGIN, CPU_END, NUMBER, Cost, Reader, cost
 from other_programs_table import TIMED
 from others import run as runs
 
@@ -52,18 +52,18 @@ _OWN_TMP = ("unshare", "--mount", "--map-root-user", "sh", "-c", 'mount --bind "
 
 @dataclass(frozen=True)
 class Effort:
-    """How long it is measured. Steps are training steps, seconds those of the wall clock."""
+    """How long it is measured. Steps are training steps."""
 
     rounds: int = 9
     fewest_rounds: int = 3
     #: A turn has at least so much processor time, and at least so many steps.
     turn_s: float = 0.1
     turn_steps: int = 4
-    #: Before the first turn: so many steps, with nothing left to be compiled, or so many seconds of steps.
-    warm_steps: int = 100
+    #: Before the first turn: so many steps, with nothing left to be compiled, or so much processor time in steps.
+    warm_steps: int = 150
     warm_s: float = 20.0
-    #: For a program to come to its first steps, or to a whole turn.
-    limit_s: float = 240.0
+    #: For a program to become warm, or to come to the end of a turn.
+    limit_s: float = 400.0
 
 
 #: For a program that is over before: what was compiled the first time comes from the disk.
@@ -113,7 +113,7 @@ class Side:
         self.training = self.reader.training(records)
         steps = records[records[:, NUMBER] == self.training]
         enough = len(steps) >= effort.warm_steps and not steps[-1, COMPILES]
-        if enough or (len(steps) > 3 and steps[-1, END] - steps[0, END] >= effort.warm_s):
+        if enough or (len(steps) > 3 and (steps[:, CPU_END] - steps[:, CPU_BEGIN]).sum() >= effort.warm_s):
             self.send(signal.SIGSTOP)
             return True
         return False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Training steps, or seconds of all steps, before it looks; the seconds over which it then times, and profiles.
-WARM_STEPS, WARM_S, LOOK_S = 300, 10.0, 3.0
+WARM_STEPS, WARM_S, LOOK_S = 300, 20.0, 3.0
 
 
 class Profile:
@@ -36,7 +36,7 @@ class Profile:
 
     def take(self, call: Callable[..., Any], fetches: Any, session: Any) -> Any:
         found: list[str] = []
-        trains = names_of(fetches, found)
+        names_of(fetches, found)
         name = " ".join(sorted(found))
         if self._look is not None:
             return self._look.send(call) if name == self._training else call()
@@ -48,7 +48,7 @@ class Profile:
             self._spent[name] = count + 1, spent + time.process_time() - before
             longest = max(self._spent, key=lambda each: self._spent[each][1])
             whole = sum(each for _, each in self._spent.values())
-            if trains and name == longest and count >= 3 and (count >= WARM_STEPS or whole >= WARM_S):
+            if name == longest and count >= 3 and (count >= WARM_STEPS or whole >= WARM_S):
                 self._training, self._look = name, self._looks(session)
                 next(self._look)
 
