@@ -37,6 +37,10 @@ def _sentences(folder: Path) -> None:
         (folder / f"train.{language}").write_text(text * 100, encoding="utf-8")
 
 
+def _larger_gpt2(folder: Path) -> None:
+    data.write_gpt2(folder, words=64, width=256, layers=4)
+
+
 _EXAMPLES = "aymericdamien+TensorFlow-Examples/tensorflow_v1/examples/"
 _TUTORIALS = "tensorflow+tensorflow-1.4/tensorflow/examples/tutorials/"
 _CNN = "tensorflow+benchmarks-1.12/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py"
@@ -125,6 +129,12 @@ TIMED = (
         "openai+gpt-2/src/generate_unconditional_samples.py",
         ("--model_name=tiny", "--nsamples=100000", "--batch_size=1", "--length=15"),
         "1 layer of 8, 15 tokens a step",
+    ),
+    Timed(
+        "openai+gpt-2/src/generate_unconditional_samples.py",
+        ("--model_name=tiny", "--nsamples=100000", "--batch_size=1", "--length=60"),
+        "4 layers of 256, 60 tokens a step",
+        ((_larger_gpt2, "models/tiny"),),
     ),
     Timed(
         "sherjilozair+char-rnn-tensorflow/train.py",

@@ -120,25 +120,23 @@ def write_bert(folder: Path) -> None:
             out.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
 
-def write_gpt2(folder: Path) -> None:
+def write_gpt2(folder: Path, words: int = 16, width: int = 8, layers: int = 1) -> None:
     """A small model's settings and words, and a checkpoint of random numbers."""
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"n_vocab": 257, "n_ctx": 16, "n_embd": 8, "n_head": 2, "n_layer": 1}
+    settings = {"n_vocab": 257, "n_ctx": words, "n_embd": width, "n_head": 2, "n_layer": layers}
     (folder / "hparams.json").write_text(json.dumps(settings))
     letters = [chr(i) for i in range(33, 127)] + [chr(i) for i in range(161, 173)] + [chr(i) for i in range(174, 256)]
     letters += [chr(256 + i) for i in range(256 - len(letters))]
     (folder / "encoder.json").write_text(json.dumps({c: i for i, c in enumerate([*letters, "<|endoftext|>"])}))
     (folder / "vocab.bpe").write_text("#version: 0.2\n")
-    shapes = {"wpe": [16, 8], "wte": [257, 8], "ln_f/g": [8], "ln_f/b": [8]}
-    for name, shape in (("ln_1/g", [8]), ("ln_1/b", [8]), ("ln_2/g", [8]), ("ln_2/b", [8])):
-        shapes[f"h0/{name}"] = shape
-    for name, rows, columns in (
-        ("attn/c_attn", 8, 24),
-        ("attn/c_proj", 8, 8),
-        ("mlp/c_fc", 8, 32),
-        ("mlp/c_proj", 32, 8),
-    ):
-        shapes[f"h0/{name}/w"], shapes[f"h0/{name}/b"] = [1, rows, columns], [columns]
+    shapes = {"wpe": [words, width], "wte": [257, width], "ln_f/g": [width], "ln_f/b": [width]}
+    for layer in range(layers):
+        for name in ("ln_1/g", "ln_1/b", "ln_2/g", "ln_2/b"):
+            shapes[f"h{layer}/{name}"] = [width]
+        products = (("attn/c_attn", 1, 3), ("attn/c_proj", 1, 1), ("mlp/c_fc", 1, 4), ("mlp/c_proj", 4, 1))
+        for name, rows, columns in products:
+            shapes[f"h{layer}/{name}/w"] = [1, rows * width, columns * width]
+            shapes[f"h{layer}/{name}/b"] = [columns * width]
     _write_checkpoint(folder / "model.ckpt", {f"model/{name}": shape for name, shape in shapes.items()})
 
 

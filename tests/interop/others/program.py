@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _IMPORTS = re.compile(r"^\s*(?:import|from)\s+tensorflow", re.M)
 #: A program does something when it is run; a module of functions does not.
-_DOES = re.compile(r"^if __name__ ==|^(?:with |sess|for |while )|\.run\(|tf\.app\.run|^\w+\(\)$", re.M)
+_DOES = re.compile(r"^if __name__ ==|^(?:with |sess|for |while )|\.run\(|tf\.app\.run|^\w+\(\)$|^\w+\.train\(", re.M)
 _TENSORFLOW_2 = re.compile(
     r"tf\.(function|GradientTape|keras\.optimizers)|enable_eager_execution|tf\.contrib\.eager|tfe\."
 )
