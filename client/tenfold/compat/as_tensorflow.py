@@ -8,6 +8,7 @@ as `tensorflow.python.…`. What Tenfold lacks raises ModuleNotFoundError or Att
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -101,7 +102,7 @@ def _find(path: str) -> Sequence[Any]:
     """Tenfold's objects for tensorflow.`path`. Raises ModuleNotFoundError."""
     if path in HOLDERS:
         return ()
-    modules = [module for home in homes_of(path) if (module := _module(home)) is not None]
+    modules = [module for home in homes_of(path) if (module := _module(home)) is not None and not _is_no_module(module)]
     if modules:
         return modules
     parts = path.split(".")
@@ -110,10 +111,18 @@ def _find(path: str) -> Sequence[Any]:
         if homes is None:
             continue
         found = [member for home in homes.split() if (member := _member(_module(home), parts[length:])) is not None]
-        if found:
+        # `pydoc.locate("tensorflow.identity")` imports before it looks for an attribute: a function is no module
+        if found and not all(map(_is_no_module, found)):
             return found
         break
-    raise ModuleNotFoundError(f"No module named 'tensorflow.{path}': Tenfold answers for TensorFlow here, and has none")
+    raise ModuleNotFoundError(
+        f"No module named 'tensorflow.{path}': Tenfold answers for TensorFlow here, and has none",
+        name=f"tensorflow.{path}",
+    )
+
+
+def _is_no_module(found: Any) -> bool:
+    return inspect.isroutine(found) or isinstance(found, type)
 
 
 def _module(name: str) -> Any:
