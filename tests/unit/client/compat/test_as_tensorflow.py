@@ -30,7 +30,7 @@ assert audio_ops.decode_wav is tf.audio.decode_wav and audio_ops.mfcc is not Non
 assert timeline.Timeline is not None and tf.train.Supervisor is not None
 assert tf.__version__ == tf.VERSION == "1.15.0" and tf.versions.tenfold == tenfold.__version__ != tf.VERSION
 from pydoc import locate
-assert locate("tensorflow.identity") is tf.identity and locate("tensorflow.train.Saver") is tf.train.Saver
+assert locate("tensorflow.identity") is tenfold.identity and locate("tensorflow.train.Saver") is tenfold.train.Saver
 from tensorflow.examples.tutorials.mnist import input_data
 assert input_data.read_data_sets("", fake_data=True, one_hot=True).train.num_examples == 10000
 for name in ("tensorflow.nothing", "tensorflow.python.nothing", "tensorflow.contrib.nothing"):
