@@ -8,9 +8,13 @@ by string_hash.py and sdca.py; follows hash.cc, FarmHash's farmhashna and farmha
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 _MASK = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
+
+#: Texts whose fingerprint is remembered: a few MiB at most.
+_REMEMBERED = 1 << 14
 
 _U64, _U32 = struct.Struct("<Q"), struct.Struct("<I")
 
@@ -53,9 +57,13 @@ def _mix(u: int, v: int, mul: int) -> int:
 
 def fingerprint64(data: bytes) -> int:
     """FarmHash's Fingerprint64, which never changes."""
+    return _fingerprint_long(data) if len(data) > 64 else _fingerprint_short(data)
+
+
+@lru_cache(_REMEMBERED)
+def _fingerprint_short(data: bytes) -> int:
+    """Of 64 bytes at most: the words of a vocabulary come again and again."""
     size = len(data)
-    if size > 64:
-        return _fingerprint_long(data)
     mul = _K2 + size * 2 & _MASK
     if size <= 16:
         if size >= 8:

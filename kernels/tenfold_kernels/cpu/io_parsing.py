@@ -121,7 +121,9 @@ def build_decode_csv(node: KernelNode) -> Compute:
         outs = [np.empty(records.shape, t.as_numpy_dtype) for t in types]
         flats = [out.reshape(-1) for out in outs]
         for i, record in enumerate(texts):
-            fields = list(line.fields(record))
+            fields = line.plain(record)
+            if fields is None:
+                fields = list(line.fields(record))
             if len(fields) != len(types):
                 raise invalid(f"Expect {len(types)} fields but have {len(fields)} in record {i}")
             for f, field in enumerate(fields):

@@ -42,14 +42,16 @@ def parser(dtype: Any) -> Callable[[bytes], Any]:
             raise ValueError(value)
 
         return to_float
-    limits = np.iinfo(kind)
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
     def to_int(value: bytes) -> Any:
+        if len(value) < 19 and value.isdigit() and (number := int(value)) <= most:
+            return kind.type(number)
         # A longer one is out of range, and would take Python long to read.
         if not _INTEGER.fullmatch(value) or len(value.strip(b" \t\n\v\f\r+-").lstrip(b"0")) > 20:
             raise ValueError(value)
         number = int(value)
-        if not limits.min <= number <= limits.max or (not limits.min and b"-" in value):
+        if not least <= number <= most or (not least and b"-" in value):
             raise ValueError(value)
         return kind.type(number)
 
