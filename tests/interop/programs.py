@@ -137,7 +137,9 @@ def errors(target):
 
     wanted = tf.placeholder(tf.float32, name="wanted")
     provoke("placeholder", tf.identity(wanted, name="use"))
-    provoke("uninitialized", tf.Variable(1.0, name="fresh", trainable=False).read_value())
+    with tf.device("/job:ps"):
+        fresh = tf.Variable(1.0, name="fresh", trainable=False).read_value()
+    provoke("uninitialized", fresh)
     left, right = tf.placeholder(tf.float32, name="left"), tf.placeholder(tf.float32, name="right")
     feed = {left: np.ones([2, 3], np.float32), right: np.ones([2, 3], np.float32)}
     provoke("matmul", tf.matmul(left, right, name="product"), feed)
