@@ -96,7 +96,7 @@ class Limits(FromEnvironment):
     status_message_bytes: int = 7_168
     #: Seconds that stopping a server may take after the grace it was given.
     stop_seconds: float = 5.0
-    #: Seconds for telling the others that this task has finished, or asking one of them which have.
+    #: Seconds for an attempt to tell the others that this task has finished, or for asking one of them which have.
     finished_seconds: float = 1.0
     #: Grace of running steps where a task ends because those that it serves have finished.
     last_steps_seconds: float = 2.0

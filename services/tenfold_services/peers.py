@@ -31,8 +31,8 @@ Life: TypeAlias = "tuple[TaskName, int]"
 
 #: Tasks that are asked at the same time.
 _AT_ONCE = 16
-#: So often a task is asked that does not answer in time; one that is not there at all says hello when it comes.
-_HELLOS = 4
+#: So often a task is asked or told that does not answer in time; one that is not there at all says hello when it comes.
+ATTEMPTS = 4
 
 
 class Peers:
@@ -85,7 +85,18 @@ class Peers:
         One that cannot be told learns it from others, or asks this one as long as that serves.
         """
         self._finished.finish(self._me[1])
-        await asyncio.gather(*(self.ask(task) for task in tasks if task not in self._finished), return_exceptions=True)
+        await asyncio.gather(*(self._tell(task) for task in tasks if task not in self._finished))
+
+    async def _tell(self, task: TaskName) -> None:
+        """Tells one task; again where nobody answers in time: on a bad network a packet of the dial may be lost."""
+        for _ in range(ATTEMPTS):
+            try:
+                await self.ask(task)
+            except errors.DeadlineExceededError:
+                continue
+            except errors.OpError:
+                pass
+            return
 
     async def settled(self) -> None:
         """Returns once nothing is under way: what those know that can be asked is known here."""
@@ -104,7 +115,7 @@ class Peers:
             async with turns:
                 return await self._exchange(task)
 
-        for _ in range(_HELLOS):
+        for _ in range(ATTEMPTS):
             if not tasks:
                 return
             answers = await asyncio.gather(*map(in_turn, tasks), return_exceptions=True)

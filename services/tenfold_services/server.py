@@ -34,7 +34,7 @@ from .finished import FinishedTasks
 from .http2.settings import Http2Settings, transport_from_environment
 from .limits import Limits
 from .master.limits import MasterLimits
-from .peers import Peers
+from .peers import ATTEMPTS, Peers
 from .task_port import TaskPort, endpoints
 from .worker.devices import cpu_count, gpu_options
 from .worker.pools import pools_of
@@ -369,7 +369,8 @@ class TaskServer:
         if self.peers is not None:
             if finished:
                 told = self.peers.tell(self.workers.tasks())
-                await self._bounded("telling the others", told, self.limits.finished_seconds)
+                seconds = (ATTEMPTS + 1) * self.limits.finished_seconds
+                await self._bounded("telling the others", told, seconds)
             await self._bounded("news for the others", self.peers.close(), self.limits.finished_seconds)
         # 5 close the listeners; calls that still run are cancelled
         if self._port is not None:

@@ -172,6 +172,15 @@ async def test_the_end_is_told_to_those_that_have_not_finished(monkeypatch: pyte
     assert finished.known[PS] == PS_LIFE, "so who asks meanwhile hears it too"
 
 
+async def test_only_a_task_that_is_slow_is_told_of_the_end_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = network(monkeypatch, worker0=[SLOW, SLOW, ({}, FIRST_LIFE)], worker1=[GONE])
+    _, peers = of_ps()
+
+    await peers.tell([FIRST, SECOND])
+
+    assert asked.asked == [FIRST] * 3 + [SECOND]
+
+
 async def test_another_task_at_that_address_is_not_believed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
