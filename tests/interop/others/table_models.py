@@ -152,10 +152,13 @@ MODELS = (
     ),
     Program("*models*/samples/core/get_started/estimator_test.py", data=_FLOWERS),
     Program("*models*/samples/core/get_started/*.py", ("--train_steps=50",), data=_FLOWERS),
-    Program(
-        "tensorflow+models-1.4/samples/cookbook/regression/linear_regression.py",
-        data=((data_files.write_cars, "home"),),
-        in_1_15="input_fn should return (features, labels) as a len 2 tuple",
+    *(
+        Program(
+            f"tensorflow+models-1.4/samples/cookbook/regression/{name}.py",
+            data=((data_files.write_cars, "home"),),
+            in_1_15="input_fn should return (features, labels) as a len 2 tuple",
+        )
+        for name in ("linear_regression", "regression_test")
     ),
     Program(
         "*models*/samples/cookbook/regression/*.py", data=((data_files.write_cars, "home"),), but=("automobile_data",)
