@@ -66,14 +66,19 @@ def write_census(folder: Path) -> None:
         (folder / name).write_text(("|1x3 Cross validator\n" if name.endswith("test") else "") + rows)
 
 
-def write_clean_census(folder: Path) -> None:
+def write_clean_census(folder: Path, blank: str = "") -> None:
     """The same without blanks and remarks, as the official models' own program leaves it."""
     folder.mkdir(parents=True, exist_ok=True)
     write_census(folder)
     for name in ("adult.data", "adult.test"):
         lines = (folder / name).read_text().splitlines()
-        kept = [line.replace(", ", ",") for line in lines if not line.startswith("|")]
+        kept = [line.replace(", ", f",{blank}") for line in lines if not line.startswith("|")]
         (folder / name).write_text("\n".join(kept) + "\n")
+
+
+def write_blank_census(folder: Path) -> None:
+    """The same without remarks alone: programs that know ` Male` want the blanks."""
+    write_clean_census(folder, " ")
 
 
 def write_cars(folder: Path) -> None:

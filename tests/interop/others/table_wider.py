@@ -16,7 +16,7 @@ _CENSUS = (
     *("--train-files=data/adult.data", "--eval-files=data/adult.test", "--job-dir=out", "--train-steps=20"),
     *("--eval-steps=2", "--num-epochs=4"),
 )
-_CENSUS_DATA = ((data_files.write_clean_census, "data"),)
+_CENSUS_DATA = ((data_files.write_blank_census, "data"),)
 _MNIST = ((data.write_mnist, "MNIST_data"),)
 
 WIDER = (
