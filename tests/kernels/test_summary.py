@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_kernels import contexts
 from tenfold_kernels.cpu import summary
 from tenfold_kernels.cpu._png import decode_png
 from tenfold_protos import summary_pb2
@@ -40,6 +41,10 @@ def test_a_histograms_buckets_are_what_a_search_for_each_number_gives() -> None:
     bounds = np.searchsorted(limits, proto.bucket_limit)
     assert [search[a + 1 : b + 1].sum() for a, b in itertools.pairwise([-1, *bounds])] == list(proto.bucket)
     assert proto.sum_squares == pytest.approx(np.square(numbers).sum())
+
+
+def test_the_table_of_buckets_is_the_same_where_denormals_count_as_zero() -> None:
+    assert contexts.run(summary._buckets_of_prefixes).tolist() == summary._buckets_of_prefixes().tolist()
 
 
 def test_histogram(ops: Any) -> None:
