@@ -98,7 +98,7 @@ PROGRAMS = (
     Program("tmulc18+*/Multiple-GPUs-Single-Machine/*.py"),
     # Tutorials
     Program(
-        "aymericdamien+*/**/6_MultiGPU/multigpu_cnn.py",
+        "aymericdamien+*/**/6_MultiGPU/*.py",
         in_1_15="Cannot assign a device for operation: it wants GPUs, and says nothing of soft placement",
     ),
     Program(

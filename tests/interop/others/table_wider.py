@@ -106,6 +106,12 @@ WIDER = (
     Program(
         "tensorpack+tensorpack/examples/basics/*.py", data=((data.write_mnist, "home/tensorpack_data/mnist_data"),)
     ),
+    Program(
+        "google+seq2seq/seq2seq/test/conv_encoder_test.py",
+        as_module=True,
+        cwd=".",
+        in_1_15="Convolution expects input with rank 4, got 3",
+    ),
     Program("google+seq2seq/seq2seq/test/*_test.py", as_module=True, cwd="."),
     Program("google-research+albert/*_test.py", as_module=True, cwd=".", path=("..",)),
     Program("deepmind+scalable_agent/*_test.py"),
