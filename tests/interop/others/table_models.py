@@ -154,10 +154,11 @@ MODELS = (
     Program("*models*/samples/core/get_started/*.py", ("--train_steps=50",), data=_FLOWERS),
     *(
         Program(
-            f"tensorflow+models-1.4/samples/cookbook/regression/{name}.py",
+            f"{models}/samples/cookbook/regression/{name}.py",
             data=((data_files.write_cars, "home"),),
             in_1_15="input_fn should return (features, labels) as a len 2 tuple",
         )
+        for models in ("tensorflow+models-1.4", "mljack+tensorflow-models")
         for name in ("linear_regression", "regression_test")
     ),
     Program(
