@@ -99,7 +99,7 @@ def batches(rows: str) -> Any:
 
 @pytest.mark.parametrize("rows", ["same", "disjoint"])
 @pytest.mark.parametrize("use_resource", [False, True])
-@pytest.mark.parametrize("use_locking", [False, True])
+@pytest.mark.parametrize("use_locking", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_gradient_descent_loses_no_update(targets: list[str], rows: str, use_resource: bool, use_locking: bool) -> None:
     ids = batches(rows)
     name = f"sgd_{rows}_{use_resource}_{use_locking}"
@@ -113,7 +113,7 @@ def test_gradient_descent_loses_no_update(targets: list[str], rows: str, use_res
 
 
 @pytest.mark.parametrize("rows", ["same", "disjoint"])
-@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("use_resource", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_adagrad_loses_no_update(targets: list[str], rows: str, use_resource: bool) -> None:
     ids = batches(rows)
 

@@ -70,8 +70,8 @@ def test_a_convolution_and_its_gradients_are_the_cpus(gpu: SimpleNamespace, sett
         check(gpu, "Conv2D", shapes, "float32", attrs_of(*settings, first))
 
 
-@pytest.mark.parametrize("first", [False, True], ids=["NHWC", "NCHW"])
-@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@pytest.mark.parametrize("first", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["NHWC", "NCHW"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.thorough), "float16"])
 def test_a_convolution_of_other_types_is_the_cpus(gpu: SimpleNamespace, dtype: str, first: bool) -> None:
     for shapes in SHAPES[:2]:
         check(gpu, "Conv2D", shapes, dtype, attrs_of((2, 2), (1, 1), "SAME", first))

@@ -83,7 +83,10 @@ class TestStaticTask:
         assert start_task(children, "w", TF_CONFIG=json.dumps(config)) == addresses[1]
         assert "/job:worker/replica:0/task:1/device:CPU:0" in tenfold("ping", addresses[1]).output
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+    @pytest.mark.parametrize(
+        "number",
+        [signal.SIGTERM, *(pytest.param(each, marks=pytest.mark.thorough) for each in (signal.SIGINT, signal.SIGHUP))],
+    )
     def test_a_signal_ends_it_in_order(self, children: Children, number: signal.Signals) -> None:
         start_task(children, "ps", "--job", "ps", "--cluster", json.dumps({"ps": [free_address()]}))
 

@@ -106,7 +106,7 @@ def test_the_signal_that_ended_a_worker_is_told_as_a_shell_does(tmp_path: Path) 
     assert done.returncode == 128 + signal.SIGKILL
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_a_signal_stops_all_tasks(children: Children, tmp_path: Path, number: signal.Signals) -> None:
     text = "print('ready', flush=True); threading.Event().wait()\n"
     children.start("run", command(tmp_path, text, "--workers", "2"))
@@ -203,7 +203,7 @@ with tf.Session(server.target) as session:
 """
 
 
-@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize("servers", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_a_parameter_server_ends_inside_join(servers: int, tmp_path: Path) -> None:
     done = run(tmp_path, NO_ELSE.replace("JOIN", "server.join()"), "--ps", str(servers), "--workers", "2")
 

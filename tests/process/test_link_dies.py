@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 MAIN = Path(__file__).with_name("link_main.py")
 MB = 1 << 20
+#: The path with the most that can be left behind; the others only in `make test-thorough`.
+QUICK_PATHS = [path if path == "unix+shm" else pytest.param(path, marks=pytest.mark.thorough) for path in PATHS]
 
 
 class Process:
@@ -88,7 +90,7 @@ def arenas(pid: int | str) -> set[str]:
     return {line.split()[4] for line in lines if "memfd:tenfold-link" in line}
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", QUICK_PATHS)
 async def test_the_listening_end_is_killed(listening: Process, path: str) -> None:
     mine = Service()
     answer = await asyncio.to_thread(listening.ask)
@@ -109,7 +111,7 @@ async def test_the_listening_end_is_killed(listening: Process, path: str) -> Non
     assert not arenas(os.getpid())
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", QUICK_PATHS)
 def test_the_server_of_a_blocking_client_is_killed(listening: Process, path: str) -> None:
     link = connect_blocking(listening.ask(), ADDRESS, settings=PATHS[path])
     link.reserve(4 * MB)
