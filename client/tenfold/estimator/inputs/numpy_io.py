@@ -75,7 +75,7 @@ def _validate_and_convert_features(x: Any) -> collections.OrderedDict[Any, Any]:
     if isinstance(x, dict):
         if not x:
             raise ValueError("x cannot be an empty dict")
-        return collections.OrderedDict(sorted(x.items(), key=lambda item: item[0]))
+        return _sorted_arrays(x)
     if isinstance(x, np.ndarray):
         if x.size == 0:
             raise ValueError("x cannot be an empty array")
@@ -88,13 +88,22 @@ def _targets(y: Any, features: collections.OrderedDict[Any, Any]) -> collections
     if y is None:
         return collections.OrderedDict()
     if not isinstance(y, dict):
-        return collections.OrderedDict({_get_unique_target_key(features): y})
+        return collections.OrderedDict({_get_unique_target_key(features): _array(y)})
     if not y:
         raise ValueError("y cannot be empty dict, use None instead.")
     twice = set(features) & set(y)
     if twice:
         raise ValueError(f"{len(twice)} duplicate keys are found in both x and y: {twice}")
-    return collections.OrderedDict(sorted(y.items(), key=lambda item: item[0]))
+    return _sorted_arrays(y)
+
+
+def _sorted_arrays(data: dict[Any, Any]) -> collections.OrderedDict[Any, Any]:
+    return collections.OrderedDict((key, _array(data[key])) for key in sorted(data))
+
+
+def _array(value: Any) -> Any:
+    """A column of pandas' as an array of NumPy's: its texts have a type that is none of NumPy's."""
+    return np.asarray(value) if hasattr(value, "__array__") else value
 
 
 def _get_unique_target_key(features: collections.OrderedDict[Any, Any]) -> str:

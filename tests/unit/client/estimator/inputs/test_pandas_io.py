@@ -69,3 +69,15 @@ def test_what_is_refused(pandas: Any) -> None:
     ):
         with pytest.raises(error, match=words):
             pandas_input_fn(**arguments)
+
+
+def test_columns_of_a_frame_are_arrays_for_numpy_input_fn(pandas: Any) -> None:
+    frame = pandas.DataFrame({"job": list("vwx"), "age": [3.0, 4.0, 5.0]})
+    columns = {"job": frame.job.values.astype(str), "age": frame.age}
+
+    features, labels = tf.estimator.inputs.numpy_input_fn(columns, frame.job, 3, num_epochs=1, shuffle=False)()
+
+    with tf.train.MonitoredSession() as session:
+        found, texts = session.run((features, labels))
+    assert found["job"].tolist() == texts.tolist() == [b"v", b"w", b"x"]
+    assert found["age"].tolist() == [3.0, 4.0, 5.0]
