@@ -194,7 +194,7 @@ def kernel(
     memory with an input; the tests of kernels hold the others to it. One that uses `files` may be held up by a disk.
     `host` names the arguments of a GPU's kernel that are arrays of the host; the others are DeviceArrays. One that does
     not `replays` launches other things at the next call though its inputs look the same (a generator of random numbers
-    that counts on the host), or waits for the GPU: no step that has it is recorded (cuda/_recording.py).
+    that counts on the host), or waits for the GPU: no step that has it is recorded (cuda/_replaying.py).
     Raises AlreadyExistsError, naming both places, when another row of the op accepts some of the same types.
     """
     allowed = {

@@ -9,8 +9,9 @@ import pytest
 
 import tenfold as tf
 from support.gpu_programs import fused_programs
-from tenfold_kernels.cuda import _recording
+from tenfold_kernels.cuda import _replaying
 from tenfold_kernels.cuda.fused_runs import DeviceRun
+from tenfold_services.worker.fuse import captures
 from tenfold_services.worker.fuse.captures import Capture
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ def hot() -> Iterator[list[Fusion]]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each call of a stretch was one of a recording."""
     calls: list[bool] = []
-    replay = _recording.Replayed._replay
+    replay = _replaying.Replayed._replay
 
-    def noted(self: Any, found: Any, inputs: Any) -> bool:
-        done = replay(self, found, inputs)
-        calls.append(done)
-        return done
+    def noted(self: Any, found: Any, inputs: Any) -> Any:
+        given = replay(self, found, inputs)
+        calls.append(given is not None)
+        return given
 
-    monkeypatch.setattr(_recording.Replayed, "_replay", noted)
+    monkeypatch.setattr(_replaying.Replayed, "_replay", noted)
     return calls
 
 
@@ -48,6 +49,7 @@ def test_a_training_step_is_launched_at_once(
     hot: list[Fusion], monkeypatch: pytest.MonkeyPatch, use_resource: bool
 ) -> None:
     launched = counted(monkeypatch)
+    monkeypatch.setattr(captures, "LEAST", 2)
     with tf.device("/gpu:0"), tf.variable_scope("model", use_resource=use_resource):
         x = tf.placeholder(tf.float32, [3], name="x")
         w = tf.get_variable("w", initializer=np.float32([1.0, 2.0, 3.0]))
@@ -67,7 +69,81 @@ def test_a_training_step_is_launched_at_once(
 
     runs = [group.run for fusion in hot for group in fusion.groups]
     assert any(isinstance(run, DeviceRun) for run in runs)
-    assert any(isinstance(run, Capture) for run in runs) == any(launched)
+    assert any(isinstance(run, Capture) for run in runs)
+    assert launched
+    assert all(launched)
+
+
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "adam": lambda: tf.train.AdamOptimizer(0.1),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1),
+    "ftrl": lambda: tf.train.FtrlOptimizer(0.1),
+}
+
+
+@pytest.mark.parametrize("use_resource", [pytest.param(False, marks=pytest.mark.thorough), True])
+@pytest.mark.parametrize(
+    "name", ["adam", *(pytest.param(each, marks=pytest.mark.thorough) for each in OPTIMIZERS if each != "adam")]
+)
+def test_weights_are_read_and_updated_where_they_are(
+    hot: list[Fusion], monkeypatch: pytest.MonkeyPatch, name: str, use_resource: bool
+) -> None:
+    launched = counted(monkeypatch)
+
+    def build() -> tuple[Any, Any]:
+        with tf.variable_scope("model", use_resource=use_resource):
+            w = tf.get_variable("w", initializer=np.float32([[1.0, 2.0], [3.0, 4.0]]))
+            b = tf.get_variable("b", initializer=np.float32([0.5, -0.5]))
+        x = tf.placeholder(tf.float32, [1, 2], name="x")
+        loss = tf.reduce_sum(tf.tanh(tf.matmul(x, w) + b))
+        return [loss, OPTIMIZERS[name]().minimize(loss)], [w, b]
+
+    found: list[list[Any]] = []
+    for least in (captures.LEAST, 10**6):
+        monkeypatch.setattr(captures, "LEAST", least)
+        with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
+            step, made = build()
+            x = graph.get_tensor_by_name("x:0")
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                losses = [session.run(step, {x: [[0.1 * number, 0.2]]})[0] for number in range(SOME)]
+                found.append([losses, *session.run(made)])
+
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    assert launched
+    assert all(launched)
+    captured = [group for fusion in hot for group in fusion.groups if isinstance(group.run, Capture)]
+    # what is fed, not the weights
+    assert [len(group.inputs) for group in captured] == [1]
+
+
+def test_a_fetched_value_does_not_see_a_later_assignment(hot: list[Fusion], monkeypatch: pytest.MonkeyPatch) -> None:
+    launched = counted(monkeypatch)
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2], name="x")
+        w = tf.get_variable("w", initializer=np.float32([0.0, 0.0]), use_resource=True)
+        before = w.read_value()
+        product = tf.matmul(tf.reshape(before, [1, 2]), tf.constant(np.float32([[1.0], [2.0]])))
+        with tf.control_dependencies([product]):
+            done = w.assign_add(x, read_value=False)
+        with tf.control_dependencies([done]):
+            after = w.read_value() * 1.0
+            # of what was read before the update, once it is made
+            later = before * 3.0
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        kept = [session.run([before, product, after, later], {x: np.float32([1.0, 2.0])}) for _ in range(SOME)]
+
+    for number, (was, made, became, tripled) in enumerate(kept):
+        np.testing.assert_allclose(was, [number, 2 * number])
+        np.testing.assert_allclose(made, [[5 * number]])
+        np.testing.assert_allclose(became, [number + 1, 2 * number + 2])
+        np.testing.assert_allclose(tripled, [3 * number, 6 * number])
+    assert launched
+    assert all(launched)
 
 
 def test_another_shape_falls_back_and_is_recorded_too(hot: list[Fusion], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,3 +180,27 @@ def test_what_is_kept_of_a_step_is_not_written_by_the_next(hot: list[Fusion]) ->
     for number, (total, result) in enumerate(kept, 1):
         np.testing.assert_allclose(total, [number, 2 * number])
         np.testing.assert_allclose(result, np.sqrt(total) + 2 * total, rtol=1e-6)
+
+
+def test_a_step_of_many_feeds_is_recorded(hot: list[Fusion], monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 70
+    launched = counted(monkeypatch)
+    monkeypatch.setattr(captures, "LEAST", 2)
+    with tf.device("/gpu:0"):
+        # of several sizes, of which some are no whole words
+        types = [tf.float32, tf.float32, tf.half]
+        fed = [tf.placeholder(types[number % 3], [1 + number % 2]) for number in range(count)]
+        whole = tf.concat([tf.cast(each, tf.float32) for each in fed], 0)
+        total = tf.matmul(tf.reshape(whole, [1, -1]), tf.reshape(whole, [-1, 1]))
+    with tf.Session() as session:
+        for step in range(SOME // 2 + 1):
+            values = [np.full(1 + number % 2, number + step) for number in range(count)]
+            found = session.run([whole, total], dict(zip(fed, values, strict=True)))
+            wanted = np.concatenate(values)
+            np.testing.assert_array_equal(found[0], wanted)
+            np.testing.assert_allclose(found[1], [[wanted @ wanted]], rtol=1e-6)
+
+    captured = [group for fusion in hot for group in fusion.groups if isinstance(group.run, Capture)]
+    assert [len(group.inputs) for group in captured] == [count]
+    assert launched
+    assert all(launched)

@@ -4,6 +4,7 @@ recorded, or has moved since, runs node by node.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,28 +13,64 @@ import pytest
 from support.kernel_runs import DEVICE
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cuda import _recording
-from tenfold_kernels.cuda._recording import Replayed
+from tenfold_kernels.cuda import _loops, _replaying
+from tenfold_kernels.cuda._replaying import Replayed
 from tenfold_kernels.cuda._runtime import runtime
 from tenfold_kernels.cuda._variables import DeviceVariable
+from tenfold_kernels.cuda.loop_text import Loop, Step
 from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_kernels.cuda._arrays import DeviceArray
 
+_ADD = partial(Loop, steps=(Step("Add", (), (("input", 0), ("input", 1)), np.dtype(np.float32)),), outputs=(0,))
 GPU = DEVICE.replace("CPU", "GPU")
 #: Calls after which a stretch is launched as a whole.
-SOME = _recording._CALLS_BEFORE + 3
+SOME = _replaying._CALLS_BEFORE + 3
 
 
 def on_gpu(*values: float) -> DeviceArray:
     return runtime(0).to_device(np.array(values, np.float32))
 
 
-def variable_of(*values: float) -> DeviceVariable:
-    made = DeviceVariable(runtime(0), "v", dtypes.float32, TensorShape([len(values)]))
+def variable_of(*values: float, by_value: bool = False) -> DeviceVariable:
+    """A reference variable; a resource variable to `by_value`."""
+    made = DeviceVariable(runtime(0), "v", dtypes.float32, TensorShape(None), by_value=by_value)
     made.assign(on_gpu(*values))
     return made
+
+
+def launches_of(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each call whose shapes are recorded, whether it was launched as a whole."""
+    found: list[bool] = []
+    replay = Replayed._replay
+
+    def noted(self: Replayed, recorded: Any, inputs: Any) -> Any:
+        given = replay(self, recorded, inputs)
+        if self is replayed:
+            found.append(given is not None)
+        return given
+
+    monkeypatch.setattr(Replayed, "_replay", noted)
+    return found
+
+
+def added(variable: DeviceVariable) -> Callable[[DeviceArray], DeviceArray]:
+    """Nodes that read a resource variable, add x to it in place, and give what was read."""
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        before = variable.snapshot()
+        update(variable, x)
+        return doubled(before)
+
+    return nodes
+
+
+def update(variable: DeviceVariable, x: DeviceArray) -> None:
+    with variable.lock:
+        _loops.run_loop(_ADD, [variable.buffer(exclusive=True), x], into=[variable.buffer()])
 
 
 def doubled(x: DeviceArray) -> DeviceArray:
@@ -107,6 +144,88 @@ def test_nodes_that_move_their_variable_are_not_recorded() -> None:
     assert variable.value.to_host().tolist() == [9.0]
 
 
+def test_a_value_that_is_read_before_an_update_stays_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = variable_of(0.0, by_value=True)
+    replayed = Replayed(added(variable), 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    found = [replayed(on_gpu(1.0)) for _ in range(SOME)]
+    where = variable.held()
+    found += [replayed(on_gpu(1.0)) for _ in range(SOME)]
+
+    assert [each.to_host()[0, 0] for each in found] == list(range(2 * SOME))
+    assert launched
+    assert all(launched)
+    assert variable.held() is where
+
+
+def test_what_somebody_holds_of_a_variable_is_not_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = variable_of(0.0, by_value=True)
+    replayed = Replayed(added(variable), 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    for _ in range(SOME):
+        replayed(on_gpu(1.0))
+    launched.clear()
+
+    held = variable.snapshot()
+    found = [replayed(on_gpu(1.0)) for _ in range(2)]
+
+    assert held.to_host().tolist() == [SOME]
+    # the nodes have moved the variable, which is still held where the recording wants it
+    assert launched == [False, False]
+    del held
+    found += [replayed(on_gpu(1.0)) for _ in range(2)]
+    assert launched[2:] == [True, True]
+    assert [each.to_host()[0, 0] for each in found] == [SOME, SOME + 1, SOME + 2, SOME + 3]
+    assert variable.value.to_host().tolist() == [SOME + 4]
+
+
+def test_a_resource_variable_that_has_moved_is_brought_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = variable_of(0.0, by_value=True)
+    replayed = Replayed(added(variable), 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    for _ in range(SOME):
+        replayed(on_gpu(1.0))
+
+    for number in range(3 * _replaying._MOST_LOST):
+        held = variable.snapshot()
+        variable.assign(on_gpu(float(number)), in_place=False)
+        assert held.to_host().tolist() == [number if number else SOME]
+        del held
+        assert replayed(on_gpu(1.0)).to_host()[0, 0] == number
+    assert all(launched)
+
+
+def test_a_resource_variable_of_another_shape_is_recorded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = variable_of(0.0, by_value=True)
+    replayed = Replayed(added(variable), 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    for _ in range(SOME):
+        replayed(on_gpu(1.0))
+
+    variable.assign(on_gpu(5.0, 6.0), validate_shape=False, in_place=False)
+    found = [replayed(on_gpu(1.0, 1.0)).to_host()[0].tolist() for _ in range(SOME)]
+
+    assert found == [[5.0 + number, 6.0 + number] for number in range(SOME)]
+    assert launched[-1]
+
+
+def test_an_assignment_leaves_a_resource_variable_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = variable_of(0.0, by_value=True)
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        before = variable.snapshot()
+        variable.assign(x, validate_shape=False, in_place=False)
+        return doubled(before)
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    found = [replayed(on_gpu(float(number))) for number in range(1, 2 * SOME)]
+
+    assert [each.to_host()[0, 0] for each in found] == list(range(2 * SOME - 1))
+    assert launched
+    assert all(launched)
+
+
 def test_nodes_that_wait_for_the_gpu_are_not_recorded() -> None:
     def nodes(x: DeviceArray) -> Any:
         return doubled(on_gpu(*x.to_host().tolist()))
@@ -169,8 +288,8 @@ def test_where_there_is_no_room_for_a_recording_the_nodes_run(monkeypatch: pytes
 
 
 def test_more_shapes_than_are_kept_are_not_recorded_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_recording, "_KEPT", 1)
-    monkeypatch.setattr(_recording, "_COUNTED", 4)
+    monkeypatch.setattr(_replaying, "_KEPT", 1)
+    monkeypatch.setattr(_replaying, "_COUNTED", 4)
     made: list[int] = []
 
     def nodes(x: DeviceArray) -> DeviceArray:
@@ -183,7 +302,7 @@ def test_more_shapes_than_are_kept_are_not_recorded_for_ever(monkeypatch: pytest
         values = [float(number)] * (1 + number // SOME % 3)
         assert replayed(on_gpu(*values)).to_host().tolist() == [values, values]
 
-    assert len(made) == 2 + _recording._MOST_LOST
+    assert len(made) == 2 + _replaying._MOST_LOST
     for size in range(1, 10):
         replayed(on_gpu(*[1.0] * size))
     assert len(replayed._calls) <= 4

@@ -22,14 +22,13 @@ from tenfold_kernels.cuda import _convolutions, _products, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._host_copies import HostCopies, Lane
 from tenfold_kernels.cuda._pointers import PoolBuffer, pointer_of
-from tenfold_kernels.cuda._recording import NotReplayableError, undo
+from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
     from tenfold_kernels.cuda._runtime import Libraries
-    from tenfold_kernels.cuda._variables import DeviceVariable
 
 T = TypeVar("T")
 
@@ -46,19 +45,24 @@ def device_count() -> int:
     return int(cuda.getDeviceCount())
 
 
-class _Recording:
+class _Recording(Recording):
     """A CUDA graph, with a stream on which it was captured and a pool for its memory."""
 
-    def __init__(self, runtime: DriverRuntime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: DriverRuntime, allocate: Callable[[int], Any]) -> None:
+        """`allocate` gives memory of the GPU's pool, in the order of its stream."""
+        super().__init__(runtime)
+        self._runtime, self._allocate = runtime, allocate
         self.stream = cupy.cuda.Stream(non_blocking=True)
         # what it frees and takes again is in its own order: nothing else may have it
-        self.pool = cupy.cuda.MemoryPool()
-        self.variables: dict[DeviceVariable, DeviceArray | None] = {}
+        self.pool = cupy.cuda.MemoryPool(self._take)
+        #: What the pool has got, until the recording is gone: kernels write there though nobody holds it, and a pool
+        #: that has no more room gives what is free to the driver.
+        self._blocks: list[Any] = []
         self.graph: Any = None
 
-    def note(self, variable: DeviceVariable) -> None:
-        self.variables.setdefault(variable, variable.held())
+    def _take(self, nbytes: int) -> Any:
+        self._blocks.append(self._allocate(nbytes))
+        return self._blocks[-1]
 
     def launch(self) -> None:
         self.graph.launch(stream=self._runtime.stream)
@@ -98,7 +102,7 @@ class DriverRuntime:
 
     def record(self, work: Callable[[], T]) -> tuple[T, _Recording]:
         with self._device:
-            recording = _Recording(self)
+            recording = _Recording(self, self._lasting)
             # others allocate and launch meanwhile
             recording.stream.begin_capture(mode=cuda.streamCaptureModeRelaxed)
             self._recordings.now = recording
@@ -178,8 +182,12 @@ class DriverRuntime:
     def lasting(self, nbytes: int) -> DeviceArray:
         """Memory that is not given back, and belongs to no recording."""
         dtype = np.dtype(np.uint8)
-        with self.exhausted_by((nbytes,), dtype), self._device, self.stream:
-            return DeviceArray(self, PoolBuffer(self._pool.malloc(nbytes), nbytes), (nbytes,), dtype)
+        with self.exhausted_by((nbytes,), dtype):
+            return DeviceArray(self, PoolBuffer(self._lasting(nbytes), nbytes), (nbytes,), dtype)
+
+    def _lasting(self, nbytes: int) -> Any:
+        with self._device, self.stream:
+            return self._pool.malloc(nbytes)
 
     # -- copies --------------------------------------------------------------------------------------------------------
 

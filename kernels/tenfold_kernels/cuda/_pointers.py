@@ -20,6 +20,12 @@ class PoolBuffer:
         self.memory, self.nbytes = memory, nbytes
         self.pointer = int(memory.ptr) if nbytes else 0
 
+    def alias(self) -> PoolBuffer:
+        return PoolBuffer(self.memory, self.nbytes)
+
+    def become(self, other: Any) -> None:
+        self.memory, self.pointer = other.memory, other.pointer
+
 
 class FedBuffer(PoolBuffer):
     """One of the blocks of _feeds.py, which goes back there."""
@@ -29,6 +35,9 @@ class FedBuffer(PoolBuffer):
     def __init__(self, memory: Any, nbytes: int, give_back: Callable[[int, Any], None]) -> None:
         super().__init__(memory, nbytes)
         self._give_back = give_back
+
+    def alias(self) -> PoolBuffer:
+        raise TypeError("a block that copies are made to is no variable's")
 
     def __del__(self) -> None:
         self._give_back(self.nbytes, self.memory)

@@ -33,7 +33,16 @@ SIMULATED_GPUS = "TENFOLD_SIMULATED_GPUS"
 class Buffer(Protocol):
     """Some bytes of a GPU's memory. Given back when the last reference is gone."""
 
-    nbytes: int
+    @property
+    def nbytes(self) -> int: ...
+
+    def alias(self) -> Buffer:
+        """Another object for the same bytes."""
+        ...
+
+    def become(self, other: Buffer) -> None:
+        """It has the bytes of another buffer from now on: what is launched with it next reads those."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

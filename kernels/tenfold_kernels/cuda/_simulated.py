@@ -17,16 +17,15 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
-from tenfold_kernels.cuda._recording import NotReplayableError, undo
+from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
 from tenfold_kernels.cuda._simulated_libraries import SimulatedLibraries
-from tenfold_kernels.cuda._simulated_memory import SimulatedBuffer, host_view
+from tenfold_kernels.cuda._simulated_memory import SimulatedBuffer, frozen, host_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_kernels.cuda._launch import Kernel
     from tenfold_kernels.cuda._runtime import Libraries
-    from tenfold_kernels.cuda._variables import DeviceVariable
 
 T = TypeVar("T")
 
@@ -39,15 +38,12 @@ _TURN = 2e-5
 _one_kernel = threading.Lock()
 
 
-class _Recording:
+class _Recording(Recording):
     """What is to be done, in order; nothing has been."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: SimulatedRuntime) -> None:
+        super().__init__(runtime)
         self.work: list[Callable[[], None]] = []
-        self.variables: dict[DeviceVariable, DeviceArray | None] = {}
-
-    def note(self, variable: DeviceVariable) -> None:
-        self.variables.setdefault(variable, variable.held())
 
     def launch(self) -> None:
         for work in self.work:
@@ -82,7 +78,7 @@ class SimulatedRuntime:
                     f"{self.name}: {nbytes} bytes are asked for, {self._used} of {self.memory} are in use.",
                 )
             self._used += nbytes
-        return DeviceArray(self, SimulatedBuffer(self.give_back, nbytes), tuple(shape), dtype)
+        return DeviceArray(self, SimulatedBuffer.of(self.give_back, nbytes), tuple(shape), dtype)
 
     def give_back(self, nbytes: int) -> None:
         """A buffer is gone."""
@@ -94,7 +90,7 @@ class SimulatedRuntime:
         return found
 
     def record(self, work: Callable[[], T]) -> tuple[T, _Recording]:
-        recording = self._recordings.now = _Recording()
+        recording = self._recordings.now = _Recording(self)
         try:
             return work(), recording
         except BaseException:
@@ -126,17 +122,19 @@ class SimulatedRuntime:
         return host_view(array).copy()
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
-        self._do(lambda: np.copyto(host_view(target).reshape(-1), host_view(source).reshape(-1)))
+        # views of the bytes as they are now: what is recorded keeps its memory, as a CUDA graph keeps its pool
+        given, made = host_view(source).reshape(-1), host_view(target).reshape(-1)
+        self._do(lambda: np.copyto(made, given))
 
     def zero(self, target: DeviceArray) -> None:
-        self._do(lambda: host_view(target).reshape(-1).view(np.uint8).fill(0))
+        view = host_view(target).reshape(-1).view(np.uint8)
+        self._do(lambda: view.fill(0))
 
     def launch(
         self, kernel: Kernel, blocks: int, threads: int, arguments: Sequence[Any], shared_bytes: int = 0
     ) -> None:
         assert len(arguments) == len(kernel.types), (kernel.name, kernel.types)
         given = [_argument(each, kind) for each, kind in zip(arguments, kernel.types, strict=True)]
-        # views of the buffers: what is recorded keeps its memory, as a CUDA graph keeps its pool
         self._do(lambda: self._run(kernel, blocks, threads, given, shared_bytes))
 
     def _run(self, kernel: Kernel, blocks: int, threads: int, given: Sequence[Any], shared_bytes: int) -> None:
@@ -221,4 +219,9 @@ class _Recorded:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         function = getattr(self._libraries, name)
-        return lambda *arguments, **named: self._do(partial(function, *arguments, **named))
+
+        def call(*arguments: Any, **named: Any) -> None:
+            given = [frozen(each) if type(each) is DeviceArray else each for each in arguments]
+            self._do(partial(function, *given, **named))
+
+        return call

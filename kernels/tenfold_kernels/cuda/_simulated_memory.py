@@ -6,24 +6,58 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cuda._arrays import DeviceArray
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_kernels.cuda._arrays import DeviceArray
 
-
-class SimulatedBuffer:
+class _Memory:
     """So many bytes; `give_back(nbytes)` is called when nobody has them any more."""
 
+    __slots__ = ("data", "give_back")
+
     def __init__(self, give_back: Callable[[int], None], nbytes: int) -> None:
-        self.nbytes = nbytes
         self.data = np.empty(nbytes, np.uint8)
         # what nobody has written must not look like zeros
         self.data.fill(0xA5)
-        self._give_back = give_back
+        self.give_back = give_back
 
     def __del__(self) -> None:
-        self._give_back(self.nbytes)
+        self.give_back(self.data.nbytes)
+
+
+class SimulatedBuffer:
+    """Bytes, which others may have too."""
+
+    __slots__ = ("memory",)
+
+    def __init__(self, memory: _Memory) -> None:
+        self.memory = memory
+
+    @classmethod
+    def of(cls, give_back: Callable[[int], None], nbytes: int) -> SimulatedBuffer:
+        """New bytes; `give_back(nbytes)` is called when nobody has them any more."""
+        return cls(_Memory(give_back, nbytes))
+
+    @property
+    def nbytes(self) -> int:
+        return self.memory.data.nbytes
+
+    @property
+    def data(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        return self.memory.data
+
+    def alias(self) -> SimulatedBuffer:
+        return SimulatedBuffer(self.memory)
+
+    def become(self, other: Any) -> None:
+        self.memory = other.memory
+
+
+def frozen(array: DeviceArray) -> DeviceArray:
+    """The array with its bytes as they are now, whatever its buffer becomes."""
+    return DeviceArray(array.runtime, array.buffer.alias(), array.shape, array.dtype, array.offset)
 
 
 def host_view(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tenfold_kernels.resources.quota import Account
 
 
-def maker(device: str) -> Callable[..., DeviceVariable]:
+def maker(device: str, *, by_value: bool = False) -> Callable[..., DeviceVariable]:
     """Makes variables of that GPU: (name, dtype, shape, account) → an uninitialized one."""
-    return partial(DeviceVariable, runtime_of(device))
+    return partial(DeviceVariable, runtime_of(device), by_value=by_value)
 
 
 class DeviceVariable(Variable):
@@ -31,12 +31,21 @@ class DeviceVariable(Variable):
     A reader of a resource variable keeps its snapshot, because `buffer(exclusive=True)` copies while one is alive.
     """
 
-    __slots__ = ("_held", "runtime")
+    __slots__ = ("_held", "by_value", "runtime")
 
     def __init__(
-        self, runtime: Runtime, name: str, dtype: DType, shape: TensorShape, account: Account | None = None
+        self,
+        runtime: Runtime,
+        name: str,
+        dtype: DType,
+        shape: TensorShape,
+        account: Account | None = None,
+        *,
+        by_value: bool = False,
     ) -> None:
         super().__init__(name, dtype, shape, account)
+        #: Whether readers hold values, which no later update changes, not the variable: a resource variable.
+        self.by_value = by_value
         self.runtime = runtime
         self._held: DeviceArray | None = None
 
@@ -76,15 +85,29 @@ class DeviceVariable(Variable):
     def value(self) -> Any:
         """The current value; of a reference variable, later updates show in it."""
         held = self._initialized()
+        recording = self.runtime.recording()
+        if recording is not None:
+            return recording.lend(self, held)
         return DeviceArray(self.runtime, held.buffer, held.shape, held.dtype, held.offset)
 
     def snapshot(self) -> Any:
         with self.lock:
             return self.value
 
+    def is_read(self, held: DeviceArray | None) -> bool:
+        """Whether somebody has a value that is where `held` is, what the variable holds or has held. Recordings have
+        names of their own for it. The lock is held.
+        """
+        return held is not None and reference_count(held.buffer) > _OWN_REFERENCES
+
     def buffer(self, *, exclusive: bool = False) -> Any:
         held = self._initialized()
-        if exclusive and reference_count(held.buffer) > _OWN_REFERENCES:
+        if not exclusive:
+            return held
+        recording = self.runtime.recording()
+        if recording is not None:
+            recording.take(self, held)
+        elif self.is_read(held):
             own = self.runtime.empty(held.shape, held.dtype)
             self.runtime.copy(held, own)
             self._held = held = own
@@ -95,9 +118,15 @@ class DeviceVariable(Variable):
             held = self._held
             if validate_shape:
                 self._check_shape(value)
-            if in_place and held is not None and held.shape == value.shape:
-                self.runtime.copy(value, held)
-                return
+            if held is not None and held.shape == value.shape:
+                recording = self.runtime.recording()
+                if recording is not None:
+                    # even what readers hold is where it is for good
+                    self.runtime.copy(value, self.buffer(exclusive=not in_place))
+                    return
+                if in_place or not self.is_read(held):
+                    self.runtime.copy(value, held)
+                    return
             own = self.runtime.empty(value.shape, value.dtype)
             self.runtime.copy(value, own)
             self.adopt(own)

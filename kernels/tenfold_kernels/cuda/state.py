@@ -37,7 +37,7 @@ def build_variable(node: KernelNode) -> Compute:
 
 @kernel("AssignVariableOp", device="GPU", dtype=MOVED)
 def build_assign_variable(node: KernelNode) -> Compute:
-    return assign_variable_kernel(node, maker(node.device))
+    return assign_variable_kernel(node, maker(node.device, by_value=True))
 
 
 @kernel("AssignAdd", "AssignSub", device="GPU", T=ANY_NUMBERS)

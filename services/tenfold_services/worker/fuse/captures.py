@@ -5,7 +5,7 @@
 What can be recorded: nodes and groups of one GPU whose inputs are all there, or constants of the host, and whose
 kernels say that they replay (registry: `replays`). In each region what runs on the host comes first where nothing
 holds it back, so that stretches get long. Called by groups.py for programs without branches; what records and replays
-is tenfold_kernels/cuda/_recording.py.
+is tenfold_kernels/cuda/_replaying.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.opdefs.runtime_ops import ORDER_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, SEND_OPS, VARIABLE_OPS
 from tenfold_kernels import registry
-from tenfold_kernels.cuda._recording import Replayed
+from tenfold_kernels.cuda._replaying import Replayed
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda.fused_runs import DeviceRun
 from tenfold_kernels.cuda.fused_updates import DeviceUpdates
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Launches that are worth a recording.
 LEAST = 4
+#: Nodes that launch nothing.
+_READS = VARIABLE_OPS | ALIAS_OPS | frozenset(("ReadVariableOp",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class Stretch:
     device: str
     items: list[PartNode | Group] = field(default_factory=list)
 
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether a launch of all of it saves more than it costs."""
+        return sum(not isinstance(item, PartNode) or item.op not in _READS for item in self.items) >= LEAST
+
 
 def device_of(item: PartNode | Group, levels: Levels) -> str:
     """The GPU on which the item can be recorded, or ""."""
@@ -66,6 +73,10 @@ def device_of(item: PartNode | Group, levels: Levels) -> str:
             return item.members[0].node_def.device if all(device_of(node, levels) for node in item.members) else ""
         return item.members[0].node_def.device if isinstance(item.run, DeviceRun) else ""
     node = item
+    if node.op in ALIAS_OPS and node.index not in levels.constants and node.deref[0]:
+        # it reads a variable, of a GPU if its source is there
+        source = levels.part.nodes[node.inputs[0][0]]
+        return source.node_def.device if source.memory is not None and source.memory[1][node.inputs[0][1]] else ""
     if node.memory is None or node.blocking or node.op in SEND_OPS:
         return ""
     on_device, outputs = node.memory

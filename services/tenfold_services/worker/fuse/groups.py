@@ -177,23 +177,21 @@ def _recorded(
     order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
 ) -> list[PartNode | Group]:
     """The schedule with each long stretch on a GPU as a group, which is added to `groups`."""
-    from .captures import LEAST, Stretch, stretches  # not where there is no GPU
+    from .captures import Stretch, stretches  # not where there is no GPU
 
     found: list[PartNode | Group] = []
     for item in stretches(order, levels):
         if not isinstance(item, Stretch):
             found.append(item)
-        elif len(item.items) < LEAST or (group := _of_stretch(len(groups), item, levels, cache, resources)) is None:
-            found.extend(item.items)
+        elif item.is_worth_it:
+            groups.append(_of_stretch(len(groups), item, levels, cache, resources))
+            found.append(groups[-1])
         else:
-            groups.append(group)
-            found.append(group)
+            found.extend(item.items)
     return found
 
 
-def _of_stretch(
-    number: int, stretch: Stretch, levels: Levels, cache: FusionCache, resources: ResourceManager
-) -> Group | None:
+def _of_stretch(number: int, stretch: Stretch, levels: Levels, cache: FusionCache, resources: ResourceManager) -> Group:
     members = [node for item in stretch.items for node in (item.members if isinstance(item, Group) else (item,))]
     inside = {node.index for node in members}
     inputs: dict[Edge, None] = {}
@@ -202,8 +200,6 @@ def _of_stretch(
             if edge[0] not in inside and edge[0] not in levels.constants:
                 inputs[edge] = None
     outputs = levels.edges_read_outside(inside)
-    if len(inputs) + len(outputs) > MAX_ARGUMENTS:
-        return None
     from .captures import Capture
 
     capture = Capture(stretch.device, resources, len(outputs))
