@@ -17,31 +17,40 @@ from tenfold_core import errors
 #: The node in a message: `{{node NAME}}` now, `[[Node: NAME = …]]` from servers older than TF 1.12.
 _NODE_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[Node: ([^\s=\]]+)")
 
+#: How a message begins in a session without a target: there is one task, and TensorFlow names none.
+_OWN_PROCESS = "From /job:localhost/replica:0/task:0:\n"
+
 #: Innermost frames shown; the outer ones rarely help and make the message long.
 _FRAMES_SHOWN = 6
 
 
 def explain(error: errors.OpError, graph: Any) -> errors.OpError:
-    """An error of the same class with `op`, `node_def` and the place of definition; `error` if no node is known."""
+    """An error of the same class with `op`, `node_def` and the place of definition; `error` if nothing changes."""
     if error.op is not None:
         return error
-    found = _NODE_NAME.search(error.message)
-    if found is None:
-        return error
-    name = found.group(1) or found.group(2)
-    try:
-        operation = graph.get_operation_by_name(name)
-    except (KeyError, ValueError):
-        # A node that the runtime made, such as a Send, is not in the client's graph.
-        return error
-    message = error.message
-    place = definition_place(operation)
+    message = error.message.removeprefix(_OWN_PROCESS)
+    operation = _failed(message, graph)
+    place = "" if operation is None else definition_place(operation)
     if place:
-        message = f"{message}\n\nOperation {name!r} was defined at:\n{place}"
-    explained = errors.from_code(error.code, message, getattr(operation, "node_def", None), operation)
+        message = f"{message}\n\nOperation {operation.name!r} was defined at:\n{place}"
+    if operation is None and message == error.message:
+        return error
+    node_def = getattr(operation, "node_def", error.node_def)
+    explained = errors.from_code(error.code, message, node_def, operation)
     for note in getattr(error, "__notes__", ()):
         explained.add_note(note)
     return explained
+
+
+def _failed(message: str, graph: Any) -> Any:
+    """The operation that a message names. None for none, and for one that the runtime made, such as a Send."""
+    found = _NODE_NAME.search(message)
+    if found is None:
+        return None
+    try:
+        return graph.get_operation_by_name(found.group(1) or found.group(2))
+    except (KeyError, ValueError):
+        return None
 
 
 class Explained:

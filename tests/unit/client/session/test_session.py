@@ -240,6 +240,24 @@ def test_step_errors_know_their_operation(master: ScriptedMaster, graph: Graph) 
     assert "client/tenfold/graph" not in raised.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("From /job:localhost/replica:0/task:0:\nYou must feed", "You must feed"),
+        ("From /job:local/replica:0/task:0:\nYou must feed", "From /job:local/replica:0/task:0:\nYou must feed"),
+    ],
+)
+def test_a_session_without_a_target_names_no_task(master: ScriptedMaster, graph: Graph, text: str, shown: str) -> None:
+    y = identity(graph, "y")
+    with Session() as sess:
+        sess.run("init")
+        master.failures["run"] = errors.InvalidArgumentError(None, None, text)
+        with pytest.raises(errors.InvalidArgumentError) as raised:
+            sess.run(y)
+
+    assert raised.value.message == shown
+
+
 def test_errors_of_nodes_that_the_runtime_made(master: ScriptedMaster, graph: Graph) -> None:
     with Session() as sess:
         master.failures["run"] = errors.AbortedError(None, None, "lost [[{{node y_S0}}]]")
