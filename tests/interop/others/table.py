@@ -2,7 +2,8 @@
 
 A row's `files` is a pattern below the folder, whose folders are named OWNER+NAME; a file is taken by its first row (of
 each variant). The arguments make a training short and say where data is; nothing in a program is changed.
-table_models.py has the rows of the larger programs, table_wider.py of those that came later.
+table_models.py has the rows of the larger programs, table_tutorials.py of tutorials with data of their own,
+table_wider.py of those that came later.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from others import data, data_files
 from others.program import Program
 from others.table_models import MODELS
+from others.table_tutorials import TUTORIALS
 from others.table_wider import WIDER
 
 _PS_AND_WORKERS = (("ps", 1), ("workers", 2))
@@ -97,6 +99,7 @@ PROGRAMS = (
     Program("tmulc18+*/*/*.py", cluster=_PS_AND_WORKERS, by_hand=True, but=("Multiple-GPUs",)),
     Program("tmulc18+*/Multiple-GPUs-Single-Machine/*.py"),
     # Tutorials
+    *TUTORIALS,
     Program(
         "aymericdamien+*/**/6_MultiGPU/*.py",
         in_1_15="Cannot assign a device for operation: it wants GPUs, and says nothing of soft placement",

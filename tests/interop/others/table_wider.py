@@ -87,8 +87,6 @@ WIDER = (
     Program("adventuresinML+*/tf_queuing.py", in_1_15="OutOfRangeError: where CIFAR-10 lies is written into it"),
     Program("adventuresinML+*/*.py", but=("gensim", "tf2", "tensorflow2", "keras")),
     # Tutorials
-    Program("easy-tensorflow+*/*/code/**/main.py", data=_MNIST),
-    Program("easy-tensorflow+*/*/code/main.py", data=_MNIST),
     Program("GoogleCloudPlatform+tensorflow-without-a-phd/tensorflow-mnist-tutorial/*.py", data=_MNIST),
     Program("tobegit3hub+tensorflow_examples/**/*.py", but=("keras", "distributed_supervisor", "segmentation")),
     Program("tobegit3hub+tensorflow_template_application/*_classifier*.py", ("--epoch_number=2",)),
