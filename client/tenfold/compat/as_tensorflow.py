@@ -91,7 +91,8 @@ class _Finder(MetaPathFinder, Loader):
             # Programs compare it to decide what to call; Tenfold's own is tf.versions.tenfold.
             module.__dict__["__version__"] = versions.VERSION
             # Programs call urllib.request after `import urllib` alone, since TensorFlow has imported the rest.
-            importlib.import_module("urllib.request")
+            for each in ("urllib.request", "multiprocessing.pool"):
+                importlib.import_module(each)
         return module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -354,11 +354,13 @@ def homes_of(path: str) -> tuple[str, ...]:
 def _contrib_homes(path: str) -> tuple[str, ...]:
     """`rnn.python.ops.core_rnn_cell`, `slim.python.slim.nets.vgg`: the module of that path, that name, the namespace.
 
-    Packages named `python` and repeated names stand for themselves alone in TensorFlow's source tree.
+    Packages named `python` and repeated names stand for themselves alone in TensorFlow's source tree. Where none is,
+    `framework.nothing` names a public name, which the namespace must not answer for.
     """
     parts: list[str] = []
     for part in path.split("."):
         if part != "python" and parts[-1:] != [part]:
             parts.append(part)
     whole, last, namespace = ".".join(parts), f"{parts[0]}.{parts[-1]}", parts[0]
-    return tuple(f"tenfold.contrib.{name}" for name in dict.fromkeys((whole, last, namespace)))
+    homes = (whole, last, namespace) if "python" in path.split(".") or path == namespace else (whole,)
+    return tuple(f"tenfold.contrib.{name}" for name in dict.fromkeys(homes))

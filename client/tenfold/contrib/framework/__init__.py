@@ -67,6 +67,7 @@ from tenfold.ops.array_sort import argsort, sort
 from tenfold.ops.check_ops import assert_same_float_dtype, assert_scalar
 from tenfold.ops.control_flow_cond import smart_cond, smart_constant_value
 from tenfold.ops.script_ops import py_func
+from tenfold.ops.type_specs import TensorSpec
 from tenfold.train.checkpoint_utils import init_from_checkpoint, list_variables, load_checkpoint, load_variable
 from tenfold.train.training_util import (
     assert_global_step,
@@ -76,7 +77,7 @@ from tenfold.train.training_util import (
 )
 
 __all__ = [
-    "VariableDeviceChooser", "add_arg_scope", "add_model_variable", "arg_scope", "arg_scope_func_key",
+    "TensorSpec", "VariableDeviceChooser", "add_arg_scope", "add_model_variable", "arg_scope", "arg_scope_func_key",
     "arg_scoped_arguments", "argsort", "assert_global_step", "assert_or_get_global_step", "assert_same_float_dtype",
     "assert_scalar", "assert_scalar_int", "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values",
     "assign_from_values_fn", "convert_to_tensor_or_sparse_tensor", "create_global_step", "current_arg_scope",

@@ -38,7 +38,8 @@ __getattr__, __dir__ = lazy_names(
         "tenfold.contrib.framework": _FRAMEWORK,
         "": " ".join(
             [
-                *("losses=tenfold.contrib.losses", "metrics=tenfold.contrib.metrics", f"data={__name__}.data"),
+                *("layers=tenfold.contrib.layers", "losses=tenfold.contrib.losses"),
+                *("metrics=tenfold.contrib.metrics", f"data={__name__}.data"),
                 *(f"{name}={__name__}.{name}" for name in _OWN.split()),
                 *(f"{name}={__name__}.data.{name}" for name in _DATA.split()),
             ]

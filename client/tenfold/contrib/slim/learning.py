@@ -28,9 +28,9 @@ from tenfold.ops.variables import (
     report_uninitialized_variables,
 )
 from tenfold.profiler.timeline import Timeline
+from tenfold.train import saver as tf_saver
+from tenfold.train import supervisor
 from tenfold.train.optimizer import Optimizer
-from tenfold.train.saver import Saver
-from tenfold.train.supervisor import Supervisor
 from tenfold.train.sync_replicas import SyncReplicasOptimizer
 from tenfold.train.training_util import get_or_create_global_step
 from tenfold.train.training_util import global_step as value_of_step
@@ -178,7 +178,7 @@ def train(
     with graph.as_default():
         if global_step is None:
             global_step = get_or_create_global_step()
-        saver = saver or Saver()
+        saver = saver or tf_saver.Saver()
         for each in synced or ():
             if not isinstance(each, SyncReplicasOptimizer):
                 raise ValueError("`sync_optimizer` must be a tf.train.SyncReplicasOptimizer.")
@@ -205,7 +205,7 @@ def train(
             train_step_kwargs = _step_tensors(
                 global_step, number_of_steps, log_every_n_steps, trace_every_n_steps if is_chief else None, logdir
             )
-    supervisor = Supervisor(
+    sv = supervisor.Supervisor(
         graph=graph,
         is_chief=is_chief,
         logdir=logdir,
@@ -215,7 +215,7 @@ def train(
         ready_for_local_init_op=ready_for_local_init_op,
         ready_op=ready_op,
         summary_op=summary_op,
-        summary_writer=Supervisor.USE_DEFAULT if summary_writer is _USE_DEFAULT else summary_writer,
+        summary_writer=supervisor.Supervisor.USE_DEFAULT if summary_writer is _USE_DEFAULT else summary_writer,
         global_step=global_step,
         saver=saver,
         save_summaries_secs=save_summaries_secs,
@@ -223,40 +223,40 @@ def train(
         init_fn=init_fn,
     )
     if summary_writer is not None:
-        train_step_kwargs["summary_writer"] = supervisor.summary_writer
+        train_step_kwargs["summary_writer"] = sv.summary_writer
     delay = 0 if is_chief else min(startup_delay_steps, number_of_steps or sys.maxsize)
 
     def attempt() -> Any:
         loss = None
-        with supervisor.managed_session(master, start_standard_services=False, config=session_config) as sess:
+        with sv.managed_session(master, start_standard_services=False, config=session_config) as sess:
             logging.info("Starting Session.")
             if session_wrapper is not None:
                 logging.info("Wrapping session with wrapper function: %s", session_wrapper)
                 sess = session_wrapper(sess)
             if is_chief and logdir:
-                supervisor.start_standard_services(sess)
+                sv.start_standard_services(sess)
             while delay and value_of_step(sess, global_step) < delay:
                 # A worker that is told to stop while it waits does.
-                if supervisor.coord.wait_for_stop(_POLL_SECONDS):
+                if sv.coord.wait_for_stop(_POLL_SECONDS):
                     break
-            threads = supervisor.start_queue_runners(sess)
+            threads = sv.start_queue_runners(sess)
             logging.info("Starting Queues.")
             if tokens is not None:
-                supervisor.start_queue_runners(sess, runners)
+                sv.start_queue_runners(sess, runners)
                 sess.run(tokens)
             try:
-                while not supervisor.should_stop():
+                while not sv.should_stop():
                     loss, stop = train_step_fn(sess, train_op, global_step, train_step_kwargs)
                     if stop:
                         logging.info("Stopping Training.")
-                        supervisor.request_stop()
+                        sv.request_stop()
                         break
             except errors.OutOfRangeError as error:
                 logging.info("Caught OutOfRangeError. Stopping Training. %s", error)
-            if logdir and supervisor.is_chief:
+            if logdir and sv.is_chief:
                 logging.info("Finished training! Saving model to disk.")
-                supervisor.saver.save(sess, supervisor.save_path, global_step=supervisor.global_step)
-                supervisor.stop(threads, close_summary_writer=True, ignore_live_threads=ignore_live_threads)
+                sv.saver.save(sess, sv.save_path, global_step=sv.global_step)
+                sv.stop(threads, close_summary_writer=True, ignore_live_threads=ignore_live_threads)
         return loss
 
     while True:

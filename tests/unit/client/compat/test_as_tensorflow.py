@@ -33,13 +33,23 @@ from pydoc import locate
 assert locate("tensorflow.identity") is tenfold.identity and locate("tensorflow.train.Saver") is tenfold.train.Saver
 from tensorflow.examples.tutorials.mnist import input_data
 assert input_data.read_data_sets("", fake_data=True, one_hot=True).train.num_examples == 10000
-for name in ("tensorflow.nothing", "tensorflow.python.nothing", "tensorflow.contrib.nothing"):
+for name in (
+    "tensorflow.nothing", "tensorflow.python.nothing", "tensorflow.contrib.nothing", "tensorflow.contrib.slim.nothing"
+):
     try:
         __import__(name)
     except ModuleNotFoundError as error:
         assert name in str(error), error
     else:
         raise AssertionError(name)
+try:
+    from tensorflow.contrib.framework import nothing
+except ImportError as error:
+    assert "cannot import name 'nothing'" in str(error), error
+else:
+    raise AssertionError(nothing)
+import multiprocessing, urllib
+assert multiprocessing.pool and urllib.request
 try:
     tf.nothing
 except AttributeError as error:

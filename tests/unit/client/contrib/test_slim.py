@@ -99,3 +99,10 @@ def test_a_data_set_of_records_is_read(tmp_path: Path) -> None:
 
     assert [int(each) for each, _ in found] == [0, 1, 2]
     np.testing.assert_allclose(found[0][1], [[0.1, 0.3, 0.5, 0.7], [0.2, 0.4, 0.6, 0.8]])
+
+
+def test_names_that_programs_take_from_slim_are_those_of_tf() -> None:
+    assert slim.layers.conv2d is tf.contrib.layers.conv2d
+    assert slim.learning.supervisor.Supervisor is tf.train.Supervisor
+    assert slim.learning.tf_saver.Saver is tf.train.Saver
+    assert tf.contrib.framework.TensorSpec is tf.TensorSpec
