@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import tenfold as tf
 from support.gpu_programs import fused_programs
+from support.ports import free_addresses
 from tenfold_kernels.cuda import _replaying
 from tenfold_kernels.cuda.fused_runs import DeviceRun
 from tenfold_services.worker.fuse import captures
@@ -202,5 +204,41 @@ def test_a_step_of_many_feeds_is_recorded(hot: list[Fusion], monkeypatch: pytest
 
     captured = [group for fusion in hot for group in fusion.groups if isinstance(group.run, Capture)]
     assert [len(group.inputs) for group in captured] == [count]
+    assert launched
+    assert all(launched)
+
+
+def test_gradients_begin_their_way_to_another_task_inside_a_recording(
+    hot: list[Fusion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched = counted(monkeypatch)
+    ps, worker = free_addresses(2)
+    cluster = tf.train.ClusterSpec({"ps": [ps], "worker": [worker]})
+    starts = [np.float32([[0.5, 0.1], [0.2, -0.3]]), np.float32([[0.4], [-0.6]])]
+    with tf.device("/job:ps/task:0/cpu:0"):
+        weights = [tf.get_variable(f"w{number}", initializer=start) for number, start in enumerate(starts)]
+    with tf.device("/job:worker/task:0/gpu:0"):
+        x = tf.placeholder(tf.float32, [1, 2], name="x")
+        hidden = tf.matmul(x, weights[0])
+        loss = tf.reduce_sum(tf.square(tf.matmul(hidden, weights[1])))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with contextlib.ExitStack() as servers:
+        for job, gpus in (("ps", 0), ("worker", 1)):
+            server = tf.train.Server(cluster, job, 0, config=tf.ConfigProto(device_count={"GPU": gpus}))
+            servers.callback(server.stop)
+        with tf.Session(server.target) as session:
+            session.run(tf.global_variables_initializer())
+            first, second = starts
+            for number in range(SOME):
+                fed = np.float32([[0.1 * number, 1.0]])
+                given = session.run([loss, train], {x: fed})[0]
+                middle = fed @ first
+                out = middle @ second
+                np.testing.assert_allclose(given, (out * out).sum(), rtol=1e-4)
+                first, second = first - 0.2 * fed.T @ (out @ second.T), second - 0.2 * middle.T @ out
+            np.testing.assert_allclose(session.run(weights[1]), second, rtol=1e-4)
+
+    stretches = [group.items for fusion in hot for group in fusion.groups if isinstance(group.run, Capture)]
+    assert [getattr(item, "op", "") for item in stretches[0]].count("_BeginCopyToHost") == 2
     assert launched
     assert all(launched)

@@ -1,4 +1,6 @@
-"""What cuda/_host_copies.py uses of CuPy, on the host: streams whose work runs late, in any order that events allow."""
+"""What cuda/_host_copies.py and _driver.py use of CuPy, on the host: streams whose work runs late, in any order that
+events allow; graphs of what is captured; pools that give memory again at once, as CuPy's do.
+"""
 
 from __future__ import annotations
 
@@ -48,24 +50,29 @@ class FakeGPU:
             memcpyAsync=self._memcpy,
             memcpyHostToDevice=1,
             memcpyDeviceToHost=2,
+            memcpyDeviceToDevice=3,
+            streamCaptureModeRelaxed=2,
+            getDeviceProperties=lambda index: _PROPERTIES,
+            runtimeGetVersion=lambda: 13000,
         )
         cupy, cuda = ModuleType("cupy"), ModuleType("cupy.cuda")
         cuda.__dict__.update(
             runtime=runtime,
+            Device=lambda index: self.device,
             Stream=lambda non_blocking: Stream(self),
             Event=lambda disable_timing: Event(self),
+            MemoryPool=Pool,
+            memory=SimpleNamespace(OutOfMemoryError=MemoryError),
             alloc_pinned_memory=self._pin,
         )
         cupy.__dict__["cuda"] = cuda
         patch.setitem(sys.modules, "cupy", cupy)
         patch.setitem(sys.modules, "cupy.cuda", cuda)
-        path = Path(_feeds.__file__).with_name("_host_copies.py")
-        spec = importlib.util.spec_from_file_location("host_copies_of_a_fake", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return _loaded(patch, "_host_copies")
+
+    def driver(self, patch: pytest.MonkeyPatch) -> Any:
+        """A DriverRuntime of this, whose kernels are what tests put on its streams."""
+        return _loaded(patch, "_driver").DriverRuntime(0)
 
     # -- what a DriverRuntime has --------------------------------------------------------------------------------------
 
@@ -113,6 +120,54 @@ class FakeGPU:
         return any(each.ctypes.data <= place < each.ctypes.data + each.size for each in self._pinned)
 
 
+def _loaded(patch: pytest.MonkeyPatch, name: str) -> Any:
+    """That file of the package, for as long as the test runs."""
+    whole = f"tenfold_kernels.cuda.{name}"
+    spec = importlib.util.spec_from_file_location(whole, Path(_feeds.__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    patch.setitem(sys.modules, whole, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+_PROPERTIES = {"name": b"none", "major": 9, "minor": 0, "totalGlobalMem": 1 << 30, "multiProcessorCount": 1}
+
+
+class Memory:
+    """Bytes of a pool, which has them again when nobody else does."""
+
+    def __init__(self, data: Any, free: list[Any], owner: Any) -> None:
+        self.data, self._free, self._owner = data, free, owner
+        self.ptr = data.ctypes.data
+
+    def __del__(self) -> None:
+        self._free.append((self.data, self._owner))
+
+
+class Pool:
+    def __init__(self, allocator: Callable[[int], Any] | None = None) -> None:
+        self._allocate = allocator
+        self._free: dict[int, list[Any]] = {}
+
+    def set_limit(self, size: int) -> None:
+        pass
+
+    def free_all_blocks(self) -> None:
+        for blocks in self._free.values():
+            blocks.clear()
+
+    def malloc(self, nbytes: int) -> Memory:
+        free = self._free.setdefault(nbytes, [])
+        if free:
+            data, owner = free.pop()
+        else:
+            owner = self._allocate(nbytes) if self._allocate is not None else None
+            data = np.full(nbytes, 0xA5, np.uint8) if owner is None else owner.data
+        return Memory(data, free, owner)
+
+
 class Event:
     def __init__(self, gpu: FakeGPU) -> None:
         self.done, self._gpu = False, gpu
@@ -124,20 +179,49 @@ class Event:
         self._gpu.wait(self)
 
 
+class Graph:
+    """What a stream has captured."""
+
+    def __init__(self, work: list[Any]) -> None:
+        self._work = work
+
+    def launch(self, stream: Stream) -> None:
+        for act in self._work:
+            stream.put(act)
+
+
 class Stream:
     """Work that waits until somebody runs it."""
 
     def __init__(self, gpu: FakeGPU) -> None:
         self.work: deque[Any] = deque()
+        self._captured: list[Any] | None = None
         #: Its number.
         self.ptr = len(gpu.streams)
         gpu.streams.append(self)
 
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def begin_capture(self, mode: int) -> None:
+        assert self._captured is None
+        self._captured = []
+
+    def end_capture(self) -> Graph:
+        if self._captured is None:
+            raise CUDARuntimeError("nothing is captured")
+        captured, self._captured = self._captured, None
+        return Graph(captured)
+
     def wait_event(self, event: Event) -> None:
+        assert self._captured is None
         self.work.append(("wait", event))
 
     def put(self, act: Callable[[], Any]) -> None:
-        self.work.append(act)
+        (self.work if self._captured is None else self._captured).append(act)
 
     def run_one(self) -> bool:
         """Whether something could run."""

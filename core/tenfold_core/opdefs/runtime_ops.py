@@ -31,7 +31,7 @@ ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdenti
 #: Ops that only order others.
 ORDER_OPS = frozenset(("NoOp",))
 #: Copies between the host's memory and a GPU's, or two GPUs'. A worker puts them into its part; no graph has them.
-COPY_OPS = frozenset(("_CopyToDevice", "_CopyToHost"))
+COPY_OPS = frozenset(("_CopyToDevice", "_BeginCopyToHost", "_CopyToHost"))
 #: Ops that give the same value in every step of a session.
 CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
 #: Ops that look at nothing but the shapes of their inputs.

@@ -67,6 +67,10 @@ class DeviceArray:
         assert dtype.itemsize == self.dtype.itemsize, (self.dtype, dtype)
         return DeviceArray(self.runtime, self.buffer, self.shape, dtype, self.offset)
 
+    def frozen(self) -> DeviceArray:
+        """The same elements where they are now, whatever the buffer becomes."""
+        return DeviceArray(self.runtime, self.buffer.alias(), self.shape, self.dtype, self.offset)
+
     def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
         """The elements in the host's memory. Blocks until all that was launched before has run."""
         return self.runtime.to_host(self)

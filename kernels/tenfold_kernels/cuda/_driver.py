@@ -20,6 +20,7 @@ from cupy.cuda import runtime as cuda  # type: ignore[import-not-found, unused-i
 from tenfold_core import errors
 from tenfold_kernels.cuda import _convolutions, _products, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._begun import RecordedCopy
 from tenfold_kernels.cuda._host_copies import HostCopies, Lane
 from tenfold_kernels.cuda._pointers import PoolBuffer, pointer_of
 from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
@@ -27,6 +28,7 @@ from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tenfold_kernels.cuda._begun import BegunCopy
     from tenfold_kernels.cuda._launch import Kernel
     from tenfold_kernels.cuda._runtime import Libraries
 
@@ -38,6 +40,9 @@ _MOST_OF_MEMORY = 0.95
 MEMORY_FRACTION = "TENFOLD_GPU_MEMORY_FRACTION"
 #: Blocks of a grid-stride loop for each multiprocessor: enough to hide the memory's latency.
 _BLOCKS_A_MULTIPROCESSOR = 16
+
+#: A recording is no more than one graph for so many launches: a graph's launch costs as much as some of them.
+_LAUNCHES_BETWEEN_COPIES = 16
 
 
 def device_count() -> int:
@@ -58,14 +63,65 @@ class _Recording(Recording):
         #: What the pool has got, until the recording is gone: kernels write there though nobody holds it, and a pool
         #: that has no more room gives what is free to the driver.
         self._blocks: list[Any] = []
-        self.graph: Any = None
+        #: In order: graphs, and copies to the host (array, what the recording gives for it).
+        self._steps: list[Any] = []
+        self._to_copy: list[tuple[DeviceArray, RecordedCopy]] = []
+        #: Events after the copies of the last launch.
+        self._copied: list[Any] = []
+        #: Launches since the capture began.
+        self._launched = 0
 
     def _take(self, nbytes: int) -> Any:
         self._blocks.append(self._allocate(nbytes))
         return self._blocks[-1]
 
+    def begin(self) -> None:
+        # others allocate and launch meanwhile
+        self.stream.begin_capture(mode=cuda.streamCaptureModeRelaxed)
+        self._launched = 0
+
+    def end(self) -> None:
+        """Ends the capture. Raises NotReplayableError where something could not be captured."""
+        try:
+            self._steps.append(self.stream.end_capture())
+        except cuda.CUDARuntimeError as error:
+            raise NotReplayableError(f"a capture that failed: {error}") from error
+        self._steps.append(self._to_copy)
+        self._to_copy = []
+
+    def count(self) -> None:
+        """Something is launched."""
+        self._launched += 1
+
+    def begin_to_host(self, array: DeviceArray) -> RecordedCopy:
+        """A copy that each launch begins, no earlier than what has been recorded, and not much later: between two
+        graphs, of which there are few.
+        """
+        if self.is_lent(array.buffer):
+            kept = self._runtime.empty(array.shape, array.dtype)
+            self._runtime.copy(array, kept)
+            array = kept
+        made = RecordedCopy()
+        # what holds memory here, nobody else gets in the recording
+        self._to_copy.append((array, made))
+        if self._launched >= _LAUNCHES_BETWEEN_COPIES:
+            self.end()
+            self.begin()
+        return made
+
     def launch(self) -> None:
-        self.graph.launch(stream=self._runtime.stream)
+        runtime, kernels = self._runtime, self._runtime.lane
+        for event in self._copied:
+            # the arrays are written again
+            kernels.wait_event(event)
+        self._copied.clear()
+        for step in self._steps:
+            if not isinstance(step, list):
+                step.launch(stream=runtime.stream)
+                continue
+            for array, made in step:
+                made.now = begun = runtime.copies.begin_to_host(array)
+                self._copied.append(begun.event)
 
 
 class DriverRuntime:
@@ -89,7 +145,7 @@ class DriverRuntime:
             self._pool = cupy.cuda.MemoryPool()
             self._pool.set_limit(size=self.memory)
         self.lane = Lane(self._device, self.stream)
-        self._copies = HostCopies(self, self._device)
+        self.copies = HostCopies(self, self._device)
         #: `.now` is what a thread records.
         self._recordings = threading.local()
         self.libraries: Libraries = _Libraries(self)
@@ -103,11 +159,11 @@ class DriverRuntime:
     def record(self, work: Callable[[], T]) -> tuple[T, _Recording]:
         with self._device:
             recording = _Recording(self, self._lasting)
-            # others allocate and launch meanwhile
-            recording.stream.begin_capture(mode=cuda.streamCaptureModeRelaxed)
+            recording.begin()
             self._recordings.now = recording
             try:
                 result = work()
+                recording.end()
             except BaseException:
                 # a capture that the error has broken cannot be ended either
                 with contextlib.suppress(cuda.CUDARuntimeError):
@@ -116,11 +172,6 @@ class DriverRuntime:
                 raise
             finally:
                 self._recordings.now = None
-            try:
-                recording.graph = recording.stream.end_capture()
-            except cuda.CUDARuntimeError as error:
-                undo(recording)
-                raise NotReplayableError(f"a capture that failed: {error}") from error
         return result, recording
 
     def current_stream(self) -> Any:
@@ -131,8 +182,14 @@ class DriverRuntime:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Libraries that are called inside use this GPU and the stream of this thread."""
+        self._count()
         with self._device, self.current_stream():
             yield
+
+    def _count(self) -> None:
+        recording = self.recording()
+        if recording is not None:
+            recording.count()
 
     def _refuse_to_record(self, what: str) -> None:
         if self.recording() is not None:
@@ -155,7 +212,7 @@ class DriverRuntime:
             try:
                 return pool.malloc(nbytes)
             except cupy.cuda.memory.OutOfMemoryError:
-                if not self._copies.give_back():
+                if not self.copies.give_back():
                     raise
                 return pool.malloc(nbytes)
 
@@ -193,11 +250,15 @@ class DriverRuntime:
 
     def to_device(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
         self._refuse_to_record("a copy from the host")
-        return self._copies.to_device(array)
+        return self.copies.to_device(array)
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         self._refuse_to_record("a copy to the host")
-        return self._copies.to_host(array)
+        return self.copies.to_host(array)
+
+    def begin_to_host(self, array: DeviceArray) -> BegunCopy | RecordedCopy:
+        recording = self.recording()
+        return self.copies.begin_to_host(array) if recording is None else recording.begin_to_host(array)
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
         if not source.nbytes:
@@ -216,6 +277,7 @@ class DriverRuntime:
                 # the source's memory must not be used again before it has been read
                 other.lane.wait_event(self.lane.record())
                 return
+            self._count()
             stream = self.current_stream().ptr
             cuda.memcpyAsync(pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, stream)
 
@@ -238,6 +300,7 @@ class DriverRuntime:
                 for each, kind in zip(arguments, kernel.types, strict=True)
             ]
         )
+        self._count()
         with self._device:
             function((blocks,), (threads,), given, shared_mem=shared_bytes, stream=self.current_stream())
 

@@ -65,6 +65,8 @@ class HostCopies:
         self._lock = threading.Lock()
         #: What the GPU has yet to read of the host's memory: (event after the copy, pinned memory), oldest first.
         self._staged: deque[tuple[Any, Any]] = deque()
+        #: What the GPU has yet to read of its own, and to write of the host's memory: the copies, and what they read.
+        self._begun: dict[Begun, DeviceArray] = {}
 
     def give_back(self) -> bool:
         """Gives free blocks that are kept for copies to the pool; whether there were some."""
@@ -123,22 +125,55 @@ class HostCopies:
                     self._staged.append((lane.record(), pinned))
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
-        pinned = _pinned(array.nbytes) if array.nbytes >= _PINNED_FROM else None
+        return self._begin(array, _PINNED_FROM).to_host()
+
+    def begin_to_host(self, array: DeviceArray) -> Begun:
+        """Begins the copy. Does not block while there is pinned memory."""
+        return self._begin(array, 1)
+
+    def _begin(self, array: DeviceArray, pinned_from: int) -> Begun:
+        """`pinned_from`: the driver waits for a copy to memory that is not pinned itself."""
+        pinned = _pinned(array.nbytes) if array.nbytes >= pinned_from else None
         if pinned is not None:
             out = np.frombuffer(pinned, array.dtype, array.size).reshape(array.shape)
         else:
             out = np.empty(array.shape, array.dtype)
         lane, computed = self._kernels, self._kernels.record()
         if array.nbytes >= _BESIDE:
-            # what others launch meanwhile does not wait for the copy
+            # what is launched meanwhile does not wait for the copy
             lane = self._out
             lane.wait_event(computed)
         if array.nbytes:
             with self._device:
                 source, target = pointer_of(array), out.ctypes.data
                 cuda.memcpyAsync(target, source, array.nbytes, cuda.memcpyDeviceToHost, lane.stream.ptr)
-        self._runtime.wait(lane.record())
-        return out
+        begun = Begun(self, lane.record(), out)
+        with self._lock:
+            for other in [each for each in self._begun if each.event.done]:
+                del self._begun[other]
+            self._begun[begun] = array
+        return begun
+
+    def over(self, begun: Begun) -> None:
+        """Waits for the copy."""
+        self._runtime.wait(begun.event)
+        with self._lock:
+            self._begun.pop(begun, None)
+
+
+class Begun:
+    """See BegunCopy in _begun.py."""
+
+    __slots__ = ("_copies", "_out", "event")
+
+    def __init__(self, copies: HostCopies, event: Any, out: np.ndarray[Any, np.dtype[Any]]) -> None:
+        #: After the copy.
+        self.event = event
+        self._copies, self._out = copies, out
+
+    def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
+        self._copies.over(self)
+        return self._out
 
 
 def _pinned(nbytes: int) -> Any:

@@ -55,6 +55,10 @@ class Recording:
             assert not held.offset, "the memory of a variable is its own"
             self._lent.pop(variable).become(kept.buffer)
 
+    def is_lent(self, buffer: Buffer) -> bool:
+        """Whether it is the memory of a variable, which may be written next."""
+        return any(buffer is lent for lent in self._lent.values())
+
     def _readers(self, variable: Any) -> int:
         return reference_count(self._lent[variable])
 

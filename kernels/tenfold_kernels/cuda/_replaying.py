@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._begun import RecordedCopy
 from tenfold_kernels.cuda._recording import NotReplayableError, undo
 from tenfold_kernels.cuda.joined_copies import copy_all
 from tenfold_kernels.resources.state import Variable
@@ -164,6 +165,8 @@ class Replayed:
             if type(value) is DeviceArray:
                 outputs[place] = self._runtime.empty(value.shape, value.dtype)
                 pairs.append((value, outputs[place]))
+            elif type(value) is RecordedCopy:
+                outputs[place] = value.now
         copy_all(self._runtime, pairs)
         return outputs
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tenfold_kernels.cuda._arrays import DeviceArray
+    from tenfold_kernels.cuda._begun import BegunCopy, RecordedCopy
     from tenfold_kernels.cuda._launch import Kernel
     from tenfold_kernels.cuda._recording import Recording
 
@@ -121,6 +122,10 @@ class Runtime(Protocol):
 
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         """A copy in the host's memory, writable and the caller's own. Blocks until it is there."""
+        ...
+
+    def begin_to_host(self, array: DeviceArray) -> BegunCopy | RecordedCopy:
+        """Begins what `to_host` does, beside what is launched next. Does not wait; a RecordedCopy while it records."""
         ...
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:

@@ -17,13 +17,15 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.cuda._begun import RecordedCopy
 from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
 from tenfold_kernels.cuda._simulated_libraries import SimulatedLibraries
-from tenfold_kernels.cuda._simulated_memory import SimulatedBuffer, frozen, host_view
+from tenfold_kernels.cuda._simulated_memory import SimulatedBuffer, host_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold_kernels.cuda._begun import BegunCopy
     from tenfold_kernels.cuda._launch import Kernel
     from tenfold_kernels.cuda._runtime import Libraries
 
@@ -48,6 +50,16 @@ class _Recording(Recording):
     def launch(self) -> None:
         for work in self.work:
             work()
+
+
+class _Done:
+    """A copy to the host that was over when it began."""
+
+    def __init__(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
+        self._array = array
+
+    def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
+        return self._array
 
 
 class SimulatedRuntime:
@@ -120,6 +132,19 @@ class SimulatedRuntime:
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         self._refuse_to_record("a copy to the host")
         return host_view(array).copy()
+
+    def begin_to_host(self, array: DeviceArray) -> BegunCopy | RecordedCopy:
+        recording = self.recording()
+        if recording is None:
+            return _Done(self.to_host(array))
+        # a variable that is written later keeps what its readers have
+        made, view = RecordedCopy(), host_view(array.frozen())
+
+        def work() -> None:
+            made.now = _Done(view.copy())
+
+        recording.work.append(work)
+        return made
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
         # views of the bytes as they are now: what is recorded keeps its memory, as a CUDA graph keeps its pool
@@ -221,7 +246,7 @@ class _Recorded:
         function = getattr(self._libraries, name)
 
         def call(*arguments: Any, **named: Any) -> None:
-            given = [frozen(each) if type(each) is DeviceArray else each for each in arguments]
+            given = [each.frozen() if type(each) is DeviceArray else each for each in arguments]
             self._do(partial(function, *given, **named))
 
         return call

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cuda._arrays import DeviceArray
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tenfold_kernels.cuda._arrays import DeviceArray
 
 
 class _Memory:
@@ -53,11 +53,6 @@ class SimulatedBuffer:
 
     def become(self, other: Any) -> None:
         self.memory = other.memory
-
-
-def frozen(array: DeviceArray) -> DeviceArray:
-    """The array with its bytes as they are now, whatever its buffer becomes."""
-    return DeviceArray(array.runtime, array.buffer.alias(), array.shape, array.dtype, array.offset)
 
 
 def host_view(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:

@@ -12,15 +12,22 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from tenfold_kernels.cuda._begun import BegunCopy, RecordedCopy
+
 
 def kernel(device: str) -> Callable[[Any], Any]:
     """(a value) → its copy on the GPU of that full name, or in the host's memory for none. The latter blocks until the
-    value has been computed.
+    value has been computed; it may have begun already.
     """
     return _to_device(device) if device else _to_host
 
 
-def _to_host(value: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
+def begin(value: DeviceArray) -> BegunCopy | RecordedCopy:
+    """Begins the copy to the host's memory. Does not block."""
+    return value.runtime.begin_to_host(value)
+
+
+def _to_host(value: DeviceArray | BegunCopy) -> np.ndarray[Any, np.dtype[Any]]:
     return value.to_host()
 
 

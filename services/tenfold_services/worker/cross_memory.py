@@ -1,12 +1,15 @@
 """Where the values of a part are: in the host's memory or a GPU's. Copies are nodes, where an edge crosses.
 
     feed x ──► _CopyToDevice ──► MatMul ──► _CopyToHost ──► fetch
+                                  gradient ──► _BeginCopyToHost … all other kernels … _CopyToHost ──► Send
 
 `note_memory` asks the registry which arguments of a node are on its GPU; `insert_copies` puts a copy between a value
 and the first node that wants it elsewhere, one for all who want it there. What hands a value on (Identity, Switch,
 Merge, a loop's Enter) leaves it where it is, so that nothing is copied because it passes through; a loop's variable is
 in one place in all turns, and is copied before it enters the loop or the next turn. Sends, feeds and fetches are in the
-host's memory. Called by program_compiler.py. Decision 0121. In TensorFlow: memory_types.cc.
+host's memory. What goes to another task begins its way to the host behind the kernel that gives it, and is waited for
+when all else is launched; not in a part with branches. Called by program_compiler.py. Decision 0121. In TensorFlow:
+memory_types.cc.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from tenfold_core.opdefs.runtime_ops import (
     ENTER_OPS,
     MERGE_OPS,
     NEXT_ITERATION_OPS,
+    SEND_OPS,
     SWITCH_N_OPS,
     SWITCH_OPS,
 )
@@ -32,6 +36,8 @@ from .loop_tree import is_back_edge
 from .part import PartNode, node_error
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tenfold_core.dtypes import DType
 
     from .part import PartGraph
@@ -71,19 +77,20 @@ def _of_types(flags: tuple[bool, ...], types: tuple[DType, ...]) -> tuple[bool, 
     return tuple(flag and dtype.base_dtype not in _HOST_TYPES for flag, dtype in zip(flags, types, strict=True))
 
 
-def insert_copies(part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> None:
+def insert_copies(part: PartGraph, constants: dict[int, tuple[Any, ...]], views: Collection[int]) -> None:
     """Adds the copies, in place, and numbers the nodes anew; `constants` follow. Those of constants are made now.
 
+    `views` are nodes whose outputs an assignment may change: those are copied where they are read.
     Raises ResourceExhaustedError naming the node for a constant that the GPU has no room for.
     """
-    _Inserter(part, constants).run()
+    _Inserter(part, constants, views).run()
 
 
 class _Inserter:
     """The state of one call."""
 
-    def __init__(self, part: PartGraph, constants: dict[int, tuple[Any, ...]]) -> None:
-        self._part, self._constants = part, constants
+    def __init__(self, part: PartGraph, constants: dict[int, tuple[Any, ...]], views: Collection[int]) -> None:
+        self._part, self._constants, self._views = part, constants, views
         #: Where each output of each node is, by the old numbers.
         self._places = _Places(part, constants).of
         #: In the new order, with the old numbers in their edges.
@@ -92,12 +99,46 @@ class _Inserter:
         self._copies: dict[tuple[int, int, str], PartNode] = {}
         #: The next number of a copy, until all nodes are numbered anew.
         self._number = len(part.nodes)
+        #: By source: Sends to other tasks, nothing else on the host reads what they send.
+        self._sends: dict[int, list[PartNode]] = {} if part.is_dynamic else self._find_sends()
 
     def run(self) -> None:
+        late = {id(node) for sends in self._sends.values() for node in sends}
+        begun: dict[int, dict[int, PartNode]] = {}
         for node in self._part.nodes:
+            if id(node) in late:
+                continue
             self._move_inputs(node)
             self._nodes.append(node)
+            ports = sorted({send.inputs[0][1] for send in self._sends.get(node.index, ())})
+            if ports:
+                begun[node.index] = {port: self._new(node.index, port, HOST, "_BeginCopyToHost") for port in ports}
+        for source, sends in self._sends.items():
+            for port, begin in begun[source].items():
+                copy = self._copies[source, port, HOST] = self._new(source, port, HOST)
+                copy.inputs = [(begin.index, 0)]
+            for send in sends:
+                self._move_inputs(send)
+                self._nodes.append(send)
         self._renumber()
+
+    def _find_sends(self) -> dict[int, list[PartNode]]:
+        found: dict[tuple[int, int], list[PartNode] | None] = {}
+        followed = {source for node in self._part.nodes for source in node.controls}
+        for node in self._part.nodes:
+            for position, edge in enumerate(node.inputs):
+                if self._wanted(node, position) != HOST or self._places[edge[0]][edge[1]] == HOST:
+                    continue
+                is_late = node.op in SEND_OPS and not node.client_terminated and node.index not in followed
+                # what an assignment may change must have been copied before it
+                if not is_late or edge[0] in self._constants or edge[0] in self._views:
+                    found[edge] = None
+                elif (sends := found.setdefault(edge, [])) is not None:
+                    sends.append(node)
+        by_source: dict[int, list[PartNode]] = {}
+        for (source, _), sends in sorted(found.items()):
+            by_source.setdefault(source, []).extend(sends or ())
+        return {source: sends for source, sends in by_source.items() if sends}
 
     def _move_inputs(self, node: PartNode) -> None:
         """Leads the node's inputs that are elsewhere to copies, which stand before it."""
@@ -147,9 +188,9 @@ class _Inserter:
             copy.controls = sorted(each for each in {*others, *node.controls} if each < node.index)
         return copy
 
-    def _new(self, source: int, port: int, place: str) -> PartNode:
+    def _new(self, source: int, port: int, place: str, op: str = "") -> PartNode:
         origin = self._part.nodes[source]
-        op = "_CopyToDevice" if place else "_CopyToHost"
+        op = op or ("_CopyToDevice" if place else "_CopyToHost")
         name = f"{origin.name}{op}" if not port else f"{origin.name}{op}_{port}"
         node_def = node_def_pb2.NodeDef(name=name, op=op, device=place or self._places[source][port])
         dtype = origin.output_types[port].base_dtype

@@ -34,6 +34,7 @@ from .cross_memory import device_type_of, insert_copies, note_memory
 from .execution import read_only
 from .functions import FunctionRuntime
 from .optimize import optimize
+from .optimize.nodes import views_of_references
 from .part import PartGraph, PartNode, node_error, read_part
 from .program import Program
 
@@ -98,14 +99,15 @@ def compile_program(
     constants = build_constants(part, task, resources)
     optimize(part, constants, partial(build, device_type="CPU"))
     if uses_gpu:
-        insert_copies(part, constants)
+        insert_copies(part, constants, views_of_references(part, constants))
     kernels: dict[int, Any] = {}
     for node in part.nodes:
         if _is_executors_own(node):
             _check_transfer(node)
         elif node.op in COPY_OPS:
             if node.index not in constants:
-                kernels[node.index] = copies.kernel(node.node_def.device if node.op == "_CopyToDevice" else "")
+                place = node.node_def.device if node.op == "_CopyToDevice" else ""
+                kernels[node.index] = copies.begin if node.op == "_BeginCopyToHost" else copies.kernel(place)
         elif node.index not in constants:
             kernels[node.index] = build(node)
             device_type = device_type_of(node.node_def.device)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Launches that are worth a recording.
 LEAST = 4
 #: Nodes that launch nothing.
-_READS = VARIABLE_OPS | ALIAS_OPS | frozenset(("ReadVariableOp",))
+_READS = VARIABLE_OPS | ALIAS_OPS | frozenset(("ReadVariableOp", "_BeginCopyToHost"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ def device_of(item: PartNode | Group, levels: Levels) -> str:
         # it reads a variable, of a GPU if its source is there
         source = levels.part.nodes[node.inputs[0][0]]
         return source.node_def.device if source.memory is not None and source.memory[1][node.inputs[0][1]] else ""
+    if node.op == "_BeginCopyToHost":
+        return node.node_def.device
     if node.memory is None or node.blocking or node.op in SEND_OPS:
         return ""
     on_device, outputs = node.memory

@@ -14,6 +14,7 @@ from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_services.worker.cross_memory import HOST, device_type_of, insert_copies, note_memory
 from tenfold_services.worker.loop_tree import is_back_edge, loop_tree
+from tenfold_services.worker.optimize.nodes import views_of_references
 from tenfold_services.worker.part import node_error, read_part
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Builder(PartBuilder):
         constants: dict[int, tuple[Any, ...]] = {
             node.index: (np.zeros(2, np.float32),) for node in part.nodes if node.op in CONSTANT_OPS
         }
-        insert_copies(part, constants)
+        insert_copies(part, constants, views_of_references(part, constants))
         check(part)
         return part, constants
 
@@ -241,9 +242,55 @@ def test_tensors_of_other_tasks_are_in_the_hosts_memory() -> None:
         "x()",
         "x_CopyToDevice(x)",
         "y(x_CopyToDevice)",
-        "y_CopyToHost(y)",
+        "y_BeginCopyToHost(y)",
+        "y_CopyToHost(y_BeginCopyToHost)",
         "send_edge_y(y_CopyToHost)",
     ]
+
+
+def test_what_goes_to_other_tasks_is_copied_behind_its_kernel_and_waited_for_last() -> None:
+    b = Builder()
+    b.feed("x")
+    for name, source in (("a", "x"), ("b", "a"), ("c", "b")):
+        b.neg(name, source)
+    for name in "ba":
+        b.device = GPU
+        b.send(name, F32, CPU, f"edge_{name}")
+    b.fetch("c")
+
+    assert b.shown() == [
+        "x()",
+        "x_CopyToDevice(x)",
+        "a(x_CopyToDevice)",
+        "a_BeginCopyToHost(a)",
+        "b(a)",
+        "b_BeginCopyToHost(b)",
+        "c(b)",
+        "c_CopyToHost(c)",
+        "send_fetch_c(c_CopyToHost)",
+        "a_CopyToHost(a_BeginCopyToHost)",
+        "send_edge_a(a_CopyToHost)",
+        "b_CopyToHost(b_BeginCopyToHost)",
+        "send_edge_b(b_CopyToHost)",
+    ]
+
+
+def test_what_others_read_on_the_host_or_an_assignment_may_change_is_copied_at_once() -> None:
+    b = Builder()
+    b.feed("x")
+    b.neg("a", "x")
+    b.fetch("a")
+    b.gpu("VariableV2", "v", dtype=F32, shape=[2])
+    b.gpu("Identity", "read", ["v"], T=F32)
+    for name in ("a", "read"):
+        b.device = GPU
+        b.send(name, F32, CPU, f"edge_{name}")
+
+    lines = b.shown()
+
+    assert not any("_Begin" in line for line in lines)
+    assert "send_edge_a(a_CopyToHost)" in lines
+    assert "send_edge_read(read_CopyToHost)" in lines
 
 
 def test_a_constant_is_copied_once_and_now() -> None:
