@@ -161,14 +161,20 @@ def _shape_of_source(tensor: Tensor) -> Any:
     """The shape of a tensor; of a resource, that of the variable."""
     if tensor.dtype != dtypes.resource:
         return tensor_op("Shape", input=tensor)
-    source = tensor
+    return _variable_shape(tensor).as_list()
+
+
+def _variable_shape(handle: Tensor) -> TensorShape:
+    source = handle
     while source.op.inputs:
         source = source.op.inputs[0]
-    return TensorShape(source.op.get_attr("shape")).as_list()
+    return TensorShape(source.op.get_attr("shape"))
 
 
 def _zero_shape(op: Operation, dense_shape: Tensor) -> Tensor:
     dtype = dense_shape.dtype.base_dtype
+    if op.inputs[0].dtype == dtypes.resource:
+        return array.constant(0, dtype, shape=[_variable_shape(op.inputs[0]).ndims])
     if dense_shape.shape.is_fully_defined():
         return array.constant(0, dtype, shape=dense_shape.shape.as_list())
     shape = apply_op("Shape", input=op.inputs[0], out_type=dtype)

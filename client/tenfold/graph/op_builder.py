@@ -276,12 +276,14 @@ class _Call:
         if wanted is None:
             # A tensor in the list decides the type; constants are converted to it.
             wanted = next((t.dtype.base_dtype for t in value if hasattr(t, "dtype") and _is_tensor_like(t)), None)
+        decided = wanted is not None
         tensors: list[Tensor] = []
         for index, item in enumerate(value):
             try:
                 tensor = convert_to_tensor(
                     item,
-                    wanted,
+                    # Where no tensor decides, only constants follow the first value.
+                    wanted if decided or not _holds_tensor(item) else None,
                     name=f"{arg.name}_{index}",
                     preferred_dtype=self._default_type(arg),
                     as_ref=arg.is_ref,
@@ -289,6 +291,8 @@ class _Call:
             except (TypeError, ValueError) as error:
                 raise self._list_mismatch(arg, value, wanted, error) from None
             wanted = tensor.dtype.base_dtype if wanted is None else wanted
+            if tensor.dtype.base_dtype != wanted:
+                raise self._list_mismatch(arg, value, wanted, TypeError())
             tensors.append(tensor)
         return tensors
 
@@ -356,6 +360,10 @@ class _Call:
         self._check_attr(attr, value, arg.name)
         self.attrs[attr.name] = value
         self.inferred_from[attr.name] = arg.name
+
+
+def _holds_tensor(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) and any(_is_tensor_like(each) or _holds_tensor(each) for each in values)
 
 
 def _is_tensor_like(value: Any) -> bool:

@@ -79,7 +79,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 def _filled(kind: str, value: Any, shape: Any, dtype: Any, name: str | None) -> Tensor:
     wanted = as_dtype(dtype).base_dtype
     with name_scope(name, kind, [shape]) as scope:
-        if not isinstance(shape, Tensor) and not _holds_tensor(shape):
+        if not isinstance(shape, Tensor) and not holds_tensor(shape):
             known = as_shape(_plain(shape))
             elements = known.num_elements()
             # TensorFlow makes no constant where the shape is a bare number, and seeds not given count the nodes.
@@ -352,7 +352,8 @@ def _holds(values: Any, test: Callable[[Any], bool]) -> bool:
     return False
 
 
-def _holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any) -> bool:
+    """Whether the value is a tensor or a variable, or a list with one in it."""
     return _holds(value, is_dense_tensor_like) if isinstance(value, (list, tuple)) else is_dense_tensor_like(value)
 
 
@@ -394,13 +395,22 @@ def _dimension_constant(
 
 
 def _packed(values: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """A list with tensors in it becomes a Pack of its items."""
-    if not _holds_tensor(values):
+    """A list with tensors in it becomes a Pack of its items; where another type is wanted, of their casts."""
+    if not holds_tensor(values):
         return NotImplemented
     found = _first_tensor_dtype(values)
     if dtype is not None and found is not None and dtype.base_dtype != found:
-        raise TypeError(f"Cannot convert a list containing a tensor of dtype {found.name} to {dtype.base_dtype.name}")
+        return _pack(_cast(values, dtype.base_dtype), dtype.base_dtype, name or "packed")
     return _pack(values, found, name or "packed")
+
+
+def _cast(values: Any, dtype: DType) -> Any:
+    """The nested lists, with every tensor in them of this type."""
+    if isinstance(values, (list, tuple)):
+        return [_cast(item, dtype) for item in values]
+    if not is_dense_tensor_like(values) or values.dtype.base_dtype == dtype:
+        return values
+    return tensor_op("Cast", x=values, DstT=dtype)
 
 
 def _pack(values: Any, dtype: DType | None, name: str) -> Tensor:
@@ -408,8 +418,13 @@ def _pack(values: Any, dtype: DType | None, name: str) -> Tensor:
         items = []
         for index, item in enumerate(values):
             if is_dense_tensor_like(item):
+                if dtype is not None and item.dtype.base_dtype != dtype:
+                    raise TypeError(
+                        f"Cannot convert a list containing a tensor of dtype {item.dtype.base_dtype!r} to {dtype!r} "
+                        f"(Tensor is: {item!r})"
+                    )
                 items.append(convert_to_tensor(item, dtype))
-            elif isinstance(item, (list, tuple)) and _holds_tensor(item):
+            elif isinstance(item, (list, tuple)) and holds_tensor(item):
                 items.append(_pack(item, dtype, str(index)))
             else:
                 items.append(constant(item, dtype, name=str(index)))

@@ -53,9 +53,10 @@ def while_loop(
     """Repeats `body` while `cond` is true, both functions of the loop variables; gives their last values.
 
     `loop_vars` is a list, tuple or other structure of tensors, TensorArrays, IndexedSlices; `body` returns the same
-    structure, each tensor of the shape with which it enters or that `shape_invariants` (same structure, TensorShape)
-    allows. Up to `parallel_iterations` run at a time. `back_prop=False` means that no gradient will be computed;
-    `swap_memory` is accepted. A single loop variable is returned alone unless `return_same_structure`.
+    structure, each tensor of the shape with which it enters or that `shape_invariants` (same structure, TensorShape;
+    of a sparse tensor that of its dense shape) allows. Up to `parallel_iterations` run at a time. `back_prop=False`
+    means that no gradient will be computed; `swap_memory` is accepted. A single loop variable is returned alone unless
+    `return_same_structure`.
     Raises TypeError and ValueError for arguments and results that do not fit.
     """
     if not callable(cond):
@@ -97,7 +98,7 @@ def _build_loop(
     """Adds the loop of `context`, which is still empty; returns its results in the structure that the body returns."""
     first = [as_tensor_or_composite(flow_of(value)) for value in nest.flatten(loop_vars)]
     if shape_invariants is None:
-        invariants = [tensor.shape for tensor in nest.flatten(first, expand_composites=True)]
+        invariants = [shape for value in first for shape in invariants_of(value)]
     else:
         invariants = nest.flatten(shape_invariants)
     flat = nest.flatten(first, expand_composites=True)

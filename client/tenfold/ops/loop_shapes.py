@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold import nest
-from tenfold.graph.indexed_slices import IndexedSlices
+from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
@@ -40,16 +40,25 @@ def set_invariants(values: Sequence[Tensor], entered: Sequence[Tensor], shapes: 
         tensor.set_shape(shape)
 
 
-def invariants_of(value: Any, shape: Any) -> list[Any]:
-    """The shapes of the tensors of one loop variable for which the user gave `shape`."""
+def invariants_of(value: Any, shape: Any = None) -> list[Any]:
+    """The shapes of the tensors of one loop variable, for which the user gave `shape` or, with None, nothing.
+
+    That of a sparse tensor is its dense shape's own: [R] for R dimensions. Raises TypeError and ValueError.
+    """
     if not nest.is_composite(value):
-        return [shape]
-    if not isinstance(shape, TensorShape):
+        return [value.shape if shape is None else shape]
+    if shape is not None and not isinstance(shape, TensorShape):
         raise TypeError(f"Expected shape to be a TensorShape, got {shape!r}")
-    if isinstance(value, IndexedSlices):
-        # N slices of rows of the shape [None, *shape[1:]]; the dense shape has one number a dimension.
-        rows = TensorShape([None]).concatenate(shape[1:]) if shape.ndims is not None else shape
-        parts = [rows, TensorShape([None])]
-        return parts if value.dense_shape is None else [*parts, TensorShape([shape.ndims])]
-    # A sparse tensor of the dense shape `shape`: indices, values, dense shape.
-    return [TensorShape([None, shape.ndims]), TensorShape([None]), TensorShape([shape.ndims])]
+    if isinstance(value, SparseTensor):
+        # Indices, values, dense shape: an iteration may have more elements than the one before, not more dimensions.
+        shape = value.dense_shape.shape if shape is None else shape
+        if shape.ndims not in (None, 1):
+            raise ValueError("Expected a shape with 1 dimension")
+        rank = shape[0] if shape.ndims == 1 else None
+        return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+    if shape is None:
+        return [tensor.shape for tensor in nest.flatten(value, expand_composites=True)]
+    # N slices of rows of the shape [None, *shape[1:]]; the dense shape has one number a dimension.
+    rows = TensorShape([None]).concatenate(shape[1:]) if shape.ndims is not None else shape
+    parts = [rows, TensorShape([None])]
+    return parts if value.dense_shape is None else [*parts, TensorShape([shape.ndims])]

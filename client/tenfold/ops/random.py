@@ -48,7 +48,9 @@ __all__ = [
 
 
 def _shape_tensor(shape: Any) -> Tensor:
-    return convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
+    # A tensor among the sizes has the say.
+    preferred = None if array.holds_tensor(shape) else dtypes.int32
+    return convert_to_tensor(shape, preferred_dtype=preferred, name="shape")
 
 
 def _seeds(seed: int | None) -> dict[str, int | None]:

@@ -178,7 +178,10 @@ class ResourceVariable(BuiltVariable):
         """The rows `indices` of the variable; only they are read. Its gradient is IndexedSlices."""
         graph = building_graph(self._handle.graph)
         with graph.name_scope(name or "Gather") as scope:
+            indices = convert_to_tensor(indices, name="indices")
             value = apply_op("ResourceGather", resource=self._handle, indices=indices, dtype=self._dtype, name=scope)
+            # The handle's op does not tell other ops the shape of what it holds.
+            value.set_shape(indices.shape.concatenate(self._shape.with_rank_at_least(1)[1:]))
         tensor: Tensor = apply_op("Identity", input=value)
         return tensor
 

@@ -145,11 +145,12 @@ def switch(c: ShapeContext) -> Shapes:
 
 
 def merge(c: ShapeContext) -> Shapes:
-    first = c.input(0)
-    same = all(shape == first for shape in c.inputs[1:])
+    """What all inputs agree on, dimension by dimension."""
     ranks = {shape.ndims for shape in c.inputs}
-    joined = first if same else (unknown_shape(ranks.pop()) if len(ranks) == 1 else _UNKNOWN)
-    return [joined, _SCALAR]
+    if len(ranks) > 1 or None in ranks:
+        return [_UNKNOWN, _SCALAR]
+    sizes = zip(*(shape.as_list() for shape in c.inputs), strict=True)
+    return [TensorShape([each[0] if len(set(each)) == 1 else None for each in sizes]), _SCALAR]
 
 
 def enter(c: ShapeContext) -> Shapes:

@@ -23,6 +23,7 @@ import api_rnn
 import numpy as np
 
 import tenfold as tf
+from tenfold.graph.indexed_slices import IndexedSlicesValue
 from tenfold.ops import raw_ops
 from tenfold.train import saveable
 from tenfold_core import saved_model
@@ -344,6 +345,53 @@ class _Sklearn:
     def mean_squared_error(y_true: Any, y_pred: Any) -> float:
         return float(np.mean(np.square(np.asarray(y_true) - np.asarray(y_pred))))
 
+    @staticmethod
+    def train_test_split(*arrays: Any, test_size: float = 0.25, random_state: int | None = None) -> list[Any]:
+        """Each array's two parts, in one order."""
+        order = np.random.RandomState(random_state).permutation(len(arrays[0]))
+        cut = len(order) - round(test_size * len(order))
+        return [np.asarray(array)[part] for array in arrays for part in (order[:cut], order[cut:])]
+
+
+class _WideAndDeep:
+    """Of contrib.learn's estimators.dnn_linear_combined."""
+
+    @property
+    def _dnn_linear_combined_model_fn(self) -> Any:
+        from tenfold.contrib.learn import dnn_linear_combined
+
+        return dnn_linear_combined._model_fn
+
+    @staticmethod
+    def _get_embedding_variable(column: Any, collection_key: str, input_layer_scope: str) -> Any:
+        return tf.get_collection(collection_key, f"{input_layer_scope}/{column.name}")
+
+
+class _LearnIO:
+    """Of contrib.learn's learn_io, which test files import with a star."""
+
+    HAS_DASK, HAS_PANDAS = False, True
+
+    @property
+    def __all__(self) -> list[str]:
+        return ["HAS_DASK", "HAS_PANDAS", "data_feeder", *importlib.import_module("tenfold.contrib.learn.io").__all__]
+
+
+class _ControlFlowOps:
+    """Of tensorflow.python.ops.control_flow_ops: ops under their own names."""
+
+    @staticmethod
+    def ref_switch(data: Any, pred: Any, name: Any = None) -> Any:
+        return raw_ops.RefSwitch(data=data, pred=pred, name=name)
+
+    @staticmethod
+    def ref_merge(inputs: Any, name: Any = None) -> Any:
+        return raw_ops.RefMerge(inputs=inputs, name=name)
+
+    @staticmethod
+    def ref_select(index: Any, inputs: Any, name: Any = None) -> Any:
+        return raw_ops.RefSelect(index=index, inputs=inputs, name=name)
+
 
 class _ModelFn:
     """Of tensorflow_estimator's model_fn: what mocks of heads make."""
@@ -417,7 +465,7 @@ class _GradientCheckerV2:
     @staticmethod
     def _to_numpy(value: Any) -> Any:
         """Slices as the whole array, a tensor as its value in the default session; else the value."""
-        if isinstance(value, tf.IndexedSlicesValue):
+        if isinstance(value, IndexedSlicesValue):
             whole = np.zeros(value.dense_shape)
             np.add.at(whole, value.indices, value.values)
             return whole
@@ -449,11 +497,14 @@ class _ResourceVariableOps:
 #: Module behind "tensorflow." → its further names.
 _NAMES: dict[str, Any] = {
     "contrib.layers.python.ops.sparse_ops": _LayersSparseOps(),
+    "contrib.learn.python.learn.learn_io": _LearnIO(),
     "contrib.rnn.python.kernel_tests.benchmarking": api_rnn.Benchmarking(),
     "contrib.rnn.python.ops.lstm_ops": api_rnn.LstmOps(),
     "contrib.seq2seq.python.ops.beam_search_decoder": api_rnn.BeamSearch(),
+    "contrib.testing": api_fake_writer,
     "contrib.testing.python.framework.fake_summary_writer": api_fake_writer,
     "contrib.learn.python.learn.estimators._sklearn": _Sklearn(),
+    "contrib.learn.python.learn.estimators.dnn_linear_combined": _WideAndDeep(),
     "contrib.testing.python.framework.util_test": _EventFiles(),
     "python.compat.compat": _Compat(),
     "python.data.experimental.ops.cardinality": api_data.Cardinality(),
@@ -495,6 +546,7 @@ _NAMES: dict[str, Any] = {
     "python.ops.gradient_checker_v2": _GradientCheckerV2(),
     "python.util.tf_inspect": _Inspect(),
     "python.ops.variable_scope": _VariableScope(),
+    "python.ops.control_flow_ops": _ControlFlowOps(),
     "python.ops.control_flow_util": _ControlFlowUtil(),
     "python.framework.meta_graph": _MetaGraph(),
     "python.ops.logging_ops": _LoggingOps(),
@@ -523,7 +575,7 @@ class _TurnedClock:
 
 def let_clocks_be_turned() -> None:
     """Hooks and estimators follow `time.time`, as TensorFlow's do."""
-    for name in ("train.hook_timer", "train.supervisor_services", "estimator.training"):
+    for name in ("train.hook_timer", "train.supervisor_services", "estimator.training", "contrib.learn.experiment"):
         importlib.import_module(f"tenfold.{name}").time = _TurnedClock()  # type: ignore[attr-defined]
 
 

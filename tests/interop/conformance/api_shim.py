@@ -334,6 +334,8 @@ class _Answer(ModuleType):
             yield as_tensorflow._module(home)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return api_extras.names_of(self.__name__.partition(".")[2]).__all__
         if name == "__path__" or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(name)
         if f"{self.__name__.partition('.')[2]}.{name}" in HOMES:
@@ -365,6 +367,10 @@ class _Answer(ModuleType):
             return
         self.__dict__["_patched"].setdefault(name, (home, getattr(home, name)))
         setattr(self.__dict__["_patched"][name][0], name, value)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        # Taken for a module, as nothing here has the name.
+        raise NotImplementedError(f"Tenfold has no {self.__name__}")
 
     def __delattr__(self, name: str) -> None:
         if name in self.__dict__["_patched"]:

@@ -29,7 +29,7 @@ from tenfold.contrib.learn.estimator_parts import (
 )
 from tenfold.contrib.learn.interfaces import Evaluable, Trainable
 from tenfold.contrib.learn.keys import COLLECTION_DEF_KEY_FOR_INPUT_FEATURE_KEYS, MetricKey
-from tenfold.contrib.learn.model_fn import ModeKeys, ModelFnOps
+from tenfold.contrib.learn.model_fn import ModeKeys, ModelFnOps, with_update
 from tenfold.contrib.learn.run_config import RunConfig
 from tenfold.estimator.estimator import Estimator as CoreEstimator
 from tenfold.estimator.export import ServingInputReceiver
@@ -110,7 +110,7 @@ class BaseEstimator(Evaluable, Trainable):
             ops = self._call_model_fn(features, labels, mode, metrics, config)
             spec = ops.estimator_spec(output_key)
             if mode == ModeKeys.EVAL and MetricKey.LOSS in ops.eval_metric_ops:
-                own = {_OWN_LOSS: ops.eval_metric_ops[MetricKey.LOSS]}
+                own = {_OWN_LOSS: with_update(ops.eval_metric_ops[MetricKey.LOSS])}
                 spec = spec._replace(eval_metric_ops={**spec.eval_metric_ops, **own})
             return spec
 

@@ -87,12 +87,11 @@ def _checked(experiment: Any) -> Experiment:
 
 
 def _execute(experiment: Experiment, schedule: str) -> Any:
-    task = getattr(experiment, schedule, None)
-    if callable(task):
+    if callable(task := getattr(experiment, schedule, None)):
         return task()
     known = [name for name in dir(experiment) if not name.startswith("_") and callable(getattr(experiment, name))]
     logging.error("Allowed values for this experiment are: %s", known)
-    if task is None:
+    if not hasattr(experiment, schedule):
         raise ValueError(f"Schedule references non-existent task {schedule}")
     raise TypeError(f"Schedule references non-callable member {schedule}")
 

@@ -16,6 +16,7 @@ from tenfold.graph import Operation
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from tenfold.ops import array
+from tenfold.ops.control_flow import no_op
 from tenfold.train.session_run_hook import SessionRunHook
 from tenfold_core import dtypes
 
@@ -118,12 +119,19 @@ class ModelFnOps(_Fields):
             predictions=self.predictions,
             loss=self.loss,
             train_op=self.train_op,
-            eval_metric_ops={key: value for key, value in self.eval_metric_ops.items() if key != MetricKey.LOSS},
+            eval_metric_ops={
+                key: with_update(value) for key, value in self.eval_metric_ops.items() if key != MetricKey.LOSS
+            },
             export_outputs=outputs if self.mode == ModeKeys.INFER else None,
             training_chief_hooks=self.training_chief_hooks,
             training_hooks=self.training_hooks,
             scaffold=self.scaffold,
         )
+
+
+def with_update(metric: Any) -> Any:
+    """(value, update) of a metric; a value alone, which this API allows, has nothing to update."""
+    return metric if isinstance(metric, (tuple, list)) else (metric, no_op())
 
 
 def _scalar(loss: Any) -> Any:

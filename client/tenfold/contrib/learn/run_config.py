@@ -45,8 +45,7 @@ class ClusterConfig:
         self._task_type = task.get("type")
         self._task_id = int(task.get("index") or 0)
         self._cluster_spec = ClusterSpec(config.get("cluster", {}))
-        found = _master(self._cluster_spec, self._task_type, self._task_id)
-        self._master = found if master is None else master
+        self._master = _master(self._cluster_spec, self._task_type, self._task_id) if master is None else master
         self._evaluation_master = evaluation_master or ""
         sizes = {job: len(addresses) for job, addresses in self._cluster_spec.as_dict().items()}
         self._num_ps_replicas = sizes.get(TaskType.PS, 0)
@@ -111,11 +110,12 @@ class RunConfig(ClusterConfig, core.RunConfig):
         core.RunConfig._replace(
             self,
             core._DEFAULT_REPLACEABLE_LIST,
-            model_dir=core._model_dir(read_tf_config() or {}, model_dir),
+            model_dir=core._model_dir(read_tf_config() or {}, model_dir or None),
             tf_random_seed=tf_random_seed,
             save_summary_steps=save_summary_steps,
             save_checkpoints_steps=save_checkpoints_steps,
-            save_checkpoints_secs=save_checkpoints_secs,
+            # That both are set is only refused where a checkpoint is to be saved.
+            save_checkpoints_secs=save_checkpoints_secs if save_checkpoints_steps is None else None,
             session_config=session_config,
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
@@ -128,6 +128,7 @@ class RunConfig(ClusterConfig, core.RunConfig):
             experimental_max_worker_delay_secs=None,
             session_creation_timeout_secs=session_creation_timeout_secs,
         )
+        self._save_checkpoints_secs = save_checkpoints_secs
         self._service = self._global_id_in_cluster = None
         ClusterConfig.__init__(self, master=master, evaluation_master=evaluation_master)
         self._tf_config = config_pb2.ConfigProto(

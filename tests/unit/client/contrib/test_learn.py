@@ -78,6 +78,18 @@ def test_an_input_function_without_a_queue_is_predicted_once(tmp_path: Path) -> 
     assert estimator.get_variable_names() == ["bias", "global_step", "weight"]
 
 
+def test_a_metric_may_be_a_value_alone(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        made = ops_fn(features, labels, mode)
+        return made._replace(eval_metric_ops={"loss": made.loss, "twice": 2 * made.loss})
+
+    estimator = learn.Estimator(model_fn, config=config(tmp_path))
+    estimator.fit(input_fn=constants, steps=1)
+    found = estimator.evaluate(input_fn=constants, steps=1)
+
+    assert found["twice"] == pytest.approx(2 * found["loss"])
+
+
 def test_what_an_estimator_refuses(tmp_path: Path) -> None:
     estimator = learn.Estimator(ops_fn, config=config(tmp_path))
 
@@ -162,6 +174,8 @@ def test_an_experiment_trains_and_evaluates(tmp_path: Path) -> None:
     assert exported == []
     with pytest.raises(ValueError, match="Schedule references non-existent task nothing"):
         learn.learn_runner.run(experiment_fn, run_config=config(tmp_path), schedule="nothing")
+    with pytest.raises(ValueError, match="Must specify a model directory"):
+        learn.learn_runner.run(experiment_fn, run_config=learn.RunConfig(model_dir=""))
 
 
 def test_tf_config_gives_a_task_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,8 +190,17 @@ def test_tf_config_gives_a_task_its_place(monkeypatch: pytest.MonkeyPatch) -> No
     assert (found.task_type, found.task_id, found.is_chief, found.master) == ("worker", 1, False, "grpc://w:2")
     assert (found.num_ps_replicas, found.num_worker_replicas, found.environment) == (1, 3, "cloud")
     assert found.uid() == learn.RunConfig(save_summary_steps=7).uid()
+    assert learn.RunConfig(master="here", save_checkpoints_steps=3, save_checkpoints_secs=4).save_checkpoints_secs == 4
     # A program of tensorflow/models brings a `uid` of its own, which reads this.
     assert "save_summary_steps" in run_config._DEFAULT_UID_WHITE_LIST
+
+
+def test_a_master_that_is_given_needs_no_place_in_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"ps": ["p:1"], "w": ["w:1"]}, "task": {"type": "worker"}}')
+
+    assert learn.RunConfig(master="here").master == "here"
+    with pytest.raises(ValueError, match="worker is not a valid task_type in the cluster_spec"):
+        learn.RunConfig()
 
 
 def test_words_become_numbers_and_are_kept(tmp_path: Path) -> None:

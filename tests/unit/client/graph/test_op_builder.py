@@ -129,8 +129,15 @@ def test_a_list_with_tensors_in_it_is_packed(graph):
 
     assert packed.op.type == "Pack"
     assert (packed.shape.as_list(), packed.dtype) == ([2, 2], tf.float32)
-    with pytest.raises(TypeError, match="containing a tensor of dtype float32 to int32"):
-        tf.convert_to_tensor([x, 1], dtype=tf.int32)
+    # As in TensorFlow: a type that is asked for casts what is in the list, two types in it are an error.
+    cast = tf.convert_to_tensor([x, 1], dtype=tf.int32)
+    assert (cast.op.type, [each.op.type for each in cast.op.inputs]) == ("Pack", ["Cast", "Const"])
+    joined = tf.concat([tf.zeros([1, 1], tf.int64), [[tf.constant(1)]]], 1)
+    assert (joined.shape.as_list(), joined.dtype) == ([1, 2], tf.int64)
+    with pytest.raises(TypeError, match="Cannot convert a list containing a tensor of dtype"):
+        tf.convert_to_tensor([x, tf.constant(1)])
+    with pytest.raises(TypeError, match="don't all match"):
+        tf.concat([[x], [tf.constant(1)]], 0)
 
 
 def test_shapes_and_dimensions_become_constants():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
+from tenfold.ops import raw_ops
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,6 +142,39 @@ def test_a_shape_that_changes_needs_an_invariant() -> None:
         tf.while_loop(lambda a: tf.size(a) < 9, lambda a: tf.concat([a, a], 0), [tf.ones([1])])
     with pytest.raises(ValueError, match=r"The shape invariant specified for .* is not compatible"):
         tf.while_loop(lambda a: True, lambda a: a, [tf.ones([1])], shape_invariants=[tf.TensorShape([2])])
+
+
+def test_a_sparse_tensor_may_grow_in_a_loop_and_keeps_its_rank() -> None:
+    start = tf.SparseTensor([[0], [3]], [2.0, 4.0], [10])
+
+    def grown(i: Any, x: Any) -> Any:
+        more = tf.SparseTensor([[tf.cast(i, tf.int64)]], [1.0], x.dense_shape)
+        return i + 1, tf.sparse.add(x, more)
+
+    _, dense = tf.while_loop(lambda i, x: i < 3, grown, [0, start])
+    assert dense.indices.shape.as_list() == [None, 1]
+    assert run(tf.sparse.to_dense(dense)).tolist() == [3, 1, 1, 4, 0, 0, 0, 0, 0, 0]
+
+    def deeper(i: Any, x: Any) -> Any:
+        row = tf.concat([x.indices, [[i], [i]]], axis=1)
+        return i + 1, tf.SparseTensor(row, x.values, tf.concat([x.dense_shape, [10]], axis=0))
+
+    with pytest.raises(ValueError, match="after one iteration"):
+        tf.while_loop(lambda i, x: i < 3, deeper, [0, start])
+    with pytest.raises(ValueError, match="is not compatible with"):
+        tf.while_loop(lambda i, x: i < 3, grown, [0, start], [tf.TensorShape([]), tf.TensorShape([5])])
+    any_rank = [tf.TensorShape([]), tf.TensorShape([None])]
+    _, deep = tf.while_loop(lambda i, x: i < 2, deeper, [0, start], any_rank)
+    assert run(deep.dense_shape).tolist() == [10, 10, 10]
+
+
+def test_a_merge_has_the_sizes_that_its_inputs_agree_on() -> None:
+    one, two = tf.placeholder(tf.float32, [1, 2]), tf.placeholder(tf.float32, [None, 2])
+
+    shapes = [raw_ops.Merge(inputs=inputs)[0].shape for inputs in ([one, two], [one, tf.ones([2, 2])], [one, one])]
+
+    assert [shape.as_list() for shape in shapes] == [[None, 2], [None, 2], [1, 2]]
+    assert raw_ops.Merge(inputs=[one, tf.ones([2])])[0].shape.ndims is None
 
 
 # --- gradients ---

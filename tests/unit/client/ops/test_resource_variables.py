@@ -98,6 +98,7 @@ def test_initial_value_from_another_resource_variable():
 def test_sparse_read_has_a_sparse_gradient():
     variable = tf.Variable(np.eye(4, dtype=np.float32), use_resource=True)
     rows = variable.sparse_read([2, 2, 0])
+    assert rows.shape.as_list() == [3, 4]
 
     (grad,) = tf.gradients(tf.reduce_sum(rows), [variable])
 
@@ -106,6 +107,21 @@ def test_sparse_read_has_a_sparse_gradient():
         session.run(variable.initializer)
         assert session.run(rows).argmax(axis=1).tolist() == [2, 2, 0]
         assert session.run(tf.convert_to_tensor(grad)).sum(axis=1).tolist() == [4.0, 0.0, 8.0, 0.0]
+
+
+def test_the_gradient_of_rows_read_in_a_loop_has_the_variables_shape():
+    variable = tf.Variable(np.ones(5, dtype=np.float32), use_resource=True)
+
+    def body(i, x):
+        return i + 1, x * tf.reduce_sum(tf.gather(variable, [1, 3]))
+
+    _, end = tf.while_loop(lambda i, _: i < 3, body, [0, tf.constant(1.0)])
+    (grad,) = tf.gradients(end, [variable])
+
+    with new_session() as session:
+        session.run(variable.initializer)
+        assert session.run(grad.dense_shape).tolist() == [5]
+        assert session.run(tf.convert_to_tensor(grad)).tolist() == [0.0, 12.0, 0.0, 12.0, 0.0]
 
 
 def test_proto_round_trip():
