@@ -428,6 +428,27 @@ def test_out_of_memory_names_node_and_gpu_and_the_task_goes_on() -> None:
         assert runtime(0).memory_info()[0] <= 8
 
 
+def test_out_of_memory_says_what_holds_it() -> None:
+    with with_gpus(1, memory=8192):
+        with tf.device("/gpu:0"):
+            small = tf.get_variable("small", initializer=tf.ones([8]))
+            large = tf.get_variable("model/large", initializer=tf.ones([1000]), use_resource=True)
+            x = tf.placeholder(tf.float32, [None], name="x")
+            y = tf.multiply(tf.negative(x), 2.0, name="y")
+        with tf.Session() as session:
+            session.run([small.initializer, large.initializer])
+            with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+                session.run(y, {x: np.ones(400, np.float32)})
+    message = caught.value.message
+    assert "and type float: 1600 bytes are asked for on simulated GPU 0, " in message
+    held = message.partition(" are in use: ")[2]
+    assert held.startswith("4000 by ")
+    assert "4000 by variable model/large, " in held
+    assert "32 by variable small, " in held
+    # what the initializers assign is a constant
+    assert "4000 by a tensor of shape [1000] and type float32, " in held
+
+
 def test_a_kernel_that_does_not_compile_names_node_and_gpu() -> None:
     def broken(*arguments: Any) -> None:
         raise TypeError("no such type")

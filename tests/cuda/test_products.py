@@ -8,7 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from support.gpu_programs import with_gpus
 from tenfold_core import errors
+from tenfold_kernels.cuda import _simulated
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -100,3 +102,23 @@ def test_a_library_may_add_to_what_is_there(gpu: SimpleNamespace) -> None:
     runtime.libraries.matmul(runtime.to_device(a), runtime.to_device(b), out, accumulate=True)
 
     np.testing.assert_allclose(out.to_host(), total + a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_float32_is_rounded_to_tf32_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
+    """1 + 2⁻¹¹ and 1 + 2⁻¹⁰ are two float32, of which TF32 has the second; on a GPU cuBLAS may still decline."""
+    from tenfold_kernels.cuda import _precision, _runtime
+
+    monkeypatch.setenv(_precision.TF32, "1" if asked else "0")
+    with with_gpus(1):
+        runtime = _runtime.runtime(0)
+        a = np.eye(32, dtype=np.float32) * np.float32(1 + 2.0**-11)
+        b = np.eye(32, dtype=np.float32) * np.float32(1 + 2.0**-10)
+        out = runtime.empty((32, 32), np.dtype(np.float32))
+
+        runtime.libraries.matmul(runtime.to_device(a), runtime.to_device(b), out)
+
+        exact, rounded = a @ b, b
+        found = out.to_host()
+        assert (found == exact).all() or (asked and (found == rounded).all())
+        assert not (asked and isinstance(runtime, _simulated.SimulatedRuntime)) or (found == rounded).all()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.gpu_programs import with_gpus
 from support.kernel_runs import DEVICE
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
@@ -306,3 +307,24 @@ def test_more_shapes_than_are_kept_are_not_recorded_for_ever(monkeypatch: pytest
     for size in range(1, 10):
         replayed(on_gpu(*[1.0] * size))
     assert len(replayed._calls) <= 4
+
+
+def test_recordings_are_forgotten_where_there_is_no_more_memory(simulated: bool) -> None:
+    if not simulated:
+        pytest.skip("counts the memory of a simulated GPU")
+    with with_gpus(1, memory=1 << 16):
+        gpu: Any = runtime(0)
+        replayed = Replayed(doubled, 1, gpu, ResourceManager())
+        for number in range(SOME):
+            assert replayed(on_gpu(*[float(number)] * 1024)).to_host()[1, 0] == number
+        kept = gpu.memory_info()[0]
+
+        large = gpu.empty((gpu.memory // 4 - 1024,), np.dtype(np.float32))
+
+        assert kept == 3 * 4096
+        assert gpu.memory_info()[0] == large.nbytes
+        del large
+        # recorded again
+        calls = [replayed(on_gpu(*[float(number)] * 1024)).to_host()[1, 0] for number in range(SOME)]
+        assert calls == list(range(SOME))
+        assert gpu.memory_info()[0] == kept

@@ -10,6 +10,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._pointers import pointer_of
+from tenfold_kernels.cuda._precision import allows_tf32
 
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
@@ -38,6 +39,7 @@ class Convolutions:
 
     def __init__(self, runtime: Any) -> None:
         self._of = runtime
+        self._tf32 = allows_tf32()
         self._handle: Any = None
         #: A handle serves one thread at a time.
         self._lock = threading.Lock()
@@ -98,7 +100,7 @@ class Convolutions:
         result.set_output(True).set_data_type(io).set_dim(dim).set_stride(stride)
         notes = cudnn.numerical_note
         refused = [notes.NONDETERMINISTIC, notes.DOWN_CONVERT_INPUTS]
-        if dtype == "float32":
+        if dtype == "float32" and not self._tf32:
             # they round to TF32
             refused.append(notes.TENSOR_CORE)
         try:

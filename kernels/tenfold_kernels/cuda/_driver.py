@@ -21,9 +21,10 @@ from tenfold_core import errors
 from tenfold_kernels.cuda import _convolutions, _products, _ptx
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._begun import RecordedCopy
+from tenfold_kernels.cuda._holders import out_of_memory
 from tenfold_kernels.cuda._host_copies import HostCopies, Lane
 from tenfold_kernels.cuda._pointers import PoolBuffer, pointer_of
-from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
+from tenfold_kernels.cuda._recording import NotReplayableError, Recording, give_back, undo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,13 +57,19 @@ class _Recording(Recording):
     def __init__(self, runtime: DriverRuntime, allocate: Callable[[int], Any]) -> None:
         """`allocate` gives memory of the GPU's pool, in the order of its stream."""
         super().__init__(runtime)
-        self._runtime, self._allocate = runtime, allocate
+        self._runtime = runtime
         self.stream = cupy.cuda.Stream(non_blocking=True)
-        # what it frees and takes again is in its own order: nothing else may have it
-        self.pool = cupy.cuda.MemoryPool(self._take)
         #: What the pool has got, until the recording is gone: kernels write there though nobody holds it, and a pool
         #: that has no more room gives what is free to the driver.
-        self._blocks: list[Any] = []
+        blocks: list[Any] = []
+
+        def take(nbytes: int) -> Any:
+            # knows no recording: one that is forgotten gives its memory back at once
+            blocks.append(allocate(nbytes))
+            return blocks[-1]
+
+        # what it frees and takes again is in its own order: nothing else may have it
+        self.pool = cupy.cuda.MemoryPool(take)
         #: In order: graphs, and copies to the host (array, what the recording gives for it).
         self._steps: list[Any] = []
         self._to_copy: list[tuple[DeviceArray, RecordedCopy]] = []
@@ -71,9 +78,11 @@ class _Recording(Recording):
         #: Launches since the capture began.
         self._launched = 0
 
-    def _take(self, nbytes: int) -> Any:
-        self._blocks.append(self._allocate(nbytes))
-        return self._blocks[-1]
+    def __del__(self) -> None:
+        # what its copies still read is anybody's next
+        with contextlib.suppress(cuda.CUDARuntimeError):
+            for event in self._copied:
+                self._runtime.lane.wait_event(event)
 
     def begin(self) -> None:
         # others allocate and launch meanwhile
@@ -212,7 +221,8 @@ class DriverRuntime:
             try:
                 return pool.malloc(nbytes)
             except cupy.cuda.memory.OutOfMemoryError:
-                if not self.copies.give_back():
+                # both, and no more than once
+                if not any([self.copies.give_back(), give_back(self)]):
                     raise
                 return pool.malloc(nbytes)
 
@@ -222,15 +232,7 @@ class DriverRuntime:
         try:
             yield
         except cupy.cuda.memory.OutOfMemoryError as error:
-            used, kept = self.memory_info()
-            nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
-                f"OOM when allocating tensor with shape[{','.join(map(str, shape))}] and type {dtype.name} on "
-                f"{self.name}: {nbytes} bytes are asked for, {used} of {self.memory} are in use, {kept} are kept by "
-                "this process.",
-            ) from error
+            raise out_of_memory(self, shape, dtype) from error
 
     def memory_info(self) -> tuple[int, int]:
         with self._device:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._pointers import pointer_of
+from tenfold_kernels.cuda._precision import allows_tf32
 
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _WORKSPACE = 32 << 20
 _BYTES = np.dtype(np.uint8)
 #: cudaDataType_t and cublasComputeType_t of an element type, and the type of the two factors. Sums of float32 are of
-#: 32 bits throughout: no TF32.
+#: 32 bits throughout: no TF32, unless it is asked for.
 _TYPES = {
     "float32": (0, 68, np.float32),
     "float64": (1, 70, np.float64),
@@ -30,6 +31,8 @@ _TYPES = {
     "complex64": (4, 68, np.complex64),
     "complex128": (5, 70, np.complex128),
 }
+#: cublasComputeType_t, of float32 and complex64.
+_ROUNDED_TO_TF32 = 77
 #: cublasOperation_t
 _AS_IT_IS, _TRANSPOSED, _ADJOINT = 0, 1, 2
 _DEFAULT_ALGORITHM = -1
@@ -54,6 +57,7 @@ class Products:
     def __init__(self, runtime: Any, major: int) -> None:
         """`major` is the version of CUDA. Takes no memory before the first product."""
         self._of, self._major = runtime, major
+        self._tf32 = allows_tf32()
         self._library: Any = None
         self._handle = c_void_p()
         self._workspace: Any = None
@@ -81,6 +85,8 @@ class Products:
                 self._of.zero(out)
             return
         element, sums, factor = _TYPES[out.dtype.name]
+        if self._tf32 and out.dtype.name in ("float32", "complex64"):
+            sums = _ROUNDED_TO_TF32
         # read before the call returns, or kept by what is recorded
         one, beta = np.ones(1, factor), np.full(1, accumulate, factor)
         turned = _ADJOINT if conjugate else _TRANSPOSED

@@ -5,7 +5,9 @@ Runtime.record makes one, by a CUDA graph or in the simulator; _replaying.py lau
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_kernels.cuda._arrays import DeviceArray
@@ -17,6 +19,34 @@ if TYPE_CHECKING:
 
 class NotReplayableError(Exception):
     """What was to be recorded waits for the GPU, or takes from the host's memory."""
+
+
+class Keeper(Protocol):
+    """Who keeps recordings."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+
+    def forget(self) -> bool:
+        """Gives the recordings' memory back; False where there are none, or one is in use. Does not wait."""
+        ...
+
+
+_keepers: weakref.WeakSet[Any] = weakref.WeakSet()
+_keepers_lock = threading.Lock()
+
+
+def note_keeper(keeper: Keeper) -> None:
+    """`give_back` asks it from now on, as long as it is there."""
+    with _keepers_lock:
+        _keepers.add(keeper)
+
+
+def give_back(runtime: Runtime) -> bool:
+    """Forgets the recordings of a GPU that has no more memory, but for those in use; whether there were some."""
+    with _keepers_lock:
+        found: list[Keeper] = list(_keepers)
+    return any([keeper.forget() for keeper in found if keeper.runtime is runtime])
 
 
 class Recording:

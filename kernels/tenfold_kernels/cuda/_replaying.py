@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._begun import RecordedCopy
-from tenfold_kernels.cuda._recording import NotReplayableError, undo
+from tenfold_kernels.cuda._recording import NotReplayableError, note_keeper, undo
 from tenfold_kernels.cuda.joined_copies import copy_all
 from tenfold_kernels.resources.state import Variable
 
@@ -89,11 +89,24 @@ class Replayed:
 
     def __init__(self, nodes: Callable[..., Any], outputs: int, runtime: Runtime, resources: ResourceManager) -> None:
         """`nodes` runs them one by one, and gives so many `outputs`."""
-        self._nodes, self._count, self._runtime, self._resources = nodes, outputs, runtime, resources
+        self._nodes, self._count, self.runtime, self._resources = nodes, outputs, runtime, resources
         self._calls: dict[Hashable, int] = {}
         self._recorded: dict[Hashable, _Recorded] = {}
         self._lost = self._made_room = 0
         self._lock = threading.Lock()
+        note_keeper(self)
+
+    def forget(self) -> bool:
+        """Gives its recordings' memory back; False where it has none, or is called at present. Does not wait."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            found = len(self._recorded)
+            self._recorded.clear()
+            self._lost += found
+        finally:
+            self._lock.release()
+        return found > 0
 
     def __call__(self, *inputs: Any) -> Any:
         if self._lost > _MOST_LOST or not self._lock.acquire(blocking=False):
@@ -121,9 +134,9 @@ class Replayed:
         self._calls.clear()
         generation = self._resources.generation
         try:
-            own = [self._runtime.empty(x.shape, x.dtype) if type(x) is DeviceArray else None for x in inputs]
+            own = [self.runtime.empty(x.shape, x.dtype) if type(x) is DeviceArray else None for x in inputs]
             given = [x if mine is None else mine for x, mine in zip(inputs, own, strict=True)]
-            result, recording = self._runtime.record(lambda: self._nodes(*given))
+            result, recording = self.runtime.record(lambda: self._nodes(*given))
         except (NotReplayableError, errors.ResourceExhaustedError):
             # nothing has run: where there is no room for a recording beside the pool, there may be for the nodes
             self._lost = _MOST_LOST + 1
@@ -149,10 +162,10 @@ class Replayed:
             for lock in found.locks:
                 held.enter_context(lock)
             found.void = found.is_void(self._resources)
-            if found.void or not found.bring_back(self._runtime):
+            if found.void or not found.bring_back(self.runtime):
                 return None
             pairs = zip(inputs, found.inputs, strict=True)
-            copy_all(self._runtime, [(given, own) for given, own in pairs if own is not None])
+            copy_all(self.runtime, [(given, own) for given, own in pairs if own is not None])
             found.recording.launch()
             # before the next call launches it again, and before anybody writes a variable that is read here
             return self._given(found)
@@ -163,11 +176,11 @@ class Replayed:
         pairs = []
         for place, value in enumerate(outputs):
             if type(value) is DeviceArray:
-                outputs[place] = self._runtime.empty(value.shape, value.dtype)
+                outputs[place] = self.runtime.empty(value.shape, value.dtype)
                 pairs.append((value, outputs[place]))
             elif type(value) is RecordedCopy:
                 outputs[place] = value.now
-        copy_all(self._runtime, pairs)
+        copy_all(self.runtime, pairs)
         return outputs
 
     def _results(self, outputs: list[Any]) -> Any:

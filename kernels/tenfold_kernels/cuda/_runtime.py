@@ -34,6 +34,9 @@ SIMULATED_GPUS = "TENFOLD_SIMULATED_GPUS"
 class Buffer(Protocol):
     """Some bytes of a GPU's memory. Given back when the last reference is gone."""
 
+    #: What has the bytes; other buffers may have it too.
+    memory: Any
+
     @property
     def nbytes(self) -> int: ...
 
@@ -77,12 +80,12 @@ class Libraries(Protocol):
         none, to serve all of them.
 
         Floating and complex types; what is transposed is conjugated too to `conjugate`. Sums of half and bfloat16 are
-        float32's; float32 is not rounded to TF32.
+        float32's; float32 and complex64 are rounded to TF32 where _precision.py says so.
         """
         ...
 
     def conv2d(self, x: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution) -> None:
-        """out = x by filters, cross-correlated. Nothing is empty. Floating types, float32 not rounded to TF32."""
+        """out = x by filters, cross-correlated. Nothing is empty. Floating types; TF32 as in `matmul`."""
         ...
 
     def conv2d_input_gradient(

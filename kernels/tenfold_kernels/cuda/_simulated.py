@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._begun import RecordedCopy
-from tenfold_kernels.cuda._recording import NotReplayableError, Recording, undo
+from tenfold_kernels.cuda._holders import out_of_memory
+from tenfold_kernels.cuda._recording import NotReplayableError, Recording, give_back, undo
 from tenfold_kernels.cuda._simulated_libraries import SimulatedLibraries
 from tenfold_kernels.cuda._simulated_memory import SimulatedBuffer, host_view
 
@@ -81,16 +81,16 @@ class SimulatedRuntime:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        with self._lock:
-            if self._used + nbytes > self.memory:
-                raise errors.ResourceExhaustedError(
-                    None,
-                    None,
-                    f"OOM when allocating tensor with shape[{','.join(map(str, shape))}] and type {dtype.name} on "
-                    f"{self.name}: {nbytes} bytes are asked for, {self._used} of {self.memory} are in use.",
-                )
-            self._used += nbytes
+        if not self._take(nbytes) and not (give_back(self) and self._take(nbytes)):
+            raise out_of_memory(self, shape, dtype)
         return DeviceArray(self, SimulatedBuffer.of(self.give_back, nbytes), tuple(shape), dtype)
+
+    def _take(self, nbytes: int) -> bool:
+        with self._lock:
+            there_is_room = self._used + nbytes <= self.memory
+            if there_is_room:
+                self._used += nbytes
+        return there_is_room
 
     def give_back(self, nbytes: int) -> None:
         """A buffer is gone."""

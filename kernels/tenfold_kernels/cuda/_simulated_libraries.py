@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cuda._precision import allows_tf32
 from tenfold_kernels.cuda._simulated_memory import host_view
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 class SimulatedLibraries:
     """NumPy in place of cuBLAS and cuDNN."""
 
+    def __init__(self) -> None:
+        self._tf32 = allows_tf32()
+
+    def _wide(self, array: DeviceArray) -> Any:
+        """Its elements, of what sums are computed in, rounded as they are there."""
+        view = host_view(array)
+        if array.dtype.itemsize == 2:
+            return view.astype(np.float32)
+        return _rounded_to_tf32(view) if self._tf32 and array.dtype.name in ("float32", "complex64") else view
+
     def matmul(
         self,
         a: DeviceArray,
@@ -32,13 +43,13 @@ class SimulatedLibraries:
         conjugate: bool = False,
     ) -> None:
         x, y = (
-            _turned(_wide(each), conjugate) if transpose else _wide(each)
+            _turned(self._wide(each), conjugate) if transpose else self._wide(each)
             for each, transpose in ((a, transpose_a), (b, transpose_b))
         )
         target = host_view(out)
         with np.errstate(all="ignore"):
             product = x @ y
-            target[...] = _wide(out) + product if accumulate else product
+            target[...] = target.astype(product.dtype) + product if accumulate else product
 
     def conv2d(self, x: DeviceArray, filters: DeviceArray, out: DeviceArray, how: Convolution) -> None:
         image, weights, total = _padded(_image(x, how), how), _filters(filters, how), _image(out, how)
@@ -67,10 +78,11 @@ class SimulatedLibraries:
         _filters_view(out, how)[...] = total
 
 
-def _wide(array: DeviceArray) -> Any:
-    """Its elements, of what sums are computed in."""
-    view = host_view(array)
-    return view.astype(np.float32) if array.dtype.itemsize == 2 else view
+def _rounded_to_tf32(x: Any) -> Any:
+    """float32, or both parts of complex64, to 10 bits behind the leading one, halves to even."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    kept = (bits + (np.uint32(0xFFF) + (bits >> 13 & 1))) & np.uint32(0xFFFFE000)
+    return kept.view(x.dtype).reshape(x.shape)
 
 
 def _turned(x: Any, conjugate: bool) -> Any:
