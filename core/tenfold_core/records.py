@@ -80,11 +80,14 @@ class ByteStream:
         """The next line with its end, or None at the end of the file."""
         if self._unpacker is not None:
             return self._unpacked_line()
-        with os_errors(self.path):
-            line = self._file.readline(self._opener.most_bytes) or None
-        if line is not None and len(line) >= self._opener.most_bytes:
+        most = self._opener.most_bytes
+        try:
+            line = self._file.readline(most)
+        except OSError as error:
+            raise os_error(self.path, error) from None
+        if len(line) >= most:
             self._opener.check_bytes(self.path, len(line) + 1)
-        return line
+        return line or None
 
     def _unpacked_line(self) -> bytes | None:
         pieces = []

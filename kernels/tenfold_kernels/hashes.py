@@ -95,6 +95,16 @@ def _fingerprint_short(data: bytes) -> int:
     return _mix(_rotate(e + f, 43) + _rotate(g, 30) + h & _MASK, e + _rotate(f + a, 18) + g & _MASK, mul)
 
 
+def concatenated(first: int, second: int) -> int:
+    """FingerprintCat64: one fingerprint of two. A loop of cpu/_compiled/sparse_places.py says the same."""
+    multiplier = 0xC6A4A7935BD1E995
+    mixed = second * multiplier & _MASK
+    result = first ^ multiplier ^ ((mixed ^ mixed >> 47) * multiplier & _MASK)
+    result = result * multiplier & _MASK
+    result = (result ^ result >> 47) * multiplier & _MASK
+    return result ^ result >> 47
+
+
 def _weak(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
     """Four words and two seeds to two words."""
     w, x, y, z = struct.unpack_from("<4Q", data, at)

@@ -66,3 +66,51 @@ def test_gradients_of_sums_with_dense_tensors() -> None:
         return apply_op("SparseTensorDenseAdd", a_indices=INDICES, a_values=values, a_shape=SHAPE, b=b)
 
     assert directional_error(added, [np.array([1.0, 2.0]), np.ones((3, 2))]) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([np.int64([[0, 1], [3, 0]]), SHAPE, np.int64([-1, -1])], r"^indices\[1\] = \[3,0\] is out of bounds"),
+        ([INDICES, SHAPE, np.int64([-1, 2, -1])], "only one output dimension may be -1, not both 0 and 2"),
+        ([INDICES, SHAPE, np.int64([-2, -3])], "size must not be negative"),
+        ([INDICES, SHAPE, np.int64([4, -1])], "requires a multiple of 4"),
+        ([INDICES, SHAPE, np.int64([0, -1])], "cannot infer the missing input size"),
+        ([INDICES, np.int64([3]), np.int64([3])], "Index rank"),
+    ],
+)
+def test_what_is_wrong_with_another_shape(ops: Any, inputs: Any, message: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        ops.run("SparseReshape", inputs)
+
+
+def test_empty_rows_are_filled(ops: Any) -> None:
+    indices, words = np.int64([[2, 1], [0, 3], [2, 0]]), np.array([b"x", b"y", b"z"], object)
+
+    found = ops.run("SparseFillEmptyRows", [indices, words, np.int64([4, 5]), np.array(b"?", object)])
+
+    assert [each.tolist() for each in found] == [
+        [[0, 3], [1, 0], [2, 1], [2, 0], [3, 0]],
+        [b"y", b"?", b"x", b"z", b"?"],
+        [False, True, False, True],
+        [2, 0, 3],
+    ]
+
+
+def test_without_empty_rows_places_stay(ops: Any) -> None:
+    found = ops.run("SparseFillEmptyRows", [INDICES[:1], VALUES[:1], np.int64([1, 2]), np.float32(9)])
+    assert [each.tolist() for each in found] == [[[0, 1]], [5], [False], [0]]
+
+
+@pytest.mark.parametrize(
+    ("indices", "shape", "message"),
+    [
+        ([[0, 1], [3, 0]], [3, 2], r"^indices\(1, 0\) is invalid: 3 >= 3"),
+        ([[0, 1], [2, 2]], [3, 2], r"^indices\[1\] = \[2,2\] is out of bounds"),
+        ([[0, 1], [3, 0]], [3], r"^indices\(1, 0\) is invalid: 3 >= 3"),
+        ([[0, 1], [2, 0]], [3], "Index rank"),
+    ],
+)
+def test_what_is_wrong_with_rows_to_fill(ops: Any, indices: Any, shape: Any, message: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        ops.run("SparseFillEmptyRows", [np.int64(indices), VALUES, np.int64(shape), np.float32(0)])

@@ -21,6 +21,7 @@ from tenfold_kernels.cpu._compiled import (
     philox,
     plain_updates,
     rows,
+    sparse_places,
     sparse_updates,
     sums,
     updates,
@@ -135,6 +136,75 @@ def test_rows_by_id(index: Any, stand_in_of: Any) -> None:
     assert compared(add, (data, np.array([3, 0, 4, -1, 1, 3], index), out)) == 2
     chosen = stand_in_of(lambda: rows.add_chosen_rows(np.float64, index))
     compared(chosen, (data, np.array([5, 5, 0], index), np.array([2, 2, 1], index), out))
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_segments_that_fit(index: Any, stand_in_of: Any) -> None:
+    fit = stand_in_of(lambda: rows.fit_segments(index))
+    places, ids = np.array([5, 0, 2, 2], index), np.array([0, 0, 2, 1], index)
+
+    assert compared(fit, (places, ids, 6, 3, False)) == -1
+    assert compared(fit, (places, ids, 6, 3, True)) == 3
+    assert compared(fit, (places, ids, 5, 3, False)) == 0
+    assert compared(fit, (places, ids, 6, 2, True)) == 2
+    assert compared(fit, (-places, ids, 6, 3, False)) == 0
+    assert compared(fit, (places[:0], ids[:0], 0, 0, True)) == -1
+
+
+PLACES, DIMS = np.array([[0, 0], [0, 3], [2, 1], [2, 2], [4, 0]]), np.array([5, 4])
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_numbers_of_places(index: Any, stand_in_of: Any) -> None:
+    number, numbers = stand_in_of(lambda: sparse_places.number_places(index)), np.zeros(5, np.int64)
+    places = PLACES.astype(index)
+
+    assert compared(number, (places, DIMS, numbers, True)) == -1
+    assert compared(number, (places[::-1].copy(), DIMS, numbers, False)) == -1
+    assert compared(number, (places[[0, 1, 1]], DIMS, numbers[:3], True)) == 2
+    assert compared(number, (places, np.array([5, 3]), numbers, True)) == 1
+    assert compared(number, (places[[2, 0, 4]], np.array([4, 4]), numbers[:3], True)) == 1
+    assert compared(number, (-places, DIMS, numbers, False)) == 1
+
+
+def test_places_in_another_shape(stand_in_of: Any) -> None:
+    move, out = stand_in_of(sparse_places.reshape_places), np.zeros((5, 3), np.int64)
+
+    assert compared(move, (PLACES, DIMS, np.array([2, 5, 2]), out)) == -1
+    assert compared(move, (PLACES, DIMS - 1, np.array([2, 5, 2]), out)) == 1
+    assert compared(move, (PLACES[:0], np.array([0, 4]), np.array([2, 0, 3]), out[:0])) == -1
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [3, 0, 4, 2, 1], [2, 3], []], ids=str)
+def test_rows_of_places(order: list[int], stand_in_of: Any) -> None:
+    places = PLACES[order]
+    begin, fill = stand_in_of(sparse_places.begin_rows), stand_in_of(sparse_places.fill_rows)
+    found = []
+    for first, then in zip(begin, fill, strict=True):
+        ends = np.zeros(5, np.int64)
+        total = first(places, DIMS, ends)
+        begins, out, source, back = (
+            ends.copy(),
+            *(np.zeros(shape, np.int64) for shape in ((total, 2), total, len(order))),
+        )
+        then(places, ends, out, source, back)
+        found.append([each.tolist() for each in (begins, ends, out, source, back)])
+        assert first(places, DIMS - 5, np.zeros(5, np.int64)) == (-1 if order else 5)
+    assert found[0] == found[1]
+    if len(order) == 5:
+        assert found[0][2] == [[0, 0], [0, 3], [1, 0], [2, *found[0][2][3][1:]], found[0][2][4], [3, 0], [4, 0]]
+
+    compared(stand_in_of(sparse_places.end_rows), (places, np.zeros(5, np.int64)))
+
+
+def test_crossed_features(stand_in_of: Any) -> None:
+    features = np.random.default_rng(3).integers(0, 2**64, 9, np.uint64)
+    begins, ends = np.array([[0, 2, 2], [3, 5, 6]]), np.array([[2, 2, 3], [5, 6, 9]])
+    crossed = np.zeros((7, 2), np.int64), np.zeros(7, np.int64)
+
+    compared(
+        stand_in_of(sparse_places.cross), (features, np.uint64(2**64 - 3), np.uint64(1000), begins, ends, *crossed)
+    )
 
 
 @pytest.mark.parametrize("row", [(), (3,), (2, 2), (0,)])

@@ -151,14 +151,24 @@ def build_fill_like(node: KernelNode) -> Compute:
     return lambda x: np.zeros(x.shape, dtype=x.dtype)
 
 
+#: So many arrays are put on top of each other one by one.
+_FEW = 8
+
+
 @kernel("Pack")
 def build_pack(node: KernelNode) -> Compute:
     axis = int(node.attrs.get("axis", 0))
 
     def compute(*values: Array) -> Array:
         where = pack_axis(values, axis)
-        allow((len(values), *values[0].shape), values[0].dtype)
-        return np.stack(values, axis=where)
+        shape = len(values), *values[0].shape
+        allow(shape, values[0].dtype)
+        if where or len(values) > _FEW:
+            return np.stack(values, axis=where)
+        out = np.empty(shape, values[0].dtype)  # a third of the time
+        for i, value in enumerate(values):
+            out[i, ...] = value
+        return out
 
     return compute
 

@@ -18,6 +18,7 @@ from tenfold_kernels.arrays import (
     as_array,
     canonical_axis,
     contiguous,
+    input_type,
     invalid,
     output_type,
     remembering,
@@ -163,10 +164,27 @@ def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -
 
 @kernel("GatherNd", Tparams=ANY)
 def build_gather_nd(node: KernelNode) -> Compute:
+    from tenfold_kernels.cpu._compiled import sparse_places
+
     good = good_rows(node)
+    number_places = sparse_places.number_places(input_type(node, 1)) if node.input_types[1] in INDEX else None
+
+    def elements(params: Array, indices: Array) -> Array | None:
+        """What index tuples that name elements give; None for others, and where one is wrong."""
+        depth = params.ndim
+        if number_places is None or indices.shape[-1] != depth or not params.flags.c_contiguous:
+            return None
+        places = contiguous(indices).reshape(-1, depth)
+        numbers = np.empty(len(places), np.int64)
+        if number_places(places, np.array(params.shape, np.int64), numbers, False) >= 0:
+            return None
+        return np.asarray(params.reshape(-1).take(numbers).reshape(indices.shape[:-1]))
 
     def compute(params: Array, indices: Array) -> Array:
         check_gather_nd(params, indices)
+        found = None if good is not None else elements(params, indices)
+        if found is not None:
+            return found
         if good is not None:
             inside = good(indices, params.shape)
             allow((*indices.shape[:-1], *params.shape[indices.shape[-1] :]), params.dtype)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, as_shape, invalid, shape_text
-from tenfold_kernels.cpu._nd_places import check_nd_updates, nd_updater, scattered_shape, update_place
+from tenfold_kernels.arrays import Array, as_shape, contiguous, input_type, invalid, shape_text
+from tenfold_kernels.cpu._nd_places import check_nd_updates, nd_updater, scattered_shape
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY, BOOL, NUMERIC, REAL
 
@@ -78,7 +78,10 @@ def build_inplace(node: KernelNode) -> Compute:
 
 @kernel("SparseToDense", T=ANY)
 def build_sparse_to_dense(node: KernelNode) -> Compute:
+    from tenfold_kernels.cpu._compiled import sparse_places
+
     validate = bool(node.attrs.get("validate_indices", True))
+    number_places = sparse_places.number_places(input_type(node))
 
     def compute(indices: Array, shape: Array, values: Array, default: Array) -> Array:
         if indices.ndim > 2:
@@ -101,19 +104,25 @@ def build_sparse_to_dense(node: KernelNode) -> Compute:
         if default.ndim:
             raise invalid(f"default_value should be a scalar, got shape {shape_text(default.shape)}")
         dims = as_shape(shape, "output_shape", values.dtype)
-        if validate:
-            _check_order(rows, dims)
-        outside = (rows < 0) | (rows >= np.array(dims, np.int64))
-        if outside.any():
-            at = int(outside.any(axis=1).argmax())
-            limits = shape_text(dims)
-            raise invalid(f"indices[{at}] = {shape_text(rows[at])} is out of bounds: need 0 <= index < {limits}")
+        numbers = np.empty(len(rows), np.int64)
+        if number_places(contiguous(rows), np.array(dims, np.int64), numbers, validate) >= 0:
+            _check_places(rows, dims, validate)
         out = np.full(dims, default[()], dtype=values.dtype)
-        place, index = update_place(out, rows)
-        place[index] = values
+        out.reshape(-1)[numbers] = values
         return out
 
     return compute
+
+
+def _check_places(rows: Array, dims: tuple[int, ...], validate: bool) -> None:
+    """Raises InvalidArgumentError for the first place that is wrong."""
+    if validate:
+        _check_order(rows, dims)
+    outside = (rows < 0) | (rows >= np.array(dims, np.int64))
+    if outside.any():
+        at = int(outside.any(axis=1).argmax())
+        limits = shape_text(dims)
+        raise invalid(f"indices[{at}] = {shape_text(rows[at])} is out of bounds: need 0 <= index < {limits}")
 
 
 def _check_order(rows: Array, dims: tuple[int, ...]) -> None:

@@ -55,6 +55,28 @@ def _chosen_summer(node: KernelNode) -> _ChosenSum:
     return sum_chosen
 
 
+#: More than a tensor may have, and fewer than an int64 counts.
+_MANY_ROWS = 1 << 62
+#: (places, ids, length, count, increasing) → whether the places are in [0, length) and the ids in [0, count), in order.
+_Fit = Callable[[Array, Array, int, int, bool], bool]
+
+
+def _fitting(node: KernelNode) -> _Fit:
+    """Says in one call that nothing is wrong, for those who find out by several what is."""
+    types = node.input_types[1:3]
+    if types[0] is not types[1] or types[0] not in INDEX:
+        return lambda places, ids, length, count, increasing: False
+
+    from tenfold_kernels.cpu._compiled import rows
+
+    first_bad = rows.fit_segments(types[0].as_numpy_dtype)
+
+    def fit(places: Array, ids: Array, length: int, count: int, increasing: bool) -> bool:
+        return first_bad(contiguous(places), contiguous(ids), length, count, increasing) < 0
+
+    return fit
+
+
 def check_vectors(indices: Array, ids: Array) -> None:
     """One segment for each index. Raises InvalidArgumentError."""
     if indices.ndim != 1:
@@ -87,14 +109,18 @@ def _divisor(op: str, ids: Array, count: int, rank: int) -> Any:
 def build_sparse_segment(node: KernelNode) -> Compute:
     """Reduction of data[indices] into so many rows as the last id or `num_segments` says; no rows give zeros."""
     dtype = output_type(node)
-    sum_chosen = _chosen_summer(node)
+    sum_chosen, fit = _chosen_summer(node), _fitting(node)
 
     def compute(data: Array, indices: Array, ids: Array, num_segments: Array | None = None) -> Array:
         check_vectors(indices, ids)
         if num_segments is not None and num_segments.ndim:
             raise invalid("num_segments should be a scalar.")
-        count = check_segments(data, ids, None if num_segments is None else int(num_segments))
-        _check_indices(data, indices)
+        count = (int(ids[-1]) + 1 if ids.size else 0) if num_segments is None else int(num_segments)
+        if data.ndim and ids.size and 0 < count < _MANY_ROWS and fit(indices, ids, len(data), count, True):
+            allow((count, *data.shape[1:]), data.dtype)
+        else:
+            count = check_segments(data, ids, None if num_segments is None else count)
+            _check_indices(data, indices)
         out = sum_chosen(data, indices, ids, count)
         if "Sum" not in node.op:
             out = out / _divisor(node.op, ids, count, data.ndim)
@@ -103,8 +129,8 @@ def build_sparse_segment(node: KernelNode) -> Compute:
     return compute
 
 
-def _shared(op: str, gradient: Array, indices: Array, ids: Array, count: int) -> Array:
-    """What each row of a segment gets of its gradient; in the type that sums are computed in. Raises as TensorFlow."""
+def _check_gradient(gradient: Array, indices: Array, ids: Array, count: int) -> None:
+    """Raises InvalidArgumentError as TensorFlow."""
     if gradient.ndim < 1:
         raise invalid("Shape must be at least rank 1")
     if ids.size and ids[-1] >= len(gradient):
@@ -115,6 +141,10 @@ def _shared(op: str, gradient: Array, indices: Array, ids: Array, count: int) ->
     if indices.size and (indices.min() < 0 or indices.max() >= count):
         wrong = indices[(indices < 0) | (indices >= count)][0]
         raise invalid(f"Index {wrong} out of range [0, {count}).")
+
+
+def _shared(op: str, gradient: Array, ids: Array) -> Array:
+    """What each row of a segment gets of its gradient; in the type that sums are computed in."""
     wide = gradient.astype(_wide(gradient.dtype), copy=False)
     if "Sum" in op:
         return as_array(wide)
@@ -135,11 +165,13 @@ def dense_rows(name: str, indices: Array, ids: Array, rows: Array) -> int:
 def build_sparse_segment_gradient(node: KernelNode) -> Compute:
     """(grad, indices, segment_ids, rows) → the gradient of data: each segment's, added at its indices."""
     dtype = input_type(node)
-    sum_chosen = _chosen_summer(node)
+    sum_chosen, fit = _chosen_summer(node), _fitting(node)
 
     def compute(gradient: Array, indices: Array, ids: Array, rows: Array) -> Array:
         count = dense_rows("output_dim0", indices, ids, rows)
-        shared = _shared(node.op, gradient, indices, ids, count)
+        if not (gradient.ndim and fit(indices, ids, count, len(gradient), False)):
+            _check_gradient(gradient, indices, ids, count)
+        shared = _shared(node.op, gradient, ids)
         return sum_chosen(shared, ids, indices, count).astype(dtype, copy=False)
 
     return compute
@@ -155,7 +187,8 @@ def build_sparse_segment_sparse_gradient(node: KernelNode) -> Compute:
         count = dense_rows("dense_output_dim0", indices, ids, rows)
         if not count:
             indices, ids = indices[:0], ids[:0]
-        shared = _shared(node.op, gradient, indices, ids, count)
+        _check_gradient(gradient, indices, ids, count)
+        shared = _shared(node.op, gradient, ids)
         found, places = np.unique(indices, return_inverse=True)
         places = places.reshape(-1).astype(indices.dtype, copy=False)
         return sum_chosen(shared, ids, places, len(found)).astype(dtype, copy=False), found

@@ -6,10 +6,13 @@ number of each place. Outputs are fresh. Arithmetic is in sparse_math.py. Follow
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from tenfold_core import errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, invalid, one_number, shape_text
+from tenfold_kernels.arrays import Array, as_array, contiguous, invalid, one_number, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 
@@ -20,13 +23,19 @@ _MOST_PLACES = 1 << 62
 def check_sparse(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
     """The dense shape. Raises InvalidArgumentError unless the three go together and every index lies inside."""
     dims = check_sizes(indices, values, shape)
+    _check_inside(indices, dims)
+    return dims
+
+
+def _check_inside(indices: Array, dims: tuple[int, ...]) -> None:
+    if indices.dtype == np.int64 and not (indices.view(np.uint64) >= np.array(dims, np.uint64)).any():
+        return  # a negative one is a large one here
     bad = _outside(indices, dims)
     if bad.any():
         at = int(bad.argmax())
         raise invalid(
             f"indices[{at}] = {shape_text(indices[at].tolist())} is out of bounds: need 0 <= index < {shape_text(dims)}"
         )
-    return dims
 
 
 def _outside(indices: Array, dims: tuple[int, ...]) -> Array:
@@ -45,7 +54,7 @@ def check_sizes(indices: Array, values: Array, shape: Array) -> tuple[int, ...]:
         raise invalid(f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match")
     if indices.shape[1] != len(shape):
         raise invalid(f"Index rank ({indices.shape[1]}) and shape rank ({len(shape)}) do not match")
-    dims = tuple(int(d) for d in shape.tolist())
+    dims = tuple(shape.tolist())
     total = 1
     for d in dims:
         if d < 0:
@@ -151,41 +160,56 @@ def build_sparse_reorder(node: KernelNode) -> Compute:
 @kernel("SparseReshape")
 def build_sparse_reshape(node: KernelNode) -> Compute:
     """(indices, shape, new shape, with one -1) → (indices, shape)"""
+    from tenfold_kernels.cpu._compiled import sparse_places
+
+    move = sparse_places.reshape_places()
 
     def compute(indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
         if indices.ndim != 2:
             raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
-        dims = check_sparse(indices, np.empty(len(indices)), shape)
-        wanted = [int(d) for d in new_shape.reshape(-1).tolist()]
-        if wanted.count(-1) > 1:
-            raise invalid(
-                f"only one output dimension may be -1, not both {wanted.index(-1)} and "
-                f"{len(wanted) - 1 - wanted[::-1].index(-1)}"
-            )
-        total, known = int(np.prod(dims, dtype=object)), int(np.prod([d for d in wanted if d != -1], dtype=object))
-        if any(d < -1 for d in wanted):
-            raise invalid(f"size must not be negative: {shape_text(wanted)}")
-        if -1 in wanted:
-            if known == 0:
-                raise invalid(
-                    "reshape cannot infer the missing input size for an empty tensor unless all specified "
-                    "input sizes are non-zero"
-                )
-            if total % known:
-                raise invalid(
-                    f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape "
-                    f"requires a multiple of {known}. input_shape={shape_text(dims)} "
-                    f"output_shape={shape_text(wanted)}"
-                )
-            wanted[wanted.index(-1)] = total // known
-        elif known != total:
-            raise invalid(
-                f"Input to reshape is a tensor with {total} dense values, but the requested shape has {known}. "
-                f"input_shape={shape_text(dims)} output_shape={shape_text(wanted)}"
-            )
-        return places_of(place_numbers(indices, dims), tuple(wanted)), np.array(wanted, np.int64)
+        dims = check_sizes(indices, np.empty(len(indices), np.bool_), shape)
+        try:
+            wanted = np.array(_new_dims(dims, new_shape.reshape(-1).tolist()), np.int64)
+        except errors.InvalidArgumentError:
+            _check_inside(indices, dims)  # is said first
+            raise
+        out = np.empty((len(indices), wanted.size), np.int64)
+        if move(contiguous(indices), contiguous(shape), wanted, out) >= 0:
+            _check_inside(indices, dims)
+        return out, wanted
 
     return compute
+
+
+def _new_dims(dims: tuple[int, ...], wanted: list[int]) -> list[int]:
+    """`wanted` with the size that -1 stands for. Raises InvalidArgumentError."""
+    if wanted.count(-1) > 1:
+        raise invalid(
+            f"only one output dimension may be -1, not both {wanted.index(-1)} and "
+            f"{len(wanted) - 1 - wanted[::-1].index(-1)}"
+        )
+    if wanted and min(wanted) < -1:
+        raise invalid(f"size must not be negative: {shape_text(wanted)}")
+    total, known = math.prod(dims), math.prod(d for d in wanted if d != -1)
+    if -1 in wanted:
+        if known == 0:
+            raise invalid(
+                "reshape cannot infer the missing input size for an empty tensor unless all specified "
+                "input sizes are non-zero"
+            )
+        if total % known:
+            raise invalid(
+                f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape "
+                f"requires a multiple of {known}. input_shape={shape_text(dims)} "
+                f"output_shape={shape_text(wanted)}"
+            )
+        wanted[wanted.index(-1)] = total // known
+    elif known != total:
+        raise invalid(
+            f"Input to reshape is a tensor with {total} dense values, but the requested shape has {known}. "
+            f"input_shape={shape_text(dims)} output_shape={shape_text(wanted)}"
+        )
+    return wanted
 
 
 @kernel("SparseConcat")
@@ -304,33 +328,49 @@ def build_sparse_split(node: KernelNode) -> Compute:
 @kernel("SparseFillEmptyRows")
 def build_sparse_fill_empty_rows(node: KernelNode) -> Compute:
     """Gives rows without values the default at column 0: (indices, values, which were empty, where values went)."""
+    from tenfold_kernels.cpu._compiled import sparse_places
+
+    begin, fill = sparse_places.begin_rows(), sparse_places.fill_rows()
 
     def compute(indices: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array, Array]:
         if default.ndim:
             raise invalid(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
-        if indices.ndim == 2 and indices.shape[1] and shape.ndim == 1 and shape.size:
-            outside = (indices[:, 0] < 0) | (indices[:, 0] >= shape[0])
-            if outside.any():
-                at = int(outside.argmax())
-                raise invalid(f"indices({at}, 0) is invalid: {indices[at, 0]} >= {shape[0]}")
-        dims = check_sparse(indices, values, shape)
+        try:
+            dims = check_sizes(indices, values, shape)
+        except errors.InvalidArgumentError:
+            _check_rows(indices, shape)  # is said first
+            raise
         if not dims:
             raise invalid("Dense shape cannot be empty.")
         allow((dims[0], len(dims)), np.int64, 3)
+        count, places = len(values), contiguous(indices)
+        ends = np.zeros(dims[0], np.int64)
+        total = begin(places, contiguous(shape), ends)
+        if total < 0:
+            _check_rows(indices, shape)
+            _check_inside(indices, dims)
         empty = np.ones(dims[0], np.bool_)
         empty[indices[:, 0]] = False
-        added = np.zeros((int(empty.sum()), len(dims)), np.int64)
-        added[:, 0] = np.flatnonzero(empty)
-        # Values come before nothing else in their row, so a stable sort by row keeps their order.
-        all_indices = np.concatenate([indices, added])
-        order = np.argsort(all_indices[:, 0], kind="stable")
-        fill = np.empty(len(added), values.dtype)
-        fill[...] = default.item() if values.dtype == object else default
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return all_indices[order], np.concatenate([values, fill])[order], empty, back[: len(indices)]
+        out, source, back = np.empty((total, len(dims)), np.int64), np.empty(total, np.int64), np.empty(count, np.int64)
+        # values come before nothing else in their row, so they keep their order in it
+        fill(places, ends, out, source, back)
+        if total > count:
+            padded = np.empty(count + 1, values.dtype)
+            padded[:count] = values
+            padded[count] = default.item() if values.dtype == object else default
+            values = padded
+        return out, values[source], empty, back
 
     return compute
+
+
+def _check_rows(indices: Array, shape: Array) -> None:
+    """Every index names one of the shape's rows. Raises InvalidArgumentError."""
+    if indices.ndim == 2 and indices.shape[1] and shape.ndim == 1 and shape.size:
+        outside = (indices[:, 0] < 0) | (indices[:, 0] >= shape[0])
+        if outside.any():
+            at = int(outside.argmax())
+            raise invalid(f"indices({at}, 0) is invalid: {indices[at, 0]} >= {shape[0]}")
 
 
 @kernel("RaggedFillEmptyRows")

@@ -14,7 +14,7 @@ import numpy as np
 from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import hashes
-from tenfold_kernels.arrays import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text
 from tenfold_kernels.cpu.sparse import check_sparse
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
@@ -33,14 +33,66 @@ def build_sparse_cross(node: KernelNode) -> Compute:
     key = int(node.attrs["hash_key"]) & _MASK
     if hashed == (node.attrs["out_type"] == dtypes.string):
         raise invalid(f"SparseCross gives {'int64' if hashed else 'string'} with hashed_output={hashed}")
+    in_order = _InOrder(count, key, buckets) if hashed else None
 
     def compute(*inputs: Array) -> tuple[Array, Array, Array]:
-        if not hashed:
+        if in_order is None:
             return _crossed(_columns(count, inputs, _as_text, _as_text), _JOINT)
+        found = in_order(inputs)
+        if found is not None:
+            return found
         columns = _columns(count, inputs, _as_number, _as_number)
         return _crossed(columns, lambda picked: _hash(key, picked) % buckets)
 
     return compute
+
+
+class _InOrder:
+    """SparseCross with hashes where the rows of each sparse input are in their order, as nearly all are."""
+
+    def __init__(self, count: int, key: int, buckets: int) -> None:
+        from tenfold_kernels.cpu._compiled import sparse_places
+
+        self._count, self._key, self._buckets = count, np.uint64(key), np.uint64(buckets)
+        self._end_rows, self._cross = sparse_places.end_rows(), sparse_places.cross()
+
+    def __call__(self, inputs: tuple[Array, ...]) -> tuple[Array, Array, Array] | None:
+        """None where a row is out of order, or there are no columns. Raises InvalidArgumentError as the other way."""
+        sparse, dense = _sparse_and_dense(self._count, inputs)
+        batch = _batch(sparse, dense)
+        width = len(sparse) + len(dense)
+        if not width or not batch:
+            return None
+        ends = np.empty((width, batch), np.int64)
+        begins = np.empty_like(ends)
+        features: list[Array] = []
+        at = 0
+        for number, (indices, values, _) in enumerate(sparse):
+            if self._end_rows(contiguous(indices), ends[number]) >= 0:
+                return None
+            ends[number] += at
+            features.append(_numbers(values))
+            at += len(values)
+        for number, matrix in enumerate(dense, len(sparse)):
+            ends[number] = np.arange(1, batch + 1) * matrix.shape[1] + at
+            features.append(_numbers(matrix.reshape(-1)))
+            at += matrix.size
+        begins[:, 1:] = ends[:, :-1]
+        begins[0, 0] = 0
+        begins[1:, 0] = ends[:-1, -1]
+        counts = (ends - begins).prod(axis=0, dtype=np.float64)  # which are whole as long as they are allowed
+        total, most = int(counts.sum()), int(counts.max())
+        allow((total, 2), np.int64)
+        places, crossed = np.empty((total, 2), np.int64), np.empty(total, np.int64)
+        self._cross(np.concatenate(features), self._key, self._buckets, begins, ends, places, crossed)
+        return places, crossed, np.array([batch, most], np.int64)
+
+
+def _numbers(values: Array) -> Array:
+    """What is hashed of each value, as `_as_number` says."""
+    if values.dtype.hasobject:
+        return np.fromiter(map(hashes.fingerprint64, values.tolist()), np.uint64, len(values))
+    return values.astype(np.int64, copy=False).view(np.uint64)
 
 
 @kernel("SparseCrossV2")
@@ -94,14 +146,18 @@ class _Columns(NamedTuple):
 
 def _columns(count: int, inputs: tuple[Array, ...], of_sparse: _Feature, of_dense: _Feature) -> _Columns:
     """Raises InvalidArgumentError where inputs do not fit each other."""
-    if len(inputs) < 3 * count:
-        raise invalid(f"Expected indices, values and shapes of {count} sparse inputs, got {len(inputs)} tensors")
-    sparse = list(zip(*(inputs[count * i : count * (i + 1)] for i in range(3)), strict=True))
-    dense = inputs[3 * count :]
+    sparse, dense = _sparse_and_dense(count, inputs)
     batch = _batch(sparse, dense)
     columns = [_rows(indices, values, of_sparse) for indices, values, _ in sparse]
     columns += [_dense_rows(each, of_dense) for each in dense]
     return _Columns(columns, batch)
+
+
+def _sparse_and_dense(count: int, inputs: tuple[Array, ...]) -> tuple[list[tuple[Array, ...]], tuple[Array, ...]]:
+    """(indices, values and shape of each sparse one, the dense ones). Raises InvalidArgumentError if one is missing."""
+    if len(inputs) < 3 * count:
+        raise invalid(f"Expected indices, values and shapes of {count} sparse inputs, got {len(inputs)} tensors")
+    return list(zip(*(inputs[count * i : count * (i + 1)] for i in range(3)), strict=True)), inputs[3 * count :]
 
 
 def _crossed(features: _Columns, cross: bytes | Callable[[tuple[Any, ...]], int]) -> tuple[Array, Array, Array]:
@@ -137,18 +193,8 @@ def _text_size(columns: list[list[bytes]], joint: int) -> int:
 
 def _hash(key: int, values: tuple[int, ...]) -> int:
     for value in values:
-        key = concatenated(key, value)
+        key = hashes.concatenated(key, value)
     return key
-
-
-def concatenated(first: int, second: int) -> int:
-    """FingerprintCat64: one fingerprint of two."""
-    multiplier = 0xC6A4A7935BD1E995
-    mixed = second * multiplier & _MASK
-    result = first ^ multiplier ^ ((mixed ^ mixed >> 47) * multiplier & _MASK)
-    result = result * multiplier & _MASK
-    result = (result ^ result >> 47) * multiplier & _MASK
-    return result ^ result >> 47
 
 
 def _batch(sparse: list[tuple[Array, ...]], dense: tuple[Array, ...]) -> int:

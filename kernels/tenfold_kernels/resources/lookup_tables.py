@@ -85,6 +85,8 @@ class Table:
             wanted = f"{_text(self.value_shape)} or {_text(shape)}" if self.is_mutable else _text(self.value_shape)
             raise _invalid(f"Expected shape {wanted} for default value, got {_text(default.shape)}")
         each = default.shape != self.value_shape
+        if not (each or self.key_shape or self.value_shape or self._reserved):
+            return self._find_scalars(keys, default)
         out = np.empty(shape, dtype=self.value_dtype.as_numpy_dtype)
         rows, defaults = out.reshape(-1, *self.value_shape), default.reshape(-1, *self.value_shape)
         with self._lock:
@@ -92,6 +94,13 @@ class Table:
             for index, key in enumerate(self._keys(keys)):
                 self._check_key(key)
                 rows[index] = entries[key] if key in entries else defaults[index if each else 0]
+        return out
+
+    def _find_scalars(self, keys: Array, default: Array) -> Array:
+        out, other = np.empty(keys.shape, dtype=self.value_dtype.as_numpy_dtype), default[()]
+        with self._lock:
+            get = self._entries.get
+            out.reshape(-1)[:] = [get(key, other) for key in keys.reshape(-1).tolist()]
         return out
 
     def insert(self, keys: Array, values: Array) -> None:

@@ -216,6 +216,8 @@ class LibraryFunction:
     def __init__(self, runtime: FunctionRuntime, name: str, attrs: Mapping[str, AttrValue], device: str) -> None:
         self._runtime, self._name, self._attrs, self._device = runtime, name, attrs, device
         self._compiled: _Compiled | None = None
+        #: What `by_rows` found for the ranks it was asked about last: a dataset asks each time that it begins anew.
+        self._by_rows: tuple[_Ranks, ByRows | None] | None = None
 
     def start(self, values: Sequence[Any]) -> list[Any] | Waiting:
         """Calls it: its outputs in order, or a Waiting for that list where the body has to wait.
@@ -248,8 +250,15 @@ class LibraryFunction:
         row is a program of its own (graph/rows.py); else its kernels are called one after the other (row_plan.py). None
         where neither can be.
         """
+        key = tuple(ranks)
+        known = self._by_rows
+        if known is None or known[0] != key:
+            known = self._by_rows = key, self._found_by_rows(key)
+        return known[1]
+
+    def _found_by_rows(self, ranks: _Ranks) -> ByRows | None:
         has_rows = [each for _, each in ranks]
-        compiled = self._runtime.compiled(self._name, self._attrs, self._device, tuple(ranks))
+        compiled = self._runtime.compiled(self._name, self._attrs, self._device, ranks)
         if compiled is not None and compiled.direct is not None:
             return _AtOnce(compiled.direct, compiled.has_rows, has_rows.index(True))
         plain = self._runtime.compiled(self._name, self._attrs, self._device)

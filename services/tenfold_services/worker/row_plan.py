@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _WITH_STACKS = ELEMENTWISE | frozenset(
     ("Cast", "Div", "FloorDiv", "FloorMod", "Mod", "Pow", "TruncateDiv", "TruncateMod")
 )
+#: Ops that go through the elements of their first input, whatever its shape; the other inputs say how. They may fail.
+_BY_ELEMENT = frozenset(("DecodeCSV", "StringToHashBucket", "StringToHashBucketFast", "StringToNumber"))
 #: Stateful ops whose kernels say which generator they draw from, and can draw for many elements.
 _RANDOM = frozenset(("RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal"))
 #: Stateful ops that only look.
@@ -232,6 +234,8 @@ class _Run:
             return None if found is None else [Stack(array) for array in found]
         if node.op == "Shape" and isinstance(inputs[0], Stack):
             return [np.array(inputs[0].array.shape[1:], node.output_types[0].as_numpy_dtype)]
+        if node.op in _BY_ELEMENT and isinstance(inputs[0], Stack) and len(with_rows) == 1:
+            return [Stack(array) for array in _as_outputs(kernel(inputs[0].array, *inputs[1:]), len(node.output_types))]
         change = ON_AXES.get(node.op)
         if change is not None and isinstance(inputs[0], Stack) and not isinstance(inputs[1], Stack | Each):
             axes = change(inputs[1], inputs[0].array)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_kernels.cpu.sparse_cross import concatenated
+from tenfold_kernels.hashes import concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

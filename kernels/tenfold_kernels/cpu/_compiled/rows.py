@@ -76,6 +76,17 @@ def _add_chosen_rows(data_LW, places_N, ids_N, out_CW):  # type: ignore[no-untyp
             out_CW[row, j] += data_LW[place, j]
 
 
+def _fit_segments(places_N, ids_N, length, count, increasing):  # type: ignore[no-untyped-def]
+    last = 0
+    for i in range(ids_N.size):
+        if places_N[i] < 0 or places_N[i] >= length or ids_N[i] < 0 or ids_N[i] >= count:
+            return i
+        if increasing and ids_N[i] < last:
+            return i
+        last = ids_N[i]
+    return -1
+
+
 def _split_rows(data_NW, parts_N, ends_P, out_NW):  # type: ignore[no-untyped-def]
     # P parts, one behind the other in out, each in the order of data; `ends` gets where each of them ends.
     parts = ends_P.size
@@ -145,6 +156,13 @@ def _add_chosen_rows_in_numpy(data_LW: Array, places_N: Array, ids_N: Array, out
     np.add.at(out_CW, ids_N, data_LW[places_N])
 
 
+def _fit_segments_in_numpy(places_N: Array, ids_N: Array, length: int, count: int, increasing: bool) -> int:
+    bad_N = (places_N < 0) | (places_N >= length) | (ids_N < 0) | (ids_N >= count)
+    if increasing:
+        bad_N[1:] |= ids_N[1:] < ids_N[:-1]
+    return int(bad_N.argmax()) if bad_N.any() else -1
+
+
 def _split_rows_in_numpy(data_NW: Array, parts_N: Array, ends_P: Array, out_NW: Array) -> int:
     bad = _first_bad(parts_N, ends_P.size)
     if bad < 0:
@@ -179,6 +197,13 @@ def add_rows(element: Any, index: Any) -> Callable[..., int]:
 def add_chosen_rows(element: Any, index: Any) -> Callable[..., None]:
     """(data_LW, places_N, ids_N, out_CW): adds row `places[i]` of data to row `ids[i]` of out, i in order."""
     return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index, stand_in=_add_chosen_rows_in_numpy)
+
+
+def fit_segments(index: Any) -> Callable[..., int]:
+    """(places_N, ids_N, length, count, increasing) → the first position whose place is not in [0, length), or its id
+    not in [0, count), or lower than the one before it if they shall be `increasing`.
+    """
+    return compile_loop(_fit_segments, "i1 i1 n n b", index, index, result="n", stand_in=_fit_segments_in_numpy)
 
 
 def split_rows(element: Any) -> Callable[..., int]:

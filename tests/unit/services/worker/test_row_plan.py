@@ -136,3 +136,35 @@ def test_a_captured_condition_takes_one_branch_for_all() -> None:
 def test_a_state_is_left_to_calls() -> None:
     nodes = [const("n", [4, 5]), node("y", "RandomShuffle", "x", T=F, seed=3)]
     assert made(nodes[1:], "y:output:0").by_rows([(2, True)]) is None
+
+
+def test_records_are_read_together() -> None:
+    """A block of them by one call; a wrong one is found when they are read one by one."""
+    nodes = [
+        const("zero", [0]), const("none", [""]), const("yes", ">50K"),
+        node("csv", "DecodeCSV", "x", "zero:output:0", "none:output:0", OUT_TYPE=[INT, dtypes.string]),
+        node("equal", "Equal", "csv:output:1", "yes:output:0", T=dtypes.string),
+        node("hash", "StringToHashBucketFast", "csv:output:1", num_buckets=50),
+    ]  # fmt: skip
+    outputs = {"a": "csv:output:0", "b": "csv:output:1", "c": "equal:z:0", "d": "hash:output:0"}
+    body = function(
+        "f", ["x: string"], ["a: int32", "b: string", "c: bool", "d: int64"], nodes, stateful=True, **outputs
+    )
+    resources = ResourceManager()
+
+    def compiled(graph_def: Any, functions: Any) -> Any:
+        return compile_program(graph_def, DEVICE.partition("/device")[0], resources, functions=functions)
+
+    called = FunctionRuntime(graph([], body).library, compiled).instantiate("f", {}, DEVICE)
+    lines = np.array([b"4,>50K", b",<=50K", b'-7,"a, b"', b"8,", b"9,x"], object)
+    at_once = called.by_rows([(0, True)])
+    assert at_once is called.by_rows([(0, True)])
+
+    found = at_once([lines])
+
+    each = [called([np.array(line, object)]) for line in lines]
+    for port, column in enumerate(found):
+        assert column.tolist() == [outputs[port].tolist() for outputs in each]
+        assert column.dtype == each[0][port].dtype
+    with pytest.raises(errors.InvalidArgumentError, match="Expect 2 fields but have 3 in record 1"):
+        at_once([np.array([b"4,a", b"1,2,3"], object)])
