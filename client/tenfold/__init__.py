@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.lazy_module import make_lazy as _make_lazy
+
+_make_lazy(__name__)
+
 #: Module → its public names; `public=name` where the two differ.
 _EXPORTS: dict[str, str] = {
     "tenfold_core.dtypes": """

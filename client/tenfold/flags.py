@@ -23,8 +23,12 @@ from absl.flags import (
     ValidationError,
 )
 
+from tenfold.lazy_module import make_lazy
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+make_lazy(__name__)
 
 __all__ = [
     "FLAGS",

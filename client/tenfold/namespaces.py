@@ -8,8 +8,9 @@ name at its first use. Namespaces with a module of their own (`tf.train`, `tf.la
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
 from typing import Any
+
+from tenfold.lazy_module import LazyModule
 
 _TABLE: dict[str, dict[str, str]] = {
     "audio": {
@@ -267,7 +268,7 @@ _TABLE: dict[str, dict[str, str]] = {
 NAMES = tuple(_TABLE)
 
 
-class Namespace(ModuleType):
+class Namespace(LazyModule):
     """A namespace of the table; each name is loaded at its first use."""
 
     def __init__(self, name: str) -> None:
@@ -279,7 +280,7 @@ class Namespace(ModuleType):
                 self._home[public] = (module, attribute or public)
 
     def __getattr__(self, name: str) -> Any:
-        home = self.__dict__.get("_home", {})
+        home = {} if name == "_home" else self._home
         if name not in home:
             from difflib import get_close_matches
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold import versions
 from tenfold.compat import old_numpy, old_python
 from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
+from tenfold.lazy_module import LazyModule, loaded_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,21 +40,23 @@ def install() -> None:
         old_python.restore()
 
 
-class _Alias(ModuleType):
+class _Alias(LazyModule):
     """A module with the attributes of other objects of Tenfold, which stay unchanged; the first that has one counts."""
 
     def __init__(self, name: str, targets: Sequence[Any]) -> None:
         super().__init__(name, getattr(targets[0], "__doc__", None) if targets else "Holds other modules.")
         self.__path__: list[str] = []
-        self.__dict__["_targets"] = targets
+        self._targets = targets
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("_targets", "__all__"):  # TensorFlow's modules have no list of what `import *` takes
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         path = self.__name__.partition(".")[2]
         below = f"{path}.{name}" if path else name
         if below in HOMES or below in HOLDERS:
             return importlib.import_module(f"tensorflow.{below}")
         told: AttributeError | None = None
-        for target in self.__dict__["_targets"]:
+        for target in self._targets:
             try:
                 return getattr(target, name)
             except AttributeError as error:
@@ -62,7 +65,7 @@ class _Alias(ModuleType):
             import tenfold
 
             # what is private in TensorFlow's module may be the public name of a private module here
-            for place, spelt in ((tenfold, name), *((target, name[1:]) for target in self.__dict__["_targets"])):
+            for place, spelt in ((tenfold, name), *((target, name[1:]) for target in self._targets)):
                 if (spelt == name or name.startswith("_")) and hasattr(place, spelt):
                     return getattr(place, spelt)
         raise AttributeError(
@@ -71,7 +74,23 @@ class _Alias(ModuleType):
         ) from told
 
     def __dir__(self) -> list[str]:
-        return sorted({name for target in self.__dict__["_targets"] for name in dir(target)})
+        return sorted({name for target in self._targets for name in _names_of(target)})
+
+
+def _names_of(target: Any) -> Sequence[str]:
+    """The names that an object of Tenfold offers: not what a module's file imports for its own use."""
+    held = loaded_names(target) if isinstance(target, ModuleType) else {}
+    listed: Sequence[str] = held.get("__all__", ())
+    if listed and not isinstance(target, LazyModule):
+        return listed
+    return [name for name in dir(target) if name in listed or not _is_imported(held.get(name), target)]
+
+
+def _is_imported(value: Any, into: Any) -> bool:
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    if not isinstance(home, str) or home.partition(".")[0] in sys.stdlib_module_names:
+        return isinstance(home, str)
+    return isinstance(value, ModuleType) and not isinstance(into, LazyModule) and not home.startswith(into.__name__)
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -103,8 +122,10 @@ def _find(path: str) -> Sequence[Any]:
     """Tenfold's objects for tensorflow.`path`. Raises ModuleNotFoundError."""
     if path in HOLDERS:
         return ()
-    modules = [module for home in homes_of(path) if (module := _module(home)) is not None and not _is_no_module(module)]
-    if modules:
+    held = {home: module for home in homes_of(path) if (module := _module(home)) is not None}
+    modules = [module for module in held.values() if not _is_no_module(module)]
+    # tensorflow.contrib.rnn.GRUCell is a class, though the module that has it is asked too for the names of a path
+    if modules and not _is_no_module(held.get(f"tenfold.{path}")):
         return modules
     parts = path.split(".")
     for length in range(len(parts) - 1, -1, -1):

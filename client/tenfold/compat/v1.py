@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tenfold
+from tenfold.lazy_module import make_lazy
+
+make_lazy(__name__)
 
 
 def __getattr__(name: str) -> Any:

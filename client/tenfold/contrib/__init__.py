@@ -6,7 +6,15 @@ A namespace that is left out says why, and what to use instead; see decision 010
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
+
+from tenfold.lazy_module import make_lazy
+
+make_lazy(__name__)
+
+#: Modules here that are not namespaces of TensorFlow's.
+_OUR_OWN = ("arg_scope", "feature_columns", "image_colors", "lazy")
 
 _LEFT_OUT = {
     "autograph": "functions are not rewritten: branch with tf.cond, repeat with tf.while_loop",
@@ -59,3 +67,7 @@ def __getattr__(name: str) -> Any:
             raise
         why = f": {_LEFT_OUT[name]}" if name in _LEFT_OUT else ""
         raise AttributeError(f"tf.contrib.{name} is not part of Tenfold{why}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted(module.name for module in iter_modules(__path__) if module.name not in _OUR_OWN)

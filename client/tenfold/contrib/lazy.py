@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tenfold.lazy_module import make_lazy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -17,10 +19,11 @@ if TYPE_CHECKING:
 def lazy_names(
     package: str, table: Mapping[str, str], left_out: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of the module `package`.
+    """`__getattr__` and `__dir__` of the module `package`, which becomes a LazyModule.
 
     The former raises AttributeError with the reason for a name that is left out, with the nearest names for another.
     """
+    make_lazy(package)
     home: dict[str, tuple[str, str]] = {}
     for module, names in table.items():
         for row in names.split():

@@ -5,6 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.lazy_module import make_lazy as _make_lazy
+
+_make_lazy(__name__)
+
 #: Module → names that tf.estimator.experimental takes from it, `public=name` where the two differ; loaded at first use.
 _MODULES = {
     "tenfold.estimator.canned.dnn": "dnn_logit_fn_builder",

@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.lazy_module import make_lazy
+
+make_lazy(__name__)
+
 _MODULES = ("backend", "initializers", "utils")
 _INSTEAD = {
     "Input": "tf.placeholder",

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenfold.lazy_module import make_lazy
 from tenfold.ops.generated_ops import function_of
 from tenfold_core import opdefs
+
+make_lazy(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.lazy_module import make_lazy
+
+make_lazy(__name__)
+
 _HOME = "tenfold.saved_model"
 #: Module of this folder → its names that are names of `tf.saved_model` itself; `public=name` where the two differ.
 _EXPORTS = {

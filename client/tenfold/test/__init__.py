@@ -10,12 +10,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tenfold.lazy_module import make_lazy
 from tenfold.test.benchmark import Benchmark, benchmark_config
 from tenfold.test.case import TestCase, get_temp_dir, main
 from tenfold.test.gradient_checker import compute_gradient, compute_gradient_error
 
 if TYPE_CHECKING:
     from unittest import mock
+
+make_lazy(__name__)
 
 __all__ = [
     "Benchmark",
@@ -44,6 +47,10 @@ def __getattr__(name: str) -> Any:
     from unittest import mock
 
     return mock
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:

@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.lazy_module import make_lazy as _make_lazy
+
+_make_lazy(__name__)
+
 #: Module → names that tf.train takes from it.
 _MODULES: dict[str, tuple[str, ...]] = {
     "tenfold_core.cluster_spec": ("ClusterSpec",),

@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tenfold.lazy_module import make_lazy as _make_lazy
+
+_make_lazy(__name__)
+
 #: Module → names that tf.contrib.estimator takes from it; `public=name` where the two differ.
 _MODULES = {
     "tenfold.contrib.estimator.export": "export_all_saved_models export_saved_model_for_mode",

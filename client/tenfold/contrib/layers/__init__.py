@@ -95,7 +95,7 @@ from tenfold.contrib.lazy import lazy_names
 from tenfold.ops.sparse_cross import DEFAULT_HASH_KEY as SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY
 
 _TARGETS = "losses of contrib.learn's heads; tf.estimator's canned estimators and tf.losses have them"
-__getattr__, _ = lazy_names(
+__getattr__, _lazy = lazy_names(
     __name__,
     {
         "tenfold.contrib.feature_columns": """
@@ -133,3 +133,8 @@ __all__ = [
     "summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables", "summarize_weights",
     "unit_norm", "utils", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]  # fmt: skip
+__all__ += _lazy()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -31,6 +31,7 @@ assert timeline.Timeline is not None and tf.train.Supervisor is not None
 assert tf.__version__ == tf.VERSION == "1.15.0" and tf.versions.tenfold == tenfold.__version__ != tf.VERSION
 from pydoc import locate
 assert locate("tensorflow.identity") is tenfold.identity and locate("tensorflow.train.Saver") is tenfold.train.Saver
+assert locate("tensorflow.contrib.rnn.GRUCell") is tf.nn.rnn_cell.GRUCell
 from tensorflow.examples.tutorials.mnist import input_data
 assert input_data.read_data_sets("", fake_data=True, one_hot=True).train.num_examples == 10000
 for name in (
@@ -54,6 +55,14 @@ try:
     tf.nothing
 except AttributeError as error:
     assert "answered by Tenfold" in str(error) and "nothing" in str(error)
+import inspect
+from tensorflow.contrib.rnn import *
+from tensorflow.contrib.layers import *
+assert BasicLSTMCell is vars(tf.contrib.rnn)["BasicLSTMCell"] is vars(contrib.rnn)["BasicLSTMCell"]
+assert dict(inspect.getmembers(contrib.rnn))["GRUCell"] is tf.nn.rnn_cell.GRUCell is tf.nn.rnn_cell.__dict__["GRUCell"]
+assert real_valued_column is tf.contrib.layers.real_valued_column and fully_connected is not None
+assert "annotations" not in globals() and "lazy_names" not in globals() and not hasattr(contrib.rnn, "__all__")
+assert {"rnn", "crf", "seq2seq", "tpu"} <= set(dir(tf.contrib)) and "lazy" not in dir(tf.contrib)
 assert not any(name.split(".")[0] in ("grpc", "numba") for name in __import__("sys").modules)
 from tenfold.compat import as_tensorflow
 as_tensorflow.install()

@@ -10,6 +10,9 @@ from typing import Any
 
 from tenfold.contrib.learn.datasets import base, synthetic, text_datasets
 from tenfold.contrib.learn.datasets.base import load_boston, load_iris
+from tenfold.lazy_module import make_lazy
+
+make_lazy(__name__)
 
 __all__ = [
     "DATASETS", "SYNTHETIC", "base", "load_boston", "load_dataset", "load_iris", "make_dataset", "mnist", "synthetic",
@@ -56,3 +59,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return import_module(f"{__name__}.mnist")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "mnist"})
