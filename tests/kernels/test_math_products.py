@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not intrinsics.MULTIPLIES, reason="this processo
 
 LANES = intrinsics.lanes(np.dtype(np.float32))
 ROWS = intrinsics.PRODUCT_ROWS
+BLOCK_ROWS = intrinsics.BLOCK_ROWS
 #: An error of a sum, as a part of the sum of the absolute values: a few roundings.
 TOLERANCE = 20 * np.finfo(np.float32).eps
 LAYOUTS = ("plain", "transposed", "rows apart", "transposed, rows apart", "strided", "reversed")
@@ -113,6 +114,13 @@ def test_all_layouts_at_the_edges_of_tiles(left: str, right: str, alone: None, n
 def test_inner_sizes_beyond_a_panel(sizes: tuple[int, int, int], layouts: tuple[str, str], alone: None) -> None:
     m, k, n = sizes
     check(sample(m, k, layouts[0]), sample(k, n, layouts[1], 1))
+
+
+@pytest.mark.parametrize("left", ["plain", "transposed", "transposed, rows apart"])
+@pytest.mark.parametrize("m", [BLOCK_ROWS + 64, 2 * BLOCK_ROWS, 2 * BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 5])
+@pytest.mark.parametrize(("k", "n"), [(1, 64), (530, 64), (3, 131)])
+def test_more_rows_than_a_block_has(m: int, k: int, n: int, left: str, alone: None) -> None:
+    check(sample(m, k, left), sample(k, n, "plain", 1))
 
 
 @pytest.mark.parametrize("left", LAYOUTS)

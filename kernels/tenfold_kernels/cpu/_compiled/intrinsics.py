@@ -87,12 +87,15 @@ spread_to_largest = Intrinsic("pool_windows", "spread_to_largest")
 #: 12, 2 and 1 of 16; columns of a tile of dot products; inner elements of a panel of B that is copied to the stack,
 #: 64 KB with the widest vectors; int64s of a job.
 PRODUCT_ROWS, DOT_COLUMNS, PANEL_INNER, JOB_WORDS = 12 if VECTOR_BYTES == 64 else 6, 4, 512, 16
+#: Rows of a block of A that stays in the second cache, 384 KB of PANEL_INNER columns: a multiple of PRODUCT_ROWS.
+BLOCK_ROWS = 192
 #: Whether they pay: elsewhere a BLAS is as good, or there are no masks.
 MULTIPLIES = VECTOR_BYTES == 64 or (VECTOR_BYTES == 32 and {"avx2", "fma"} <= _features())
 row_sums, dot_tile = Intrinsic("product_tiles", "row_sums"), Intrinsic("product_tiles", "dot_tile")
 transpose_block, copy_line = Intrinsic("product_tiles", "transpose_block"), Intrinsic("product_tiles", "copy_line")
 move_float, put = Intrinsic("product_tiles", "move_float"), Intrinsic("product_tiles", "put")
 panel_memory, job_memory = Intrinsic("product_tiles", "panel_memory"), Intrinsic("product_tiles", "job_memory")
+block_memory = Intrinsic("product_tiles", "block_memory")
 load, call_2 = Intrinsic("chunk_loops", "load"), Intrinsic("chunk_loops", "call_2")
 #: The points of a minimal-filtering convolution but for ∞, in the order of the places of a tile.
 POINTS = (0.0, 1.0, -1.0, 0.5, -2.0)

@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from tenfold_kernels.cpu._compiled.intrinsics import (
+    BLOCK_ROWS,
     DOT_COLUMNS,
     JOB_WORDS,
     PANEL_INNER,
@@ -364,3 +365,4 @@ def _reserve(size: int) -> Any:
 
 #: For a copied panel of B, two vectors wide; and for a job.
 panel_memory, job_memory = _reserve(PANEL_INNER * 2 * VECTOR_BYTES), _reserve(8 * JOB_WORDS)
+block_memory = _reserve(PANEL_INNER * BLOCK_ROWS * _BYTES)

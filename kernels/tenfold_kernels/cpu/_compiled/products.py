@@ -2,7 +2,8 @@
 
 C_MN = A_MK · B_KN. There are three ways through tiles of product_tiles.py, chosen by how B lies in memory: rows of B,
 under few rows of A, are read in place; columns that are lines, under few rows of A, are multiplied as dot products;
-else a panel of B, as wide as a tile, is copied to the stack first. A is read in place always. Used by
+else a panel of B, as wide as a tile, is copied to the stack first. A is read in place, but for one whose columns are
+lines far apart: a block of its rows is copied, too, or each element would be looked for on another page. Used by
 cpu/_products.py, and in chunks by tenfold_kernels/chunks.py.
 
 A chunk function finds its job in a vector of int64, whose places are `Job`.
@@ -17,10 +18,12 @@ import numpy as np
 
 from .compiling import compile_loop, inline
 from .intrinsics import (
+    BLOCK_ROWS,
     DOT_COLUMNS,
     PANEL_INNER,
     PRODUCT_ROWS,
     VECTOR_BYTES,
+    block_memory,
     call_2,
     copy_line,
     dot_tile,
@@ -71,6 +74,8 @@ _WIDTH, _DOT_ROWS = 2 * _LANES, _LANES // DOT_COLUMNS
 _INNER, _FEW_ROWS = 256, 64
 #: Rows of A above which rows of B are copied, too: where they lie they would push each other out of the first cache.
 _MOST_IN_PLACE = 4 * PRODUCT_ROWS
+#: Bytes from one column of A to the next, and columns of B, from which a copied block of A pays.
+_FAR, _MANY = 1024, 2 * _WIDTH
 #: Dot products read A once for each DOT_COLUMNS columns, and are added up at the end: for few rows and long lines.
 _DOT_MOST_ROWS, _DOT_LEAST_INNER = 96, 64
 
@@ -107,25 +112,44 @@ def _in_place(m, n, k, a, a_row, a_column, b, b_row, c, c_row, add):  # type: ig
 @inline
 def _by_panels(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, add):  # type: ignore[no-untyped-def]
     panel, line = panel_memory(), _WIDTH * _FLOAT
+    block, block_line = block_memory(), BLOCK_ROWS * _FLOAT
+    copied = a_row == _FLOAT and a_column >= _FAR and m > PRODUCT_ROWS and n >= _MANY
+    blocks = (m + BLOCK_ROWS - 1) // BLOCK_ROWS if copied or m > 2 * BLOCK_ROWS else 1
+    most = (m + blocks * PRODUCT_ROWS - 1) // (blocks * PRODUCT_ROWS) * PRODUCT_ROWS
     for inner in range(0, k, PANEL_INNER):
         length = min(PANEL_INNER, k - inner)
-        column = 0
-        while column < n:
-            columns = _width_at(column, n)
-            at = b + inner * b_row + column * b_column
-            if b_column == _FLOAT:
-                for row in range(length):
-                    copy_line(at + row * b_row, columns, panel + row * line)
-            elif b_row == _FLOAT:
-                for x in range(0, columns, _LANES):
-                    for y in range(0, length, _LANES):
-                        source, to = at + x * b_column + y * _FLOAT, panel + y * line + x * _FLOAT
-                        transpose_block(source, b_column, min(columns - x, _LANES), length - y, to, line)
-            else:
-                _copy(at, b_row, b_column, length, columns, panel, line)
-            to = c + column * _FLOAT
-            _tiles(m, columns, length, a + inner * a_column, a_row, a_column, panel, line, to, c_row, add or inner > 0)
-            column += columns
+        for top in range(0, m, most):
+            rows = min(most, m - top)
+            left, left_row, left_column = a + inner * a_column + top * a_row, a_row, a_column
+            if copied:
+                for x in range(length):
+                    row = 0
+                    while row < rows:
+                        count = _width_at(row, rows)
+                        copy_line(left + x * a_column + row * _FLOAT, count, block + x * block_line + row * _FLOAT)
+                        row += count
+                left, left_row, left_column = block, _FLOAT, block_line
+            column = 0
+            while column < n:
+                columns = _width_at(column, n)
+                _copy_panel(b + inner * b_row + column * b_column, b_row, b_column, length, columns, panel, line)
+                to = c + top * c_row + column * _FLOAT
+                _tiles(rows, columns, length, left, left_row, left_column, panel, line, to, c_row, add or inner > 0)
+                column += columns
+
+
+@inline
+def _copy_panel(b, b_row, b_column, length, columns, panel, line):  # type: ignore[no-untyped-def]
+    if b_column == _FLOAT:
+        for row in range(length):
+            copy_line(b + row * b_row, columns, panel + row * line)
+    elif b_row == _FLOAT:
+        for x in range(0, columns, _LANES):
+            for y in range(0, length, _LANES):
+                source, to = b + x * b_column + y * _FLOAT, panel + y * line + x * _FLOAT
+                transpose_block(source, b_column, min(columns - x, _LANES), length - y, to, line)
+    else:
+        _copy(b, b_row, b_column, length, columns, panel, line)
 
 
 @inline
