@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from others import data, run, scan
+from others import data, page, run, scan
 from others.outcomes import Outcome, outcome
 from others.program import Program
 
@@ -81,16 +81,38 @@ def test_a_program_is_run_as_it_lies_and_its_error_is_told(tmp_path: Path, monke
     (folder / "bad.py").write_text(good.replace("tf.constant", "tf.nothing"))
     (folder / "module.py").write_text("import tensorflow as tf\ndef f():\n    return 1\n")
     monkeypatch.setattr(run, "BUILD", tmp_path / "build")
-    page = tmp_path / "page.md"
-    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--seconds", "60", "--report", str(page)])
+    report = tmp_path / "page.md"
+    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--seconds", "60", "--report", str(report)])
 
     assert run.main() == 0
 
-    page = (tmp_path / "page.md").read_text()
-    assert "1 of 2 run (50%)" in page
-    assert "| golbin/tutorials | 1 | 2 | 0 |" in page
-    assert "`golbin/tutorials/bad.py`: AttributeError" in page
-    assert "'nothing'" in page
+    text = report.read_text()
+    assert "1 of 2 run (50%)" in text
+    assert "| golbin/tutorials | 1 | 2 | 0 |" in text
+    assert "`golbin/tutorials/bad.py`: AttributeError" in text
+    assert "'nothing'" in text
+
+
+def test_a_page_keeps_the_rows_of_programs_that_were_not_tried_again() -> None:
+    earlier = {
+        "a/b": page.Row(2, 4, 1, {"a/b/c.py": "ValueError: c", "a/b/d.py": "ValueError: d"}),
+        "e/f": page.Row(0, 1, 0, {"e/f/g.py (once)": "ValueError: g"}),
+    }
+    text = page.document(earlier, 10)
+    assert page.read(text) == earlier
+
+    rows = page.merged(
+        page.read(text),
+        {
+            "a+b/c.py": Outcome("runs", "", 1),
+            "a+b/d.py": Outcome("1.15", "it too", 1),
+            "h+i/j.py": Outcome("runs", "", 1),
+        },
+    )
+
+    assert rows == {"a/b": page.Row(3, 3, 2), "e/f": earlier["e/f"], "h/i": page.Row(1, 1, 0)}
+    assert "4 of 5 run (80%)" in page.document(rows, 10)
+    assert page.merged(earlier, {"e+f/g.py (once)": Outcome("runs", "", 1)})["e/f"] == page.Row(1, 1, 0)
 
 
 def test_a_row_of_one_file_is_a_program_whatever_it_imports(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from others import data
+from others import data, page
 from others.outcomes import Outcome, outcome
 from others.table import PROGRAMS
 
@@ -202,47 +202,6 @@ def name_of(folder: Path, program: Program, path: Path) -> str:
     return f"{name} ({program.variant})" if program.variant else name
 
 
-def document(outcomes: dict[str, Outcome], named: int | None = None) -> str:
-    """The page: a row a repository, and each program that does not run with its reason in a line.
-
-    `named`: how many programs the tables name in the folder; the page tells if not all of them were tried.
-    """
-    counted = [each for each in outcomes.values() if each.counts]
-    runs = sum(each.kind == "runs" for each in counted)
-    stopped = sum(each.kind == "runs" and each.why == "stopped" for each in counted)
-    untried = (
-        f" The tables name {named} programs of these; those left out were not tried this time."
-        if (named is not None and named > len(outcomes))
-        else ""
-    )
-    lines = [
-        "# Other people's programs",
-        "",
-        "Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: "
-        f"{runs} of {len(counted)} run ({runs / max(1, len(counted)):.0%}). {len(outcomes) - len(counted)} more need "
-        "what this machine does not have (another package, a download, Python 2) or do not run on TensorFlow 1.15 and "
-        "are not counted. A training is stopped once it has computed for a while, and has run if it raised nothing: "
-        f"{stopped} of those that run were stopped so, the others came to their end.{untried} Made by",
-        "",
-        "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
-        "",
-        "| repository | run | of | not counted |",
-        "|---|---|---|---|",
-    ]
-    repositories: dict[str, list[Outcome]] = {}
-    for name, each in outcomes.items():
-        repositories.setdefault(name.split("/")[0], []).append(each)
-    for name, rows in sorted(repositories.items()):
-        count = [each for each in rows if each.counts]
-        run = sum(each.kind == "runs" for each in count)
-        lines.append(f"| {name.replace('+', '/')} | {run} | {len(count)} | {len(rows) - len(count)} |")
-    lines += ["", "## What does not run", ""]
-    for name, each in sorted(outcomes.items()):
-        if each.counts and each.kind != "runs":
-            lines.append(f"- `{name.replace('+', '/', 1)}`: {each.why.replace('|', '/')}")
-    return "\n".join(lines) + "\n"
-
-
 def read_kept(kept: Path) -> dict[str, Outcome]:
     """The outcomes of this and of earlier runs, by the program's path."""
     return {name: Outcome(*row) for name, row in json.loads(kept.read_text()).items()} if kept.exists() else {}
@@ -266,7 +225,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of processor time, for each program")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="only those that did not run the last time")
-    parser.add_argument("--report", type=Path, help="write the page of every outcome kept so far")
+    parser.add_argument("--report", type=Path, help="bring the page to every outcome kept so far")
     options = parser.parse_args()
     folder = options.folder.resolve()
     kept = BUILD / "outcomes.json"
@@ -289,7 +248,8 @@ def main() -> int:
     if options.report:
         named = {name_of(folder, *item): item[0] for item in programs_in(folder, [])}
         tried = {name: _as_in_1_15(named[name], each) for name, each in read_kept(kept).items() if name in named}
-        options.report.write_text(document(tried, len(named)))
+        earlier = page.read(options.report.read_text()) if options.report.exists() else {}
+        options.report.write_text(page.document(page.merged(earlier, tried), len(named)))
     return 0
 
 

@@ -285,6 +285,12 @@ MODELS = (
     ),
     Program("brightmart+text_classification/a00_Bert/train_bert_toy_task.py"),
     Program("brightmart+text_classification/**/*.py", but=("tflearn", "Tflearn", "unused", "a08_boosting")),
+    Program(
+        "tensorflow+tensor2tensor/tensor2tensor/bin/t2t_translate_all.py",
+        cwd=".",
+        path=(".",),
+        in_1_15="TypeError: expected str, bytes or os.PathLike object, not NoneType: it wants a folder of checkpoints",
+    ),
     Program("tensorflow+tensor2tensor/tensor2tensor/bin/t2t_*.py", cwd=".", path=(".",)),
     Program("tensorflow+tensor2tensor/tensor2tensor/layers/*_test.py", cwd=".", path=(".",)),
     Program("tensorflow+tensor2tensor/tensor2tensor/models/transformer_test.py", cwd=".", path=(".",)),

@@ -13,6 +13,10 @@ _CIFAR = data_tutorials.write_downloaded_cifar
 _YONG = "yongyehuang+Tensorflow-Tutorial/"
 
 TUTORIALS = (
+    Program(
+        "dongminlee94+RL-Tensorflow-Tutorial/RL_Lab_07_1.py",
+        in_1_15="IndentationError: unindent does not match any outer indentation level",
+    ),
     *(
         Program(f"{_HVASS}{lesson}_*.py", data=((data_tutorials.write_mnist_with_errors, "../data/MNIST"),))
         for lesson in ("01", "02", "03B", "03C", "04", "05", "12", "13B", "17")
@@ -27,6 +31,7 @@ TUTORIALS = (
         data=((data_tutorials.write_cats_and_dogs, "../imgs"), (data_tutorials.make_folder, "data")),
     ),
     Program(_EXERCISE + "create_tfrecord.py", data=((data_tutorials.make_folder, "data"),)),
+    Program("easy-tensorflow+*/*/code/*Static*/main.py", in_1_15="NameError: name 'Static_LSTM' is not defined"),
     Program("easy-tensorflow+*/*/code/**/main.py", data=((data_tutorials.write_mnist_with_errors, "MNIST_data"),)),
     Program("easy-tensorflow+*/*/code/main.py", data=((data_tutorials.write_mnist_with_errors, "MNIST_data"),)),
     Program(_YONG + "models/m04_pix2pix/train.py", _PIX2PIX, data=((data_models.write_pairs, "data"),)),
@@ -40,6 +45,11 @@ TUTORIALS = (
         data=((data_tutorials.write_sketches, "../../data/sketchy_000000000000"),),
     ),
     Program(_YONG + "utils/u02_tfrecord/*seqence_writer.py", data=((data_tutorials.make_folder, "../../data"),)),
+    Program(
+        "caicloud+*/*/0.12.*/Chapter10/2.*.py",
+        in_1_15="Only call `sparse_softmax_cross_entropy_with_logits` with named arguments",
+    ),
+    Program("caicloud+*/*/1.4.0/Chapter12/2.*.py", in_1_15="tf.contrib.data has no attribute 'TFRecordDataset'"),
     Program("chiphuyen+*/*/0[37]_*starter.py", in_1_15="it is an exercise with gaps"),
     *(
         Program(f"chiphuyen+*/examples/{lesson}.py", data=((data_models.write_whole_mnist, "data/mnist"),))

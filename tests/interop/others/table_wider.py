@@ -85,11 +85,27 @@ WIDER = (
     Program("Lapis-Hong+wide_deep/python/train.py"),
     Program("cs230-stanford+*/tensorflow/nlp/train.py", data=((data_files.write_small_corpus, "data/small"),)),
     Program("adventuresinML+*/tf_queuing.py", in_1_15="OutOfRangeError: where CIFAR-10 lies is written into it"),
+    Program("adventuresinML+*/lstm_tutorial.py", ("1", "--data_path=data"), data=((data.write_ptb, "data"),)),
     Program("adventuresinML+*/*.py", but=("gensim", "tf2", "tensorflow2", "keras")),
     # Tutorials
     Program("GoogleCloudPlatform+tensorflow-without-a-phd/tensorflow-mnist-tutorial/*.py", data=_MNIST),
+    Program(
+        "tobegit3hub+tensorflow_examples/check_variable_conflict/*.py",
+        in_1_15="it waits for a server at localhost:44105",
+    ),
+    Program("tobegit3hub+tensorflow_examples/embedding_lookup_demo.py", in_1_15="unexpected keyword argument 'shape'"),
+    Program(
+        "tobegit3hub+tensorflow_examples/linear_saved_model/export_linear_model.py",
+        in_1_15="Cannot feed value of shape (1,) for Tensor 'Placeholder:0', which has shape '(2,)'",
+    ),
+    Program("tobegit3hub+tensorflow_examples/lstm_demo.py", in_1_15="Input 'split_dim' of 'Split' Op has type float32"),
     Program("tobegit3hub+tensorflow_examples/**/*.py", but=("keras", "distributed_supervisor", "segmentation")),
+    Program(
+        "tobegit3hub+tensorflow_template_application/*_use_queue.py",
+        in_1_15="Data types don't match: the labels of the records beside it are integers",
+    ),
     Program("tobegit3hub+tensorflow_template_application/*_classifier*.py", ("--epoch_number=2",)),
+    Program("pkmital+tensorflow_tutorials/python/06_*.py", in_1_15="ValueError: None values not supported."),
     Program("pkmital+tensorflow_tutorials/python/*.py", data=_MNIST),
     Program(
         "hwalsuklee+tensorflow-mnist-VAE/run_main.py",
@@ -112,6 +128,10 @@ WIDER = (
     ),
     Program("google+seq2seq/seq2seq/test/*_test.py", as_module=True, cwd="."),
     Program("google-research+albert/*_test.py", as_module=True, cwd=".", path=("..",)),
+    Program(
+        "deepmind+scalable_agent/py_process_test.py",
+        in_1_15="the names of methods that py_func hands to Python are bytes: it is for Python 2",
+    ),
     Program("deepmind+scalable_agent/*_test.py"),
     Program("stefanbo92+A3C-Continuous/*.py"),
 )
