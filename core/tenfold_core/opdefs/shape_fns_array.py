@@ -358,6 +358,8 @@ def mirror_pad_grad(c: ShapeContext) -> Shapes:
         return [unknown_shape(rows if shape.ndims is None or rows is not None else None)]
     if pads.ndim != 2 or pads.shape[1] != 2:
         raise ValueError(f"paddings must have shape [rank, 2], but have {list(pads.shape)}")
+    if (pads < 0).any():
+        raise ValueError("Paddings must be non-negative")
     if shape.ndims is None:
         return [unknown_shape(len(pads))]
     return [

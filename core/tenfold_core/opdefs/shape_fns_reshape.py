@@ -134,12 +134,15 @@ def one_hot(c: ShapeContext) -> Shapes:
 def pad(c: ShapeContext) -> Shapes:
     if c.input(1).ndims == 2 and c.input(1).as_list()[1] not in (None, 2):
         raise ValueError(f"Dimension must be 2 but is {c.input(1).as_list()[1]}")
-    dims, paddings = _dims(c.input(0)), c.constant(1)
-    if dims is None:
-        return [_UNKNOWN]
+    paddings = c.constant(1)
     if paddings is None:
-        return [unknown_shape(len(dims))]
-    return [from_dims(None if d is None else d + int(p[0]) + int(p[1]) for d, p in zip(dims, paddings, strict=True))]
+        dims = _dims(c.input(0))
+        return [_UNKNOWN if dims is None else unknown_shape(len(dims))]
+    if (paddings < 0).any():
+        raise ValueError("Paddings must be non-negative")
+    shape = c.input(0).with_rank(len(paddings))
+    both = zip(shape.as_list(), paddings, strict=True)
+    return [from_dims(None if d is None else d + int(p[0]) + int(p[1]) for d, p in both)]
 
 
 def unique(c: ShapeContext) -> Shapes:
