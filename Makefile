@@ -7,6 +7,7 @@ PYTHONS := 3.11 3.12 3.13
 VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
+CUDA   := .venv-cuda
 BENCH  :=
 # How long `make soak` trains.
 SECONDS := 1800
@@ -74,11 +75,16 @@ screenshots: $(VENV)/.installed-dev ## Take the pictures of docs/dashboard.md an
 
 tf-env: $(TF_ENV)/.installed $(TF_ENV)1.15/.tried $(TF_ENV)1.4/.tried ## Environments with TensorFlow itself, for tests/interop
 
-bench-cuda: $(VENV)/.installed-run ## Measure a GPU of this machine, beside torch where it is installed (needs the extra `cuda`)
-	$(BIN)/python benchmarks/cuda_speed.py --report benchmarks/reports
+# With what the machine's Python has, such as CuPy and torch. Without a package index: PIP_NO_INDEX=1 PIP_FIND_LINKS=…
+GPU_ENV = $(if $(shell $(PYTHON) -c "import ctypes; print(ctypes.CDLL('libcuda.so.1'))" 2>/dev/null),$(CUDA),$(VENV))
 
-test-cuda: $(VENV)/.installed-dev ## Run all tests of GPUs' kernels: on a GPU where there is one, else in the simulator
-	TENFOLD_TEST_LONG=1 $(BIN)/python -m pytest tests/cuda
+bench-cuda: ## Measure a GPU of this machine, beside torch where it is installed (BENCH=--small in the simulator)
+	@$(MAKE) --no-print-directory $(GPU_ENV)/.installed-run
+	$(GPU_ENV)/bin/python benchmarks/cuda_speed.py --report benchmarks/reports $(BENCH)
+
+test-cuda: ## Run all tests of GPUs' kernels: on a GPU where there is one, else in the simulator
+	@$(MAKE) --no-print-directory $(GPU_ENV)/.installed-dev
+	TENFOLD_TEST_LONG=1 $(GPU_ENV)/bin/python -m pytest tests/cuda
 
 peers-env: $(PEERS)/.installed ## A third environment with torch and Ray, for benchmarks/peers.py
 
@@ -90,7 +96,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -118,6 +124,15 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-dev
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@echo "Installing Tenfold and what its benchmarks need into $(VENV) (once)"
 	@$(BIN)/python $(PIP) -e ".[bench]"
+	@touch $@
+
+$(CUDA)/.installed-dev: pyproject.toml
+	@echo "Installing Tenfold, its tests and what a GPU needs into $(CUDA) (once)"
+	@test -x $(CUDA)/bin/python || $(PYTHON) -m venv --system-site-packages $(CUDA)
+	@$(CUDA)/bin/python $(PIP) -e ".[cuda-dev]"
+	@touch $@
+
+$(CUDA)/.installed-run: $(CUDA)/.installed-dev
 	@touch $@
 
 $(PEERS)/.installed:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import statistics
 import time
@@ -180,14 +181,15 @@ def model(name: str, sizes: Sizes) -> Row:
 
 
 def with_torch(rows: list[Row], sizes: Sizes) -> str:
-    """Adds torch's side to the rows; why it is missing, or ""."""
+    """Adds torch's side to the rows; why it is missing, of all or of some, or "". Our own figures are kept anyhow."""
     try:
         import cuda_torch
     except ImportError as error:
         return f"torch is not compared: {error}"
+    missing = []
     for row in rows:
-        row.seconds |= cuda_torch.seconds_of_row(row.name, sizes, seconds_of)
-    return ""
+        row.seconds |= cuda_torch.seconds_of_row(row.name, sizes, seconds_of, missing.append)
+    return "\n".join(f"Not compared: {each}" for each in missing)
 
 
 def table(rows: list[Row], note: str) -> str:
@@ -211,6 +213,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="Write the figures into this file.")
     parser.add_argument("--report", type=Path, help="Write a dated report into this folder.")
     options = parser.parse_args()
+    # at the third step, not in a thread beside those that are measured
+    os.environ["TENFOLD_FUSION"] = "eager"
     found = gpus()
     if not found:
         raise SystemExit("There is no GPU here. In the simulator: NUMBA_ENABLE_CUDASIM=1, with --small.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from support.fake_cupy import FakeGPU
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cuda import copies
+from tenfold_kernels.cuda._launch import Kernel
 from tenfold_kernels.cuda._variables import DeviceVariable
 
 if TYPE_CHECKING:
@@ -187,6 +190,30 @@ def test_what_a_recording_has_freed_is_its_own(monkeypatch: pytest.MonkeyPatch) 
 
     assert last.now.to_host()[0] == 3.0
     assert [runtime.to_host(each)[0] for each in others] == [7.0] * 8
+
+
+def test_a_recording_keeps_the_kernels_that_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Function:
+        """A module's function: the module is unloaded with it."""
+
+        def __call__(self, *arguments: Any, **named: Any) -> None:
+            pass
+
+    runtime = driver_of(gpu_of(monkeypatch, 0), monkeypatch, between=100)
+    function = Function()
+    loaded = weakref.ref(function)
+    cache = [Kernel(lambda: None, (), {0: function})]
+    del function
+
+    _, recording = runtime.record(lambda: runtime.launch(cache[0], 1, 1, ()))
+    # forgotten by who has made it, as a cache does that has no room
+    cache.clear()
+    gc.collect()
+
+    assert loaded() is not None
+    del recording
+    gc.collect()
+    assert loaded() is None
 
 
 def driver_of(gpu: FakeGPU, patch: pytest.MonkeyPatch, between: int) -> Any:

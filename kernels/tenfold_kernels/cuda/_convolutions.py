@@ -65,6 +65,7 @@ class Convolutions:
             arrays = (_aligned(a), _aligned(b), out)
             pack = {tensor: pointer_of(array) for tensor, array in zip(tensors, arrays, strict=True)}
             cudnn.set_stream(handle=self._handle, stream=self._of.current_stream().ptr)
+            self._of.note_launch(graph)
             graph.execute(pack, pointer_of(workspace), handle=self._handle)
 
     def _new_plan(

@@ -77,6 +77,8 @@ class _Recording(Recording):
         self._copied: list[Any] = []
         #: Launches since the capture began.
         self._launched = 0
+        #: What graphs refer to and others may forget: compiled kernels, cuDNN's plans.
+        self._used: list[Any] = []
 
     def __del__(self) -> None:
         # what its copies still read is anybody's next
@@ -98,9 +100,11 @@ class _Recording(Recording):
         self._steps.append(self._to_copy)
         self._to_copy = []
 
-    def count(self) -> None:
-        """Something is launched."""
+    def note_launch(self, what: Any) -> None:
+        """Something is launched: it, a compiled kernel or a plan, must stay as long as the graph."""
         self._launched += 1
+        if what is not None:
+            self._used.append(what)
 
     def begin_to_host(self, array: DeviceArray) -> RecordedCopy:
         """A copy that each launch begins, no earlier than what has been recorded, and not much later: between two
@@ -191,14 +195,15 @@ class DriverRuntime:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Libraries that are called inside use this GPU and the stream of this thread."""
-        self._count()
+        self.note_launch()
         with self._device, self.current_stream():
             yield
 
-    def _count(self) -> None:
+    def note_launch(self, what: Any = None) -> None:
+        """Something is launched, by what is given, which a recording keeps."""
         recording = self.recording()
         if recording is not None:
-            recording.count()
+            recording.note_launch(what)
 
     def _refuse_to_record(self, what: str) -> None:
         if self.recording() is not None:
@@ -279,7 +284,7 @@ class DriverRuntime:
                 # the source's memory must not be used again before it has been read
                 other.lane.wait_event(self.lane.record())
                 return
-            self._count()
+            self.note_launch()
             stream = self.current_stream().ptr
             cuda.memcpyAsync(pointer_of(target), pointer_of(source), source.nbytes, cuda.memcpyDeviceToDevice, stream)
 
@@ -302,7 +307,7 @@ class DriverRuntime:
                 for each, kind in zip(arguments, kernel.types, strict=True)
             ]
         )
-        self._count()
+        self.note_launch(function)
         with self._device:
             function((blocks,), (threads,), given, shared_mem=shared_bytes, stream=self.current_stream())
 
