@@ -288,6 +288,26 @@ def test_where_there_is_no_room_for_a_recording_the_nodes_run(monkeypatch: pytes
         assert replayed(on_gpu(float(number))).to_host()[1, 0] == number
 
 
+def test_a_launch_that_has_no_room_for_what_it_gives_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu: Any = runtime(0)
+    variable = variable_of(0.0, by_value=True)
+    replayed = Replayed(added(variable), 1, gpu, ResourceManager())
+    for _ in range(SOME):
+        replayed(on_gpu(1.0))
+    x = on_gpu(1.0)
+
+    def full(shape: Any, dtype: Any) -> Any:
+        raise errors.ResourceExhaustedError(None, None, "no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gpu, "empty", full)
+        with pytest.raises(errors.ResourceExhaustedError):
+            replayed(x)
+
+    assert variable.value.to_host().tolist() == [SOME]
+    assert replayed(x).to_host()[0, 0] == SOME
+
+
 def test_more_shapes_than_are_kept_are_not_recorded_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_replaying, "_KEPT", 1)
     monkeypatch.setattr(_replaying, "_COUNTED", 4)

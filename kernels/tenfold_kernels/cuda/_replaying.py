@@ -164,24 +164,18 @@ class Replayed:
             found.void = found.is_void(self._resources)
             if found.void or not found.bring_back(self.runtime):
                 return None
-            pairs = zip(inputs, found.inputs, strict=True)
-            copy_all(self.runtime, [(given, own) for given, own in pairs if own is not None])
+            # an error before the launch, which changes variables, leaves them as they were
+            own = [
+                self.runtime.empty(each.shape, each.dtype) if type(each) is DeviceArray else each
+                for each in found.outputs
+            ]
+            fed = zip(inputs, found.inputs, strict=True)
+            copy_all(self.runtime, [(given, place) for given, place in fed if place is not None])
             found.recording.launch()
             # before the next call launches it again, and before anybody writes a variable that is read here
-            return self._given(found)
-
-    def _given(self, found: _Recorded) -> list[Any]:
-        """The outputs as the caller's own: the next launch writes where the recording has them."""
-        outputs = list(found.outputs)
-        pairs = []
-        for place, value in enumerate(outputs):
-            if type(value) is DeviceArray:
-                outputs[place] = self.runtime.empty(value.shape, value.dtype)
-                pairs.append((value, outputs[place]))
-            elif type(value) is RecordedCopy:
-                outputs[place] = value.now
-        copy_all(self.runtime, pairs)
-        return outputs
+            made = zip(found.outputs, own, strict=True)
+            copy_all(self.runtime, [(each, place) for each, place in made if type(each) is DeviceArray])
+        return [each.now if type(each) is RecordedCopy else each for each in own]
 
     def _results(self, outputs: list[Any]) -> Any:
         return outputs[0] if self._count == 1 else tuple(outputs) if outputs else None
