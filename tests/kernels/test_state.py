@@ -35,6 +35,21 @@ def test_variable_is_found_again_by_name_and_container(ops: Any) -> None:
         ops.run("VariableV2", [], name="w", dtype=dtypes.int32, shape=TensorShape([2]), resources=resources)
 
 
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.string])
+def test_a_reference_without_elements_is_initialized(ops: Any, dtype: dtypes.DType) -> None:
+    resources = ResourceManager()
+
+    def made(name: str, shape: list[int] | None) -> Variable:
+        attrs = {"dtype": dtype, "shape": TensorShape(shape), "resources": resources}
+        return ops.run("VariableV2", [], name=name, **attrs)  # type: ignore[no-any-return]
+
+    initialized = [made(f"v{shape}", shape).is_initialized for shape in ([0], [2, 0], [2], [], None)]
+    assert initialized == [True, True, False, False, False]
+    assert made("v[2, 0]", [2, 0]).value.shape == (2, 0)
+    grown = ops.run("Assign", [made("v[0]", [0]), np.array([1]).astype(dtype.as_numpy_dtype)], validate_shape=False)
+    assert grown.value.shape == (1,)
+
+
 def test_assign_and_read_of_a_reference(ops: Any) -> None:
     variable = Variable("w", dtypes.float32, TensorShape([2]))
 

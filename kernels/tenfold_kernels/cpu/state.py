@@ -24,11 +24,22 @@ from tenfold_kernels.typesets import NARROW, NUMERIC
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.quota import Account
+
 
 @kernel("Variable", "VariableV2")
 def build_variable(node: KernelNode) -> Compute:
-    """The variable itself, by shared_name or the node's name; made uninitialized on first use."""
-    return variable_kernel(node, Variable)
+    """The variable itself, by shared_name or the node's name; made on first use, uninitialized if it has elements."""
+    return variable_kernel(node, _new_reference)
+
+
+def _new_reference(name: str, dtype: DType, shape: TensorShape, account: Account | None) -> Variable:
+    """A variable that is declared without elements, as a list that is to grow, can be read at once, as TensorFlow's."""
+    variable = Variable(name, dtype, shape, account)
+    if shape.ndims and shape.num_elements() == 0:
+        variable.adopt(np.empty(tuple(shape.as_list()), dtype=dtype.as_numpy_dtype))
+    return variable
 
 
 def variable_kernel(node: KernelNode, new: Callable[..., Variable]) -> Compute:
