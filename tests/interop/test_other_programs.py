@@ -155,3 +155,15 @@ def test_a_program_is_stopped_by_what_it_computed(way: str, tmp_path: Path, monk
 
     assert found.kind == ("fails" if way == "stands still" else "runs")
     assert found.why.startswith({"computes": "stopped", "stands still": "it stood still", "ends": ""}[way])
+
+
+@pytest.mark.parametrize(("says", "kind"), [("Task: 1", "runs"), ("Task: 2", "fails")])
+def test_a_program_has_to_say_what_it_shows(
+    says: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_command", lambda program, file, where: [sys.executable, file.name])
+    (tmp_path / "a+b").mkdir()
+    path = tmp_path / "a+b" / "train.py"
+    path.write_text("print('Task: 0', 'Task: 1')")
+
+    assert run.run_one(tmp_path, Program("a+b/*.py", shows=("Task: 0", says)), path, 5).kind == kind

@@ -40,6 +40,8 @@ class Program:
     data: tuple[tuple[Callable[[Path], None], str], ...] = field(default=())
     but: tuple[str, ...] = ()
     """Paths with one of these are not meant."""
+    shows: tuple[str, ...] = ()
+    """What its tasks say once they train; a program that has not said each of these has not run."""
     in_1_15: str = ""
     """What TensorFlow 1.15 itself says of the program where it does not run it either; it then counts for nothing."""
 

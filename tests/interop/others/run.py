@@ -72,6 +72,8 @@ def run_one(folder: Path, program: Program, path: Path, seconds: float) -> Outco
         found = outcome(code, output, computed)
         if code is None and found.kind == "runs" and computed < _STILL * seconds:
             found = found._replace(kind="fails", why=f"it stood still: it computed for {computed:.0f} s")
+        if found.kind == "runs" and (unsaid := [text for text in program.shows if text not in output]):
+            found = found._replace(kind="fails", why=f"it never said {unsaid[0]!r}")
         return _as_in_1_15(program, found)
 
 

@@ -128,6 +128,8 @@ PROGRAMS = (
     Program("chiphuyen+*/**/*_starter.py", in_1_15="it is an exercise with gaps"),
     Program("chiphuyen+*/**/*.py"),
     Program("ChengBinJin+*/**/*.py"),
+    # It starts two parameter servers and four workers itself.
+    Program("MorvanZhou+*/contents/10_A3C/A3C_distributed_tf.py", shows=("Task: 0 | Ep:", "Task: 3 | Ep:")),
     Program("MorvanZhou+*/**/*.py"),
     Program("dennybritz+reinforcement-learning/**/*.py"),
     Program("tkipf+gcn/gcn/train.py"),

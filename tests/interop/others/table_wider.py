@@ -126,6 +126,13 @@ WIDER = (
         cwd=".",
         in_1_15="Convolution expects input with rank 4, got 3",
     ),
+    *(
+        Program(f"google+seq2seq/seq2seq/test/{name}_test.py", as_module=True, cwd=".", in_1_15=why)
+        for name, why in (
+            ("hooks", "'str' object has no attribute 'decode'"),
+            ("pipeline", "module 'tensorflow.python.platform.flags' has no attribute '_FlagValues'"),
+        )
+    ),
     Program("google+seq2seq/seq2seq/test/*_test.py", as_module=True, cwd="."),
     Program("google-research+albert/*_test.py", as_module=True, cwd=".", path=("..",)),
     Program(
