@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.fusion.cache import FusionCache
 
-#: What an array is to the run's loop: one element a run, one an iteration, one a column (`row`), one a row (`column`).
-Role: TypeAlias = Literal["scalar", "full", "row", "column"]
+#: What an array is to the run's loop: one element a run, one an iteration, one a column (`row`), one a row (`column`);
+#: or the sizes that the loop's arrays must have. What stands aside is the fallback's alone.
+Role: TypeAlias = Literal["scalar", "full", "row", "column", "shape", "aside"]
 #: Where an operand comes from: an input, an earlier op, or a constant, by number.
 Source: TypeAlias = tuple[Literal["input", "op", "constant"], int]
 
@@ -116,7 +117,7 @@ class _Writer:
         return expressions.write(op.op, dict(op.attrs), [self.operand(s) for s in op.sources], types, op.dtype)
 
     def head(self) -> None:
-        arguments = [f"a{i}" for i in range(len(self.run.inputs))] + [f"o{i}" for i in _out_arguments(self.run)]
+        arguments = [f"a{i}" for i in _read(self.run)] + [f"o{i}" for i in _out_arguments(self.run)]
         self.lines.append(f"def run({', '.join(arguments)}):")
         self.lines.extend(f"    k{i} = {expressions.literal(*c)}" for i, c in enumerate(self.run.constants))
 
@@ -207,6 +208,9 @@ class _LoopWriter(_Writer):
             f"    if a{i}.shape[0] != columns: return True" for i, g in enumerate(run.inputs) if g.role == "row"
         )
         for i, given in enumerate(run.inputs):
+            if given.role == "shape":
+                sizes = [f"a{i}[{d}] != {model}.shape[{d}]" for d in range(run.rank)]
+                self.lines.append(f"    if a{i}.shape[0] != {run.rank} or {' or '.join(sizes)}: return True")
             if given.role == "column":
                 sizes = [f"a{i}.shape[{d}] != {model}.shape[{d}]" for d in range(run.rank - 1)]
                 self.lines.append(f"    if {' or '.join(sizes)} or a{i}.shape[{run.rank - 1}] != 1: return True")
@@ -221,7 +225,7 @@ class _LoopWriter(_Writer):
             elif given.role == "column":
                 self.lines.append(f"    f{i} = a{i}.reshape(rows)")
                 self.of_row.append(f"        x{i} = f{i}[r]")
-            else:
+            elif given.role == "row":
                 self.lines.append(f"    f{i} = a{i}")
         for i in run.outputs:
             if not run.ops[i].reduce:
@@ -305,10 +309,15 @@ def _out_arguments(run: FusedRun) -> Sequence[int]:
     return sorted({argument for argument, _ in _scalar_places(run).values()})
 
 
+def _read(run: FusedRun) -> list[int]:
+    """The numbers of the inputs that the compiled code gets."""
+    return [i for i, given in enumerate(run.inputs) if given.role != "aside"]
+
+
 def _signature(run: FusedRun) -> str:
     """Numba's types of the arguments, as text: part of the cache's key, and evaluated with `types` in sight."""
     arguments = []
-    for given in run.inputs:
+    for given in (run.inputs[i] for i in _read(run)):
         if given.role == "scalar":
             # numbers arrive as Python's own, which hold every element type exactly
             arguments.append({"f": "types.float64", "b": "types.boolean"}.get(given.dtype.kind, "types.int64"))
@@ -326,7 +335,7 @@ def type_name(dtype: np.dtype[Any]) -> str:
 
 
 def _rank(run: FusedRun, given: FusedInput) -> int:
-    return 1 if given.role == "row" else run.rank
+    return 1 if given.role in ("row", "shape") else run.rank
 
 
 def _wrapper(run: FusedRun, name: str) -> str:
@@ -340,7 +349,7 @@ def _wrapper(run: FusedRun, name: str) -> str:
     if name == "call":
         lines.append(f"    if odd: return of_any_layout({', '.join(names)})")
     else:
-        ranks = {f"a{i}": _rank(run, given) for i, given in enumerate(run.inputs) if given.role != "scalar"}
+        ranks = {f"a{i}": _rank(run, run.inputs[i]) for i in _read(run) if f"a{i}" not in scalars}
         if ranks:
             lines.append(f"    if {' or '.join(f'{a}.ndim != {rank}' for a, rank in ranks.items())}: {back}")
         lines += [f"    {a} = contiguous({a})" for a in ranks]
@@ -365,7 +374,7 @@ def _wrapper(run: FusedRun, name: str) -> str:
             else:
                 lines.append(f"    o{i} = empty({'1' if run.ops[i].reduce else 'shape'}, T{i})")
             results.append(f"o{i}.reshape(())" if run.ops[i].reduce == "all" else f"o{i}")
-    arguments = [f"{name}.item()" if name in scalars else name for name in names]
+    arguments = [f"a{i}.item()" if f"a{i}" in scalars else f"a{i}" for i in _read(run)]
     arguments += [f"o{i}" for i in _out_arguments(run)]
     lines += [
         "    try:",

@@ -231,7 +231,8 @@ def _make_group(number: int, members: list[PartNode], space: Shape, levels: Leve
         from tenfold_kernels.cuda.fused_runs import DeviceRun
 
         what = DeviceRun(run)
-    return Group(number, members, what, list(writer.inputs), [(node.index, 0) for node in outputs], cache)
+    inputs = [edge for edge, _ in writer.inputs]
+    return Group(number, members, what, inputs, [(node.index, 0) for node in outputs], cache)
 
 
 def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache: FusionCache) -> Group | None:

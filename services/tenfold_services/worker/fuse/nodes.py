@@ -1,7 +1,7 @@
 """Which nodes could be fused, and in a loop of which shape each of them fits.
 
-Fusible nodes are pure elementwise ops with a row in tenfold_kernels/fusion/expressions.py, and reductions at the end of
-a loop. Used by the other files of this package.
+Fusible nodes are pure elementwise ops with a row in tenfold_kernels/fusion/expressions.py, reductions at the end of a
+loop, and sums of a gradient to an operand's shape that had it already. Used by the other files of this package.
 """
 
 from __future__ import annotations
@@ -63,6 +63,13 @@ def is_alias(node: PartNode, constants: Constants) -> bool:
     return node.op in ALIAS_OPS and node.index not in constants and not node.deref[0]
 
 
+def sums_to_shape(node: PartNode) -> bool:
+    """Whether the node is a Reshape of optimize/broadcast_gradients.py: (gradient, the operand's shape, the other's),
+    which is its first input where that has the operand's shape.
+    """
+    return node.op == "Reshape" and len(node.inputs) == 3
+
+
 def np_types(node: PartNode) -> tuple[list[np.dtype[Any]], np.dtype[Any]]:
     """The types of the inputs and of the first output."""
     inputs = [np.dtype(t.base_dtype.as_numpy_dtype) for t in node.input_types]
@@ -73,6 +80,8 @@ def _has_expression(node: PartNode, constants: Constants) -> bool:
     inputs, output = np_types(node)
     if node.op in REDUCTIONS:
         return output.kind == "f" and output.itemsize >= 4 and _is_whole(node) and _is_sum(node, constants)
+    if sums_to_shape(node):
+        return expressions.row_of("Cast", [output], output) is not None
     return _is_whole(node) and expressions.row_of(node.op, inputs, output) is not None
 
 
@@ -113,6 +122,8 @@ def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None,
     given, out = observed
     if node.op in REDUCTIONS:
         return given[0] if reduction_of(node, given[0], constants) else None
+    if sums_to_shape(node):
+        return out if out and given[0] == out and given[1] == (len(out),) else None
     inputs, output = np_types(node)
     if node.memory is None:
         row = expressions.row_of(node.op, inputs, output)

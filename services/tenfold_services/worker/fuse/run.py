@@ -11,7 +11,7 @@ from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.fusion.expressions import SUMS_OF_MANY
 from tenfold_kernels.fusion.runs import REDUCTIONS, FusedInput, FusedOp, FusedRun, Source
 
-from .nodes import Edge, Shape, np_types, reduction_of, role_of
+from .nodes import Edge, Shape, np_types, reduction_of, role_of, sums_to_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +31,8 @@ class RunWriter:
     def __init__(self, members: list[PartNode], space: Shape, levels: Levels) -> None:
         self.space, self.levels = space, levels
         self.inside = {node.index for node in members}
-        #: Edge → what the run gets for it, in the order of the call's arguments.
-        self.inputs: dict[Edge, FusedInput] = {}
+        #: Edge, and whether it is there as a shape → what the run gets for it, in the order of the call's arguments.
+        self.inputs: dict[tuple[Edge, bool], FusedInput] = {}
         self.constants: dict[tuple[str, bytes], tuple[Any, np.dtype[Any]]] = {}
         self.ops: list[FusedOp] = []
         #: Node → its op, once written.
@@ -61,11 +61,21 @@ class RunWriter:
 
     def _write(self, node: PartNode) -> None:
         reduce = reduction_of(node, self.space, self.levels.constants) or "" if node.op in REDUCTIONS else ""
-        count = 1 if reduce else len(node.inputs)
+        whole = sums_to_shape(node)
+        count = 1 if reduce or whole else len(node.inputs)
         sources = tuple(self._placed(self._source(node, position)) for position in range(count))
         attrs = tuple((name, node.attrs[name]) for name in ("alpha",) if name in node.attrs)
         self.place[node.index] = len(self.ops)
-        self.ops.append(FusedOp(node.op, attrs, sources, np_types(node)[1], reduce))
+        if whole:
+            self._shapes(node)
+        self.ops.append(FusedOp("Cast" if whole else node.op, attrs, sources, np_types(node)[1], reduce))
+
+    def _shapes(self, node: PartNode) -> None:
+        """The shape that a gradient is summed to is looked at; the other's only where the nodes run by themselves."""
+        types = np_types(node)[0]
+        own, other = map(self.levels.resolve, node.inputs[1:])
+        self.inputs[own, True] = FusedInput(types[1], "shape")
+        self.inputs.setdefault((other, True), FusedInput(types[2], "aside"))
 
     def _add_up(self) -> None:
         """Adds what is there to the sums that wait for it, operands in order."""
@@ -106,5 +116,5 @@ class RunWriter:
             return "constant", list(self.constants).index(key)
         role = role_of(shape, self.space) if self.space else "scalar"
         assert role is not None, f"{node.name} does not fit in a loop of {self.space}"
-        self.inputs.setdefault(edge, FusedInput(dtype, role))
-        return "input", list(self.inputs).index(edge)
+        self.inputs.setdefault((edge, False), FusedInput(dtype, role))
+        return "input", list(self.inputs).index((edge, False))

@@ -88,6 +88,39 @@ def test_a_chain_is_one_group(eager: FusionCompiler) -> None:
     assert groups(program) == [{"a", "b", "c"}]
 
 
+def test_a_gradient_that_has_the_operands_shape_goes_on_in_its_loop(eager: FusionCompiler) -> None:
+    """
+    g ─► lost ─► found ─► cumsum ─► product ─► total ─► reshape ─► out        of x · y, whose shapes are known in a step
+    """
+    part = PartBuilder()
+    fed = {name: part.feed(name) for name in ("x", "y", "g")}
+    part.node("Shape", "of_x", ["x"], T=F32, out_type=I32)
+    part.node("Shape", "of_y", ["y"], T=F32, out_type=I32)
+    part.node("BroadcastGradientArgs", "axes", ["of_x", "of_y"], T=I32)
+    part.const("axis", 0)
+    part.node("Cumsum", "cumsum", [chain(part, "g", "lost found"), "axis"], T=F32, Tidx=I32)
+    part.node("Mul", "product", ["cumsum", "y"], T=F32)
+    part.node("Sum", "total", ["product", "axes:0"], T=F32, Tidx=I32)
+    part.node("Reshape", "reshape", ["total", "of_x"], T=F32, Tshape=I32)
+    key = part.fetch(chain(part, "reshape", "out"))
+
+    def check(x: Any, y: Any, g: Any) -> None:
+        product = np.cumsum(g, 0, dtype=np.float32) * y
+        summed = product.sum(tuple(i for i in range(2) if x.shape[i] == 1), keepdims=True)
+        found = run(program, dict(zip(fed.values(), (x, y, g), strict=True)))[key]
+        np.testing.assert_allclose(found, -summed.reshape(x.shape), rtol=1e-6)
+
+    x, y, g = np.random.default_rng(0).standard_normal((3, 4, 3)).astype(np.float32)
+    program = fuse_by_running(part, dict(zip(fed.values(), (x, y, g), strict=True)), eager)
+    assert {"product", "reshape", "out"} in groups(program)
+    check(x, y, g)
+    check(x[:2], y[:2], g[:2])
+    # an operand that was broadcast: the sum is one
+    check(x[:, :1], y, g)
+    check(x[:1], y, g)
+    check(x[:1, :1], y, g)
+
+
 def test_a_path_through_something_else_is_not_closed_into_a_cycle(eager: FusionCompiler) -> None:
     """
     x ─► a ─► b ─► sum ─► d        a and sum are not one group with cumsum between them
