@@ -184,6 +184,37 @@ def test_what_is_kept_of_a_step_is_not_written_by_the_next(hot: list[Fusion]) ->
         np.testing.assert_allclose(result, np.sqrt(total) + 2 * total, rtol=1e-6)
 
 
+@pytest.mark.thorough
+def test_a_step_with_dropout_and_batches_of_any_size_is_one_launch(
+    hot: list[Fusion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes and axes that the host computes from shapes are recorded with it, and draws go on as on the CPU."""
+    launched = counted(monkeypatch)
+
+    def losses(device: str) -> list[Any]:
+        with tf.Graph().as_default(), tf.device(device):
+            x = tf.placeholder(tf.float32, [None, 2], name="x")
+            w = tf.get_variable("w", initializer=np.float32([[0.5, -0.25, 1.0], [0.1, 0.7, -0.6]]))
+            hidden = tf.nn.dropout(tf.matmul(x, w), keep_prob=0.5, seed=3)
+            loss = tf.reduce_mean(tf.square(hidden - 1.0))
+            step = [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)]
+            with tf.Session() as session:
+                session.run(w.initializer)
+                # a smaller batch in between
+                return [session.run(step, {x: np.full((1 + (n != 5), 2), n)})[0] for n in range(SOME)]
+
+    ours = losses("/gpu:0")
+    captured = [group for fusion in hot for group in fusion.groups if isinstance(group.run, Capture)]
+
+    np.testing.assert_allclose(ours, losses("/cpu:0"), rtol=1e-4)
+    assert len(captured) == 1
+    assert {"RandomUniform", "Tile", "Sum", "ApplyGradientDescent"} <= {node.op for node in captured[0].members}
+    # what is fed
+    assert len(captured[0].inputs) == 1
+    assert launched
+    assert all(launched)
+
+
 def test_a_step_of_many_feeds_is_recorded(hot: list[Fusion], monkeypatch: pytest.MonkeyPatch) -> None:
     count = 70
     launched = counted(monkeypatch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from support import gpu_runs, kernel_runs
 from tenfold_core import dtypes, errors
 from tenfold_kernels import registry
+from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
@@ -31,16 +33,36 @@ def check(op: str, ours: Any, theirs: Any) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=2e-7 if ours.dtype == np.float32 else 1e-13, atol=1e-14)
 
 
+def both(op: str, dtype: str) -> list[Any]:
+    """The kernels of a node on the CPU and on a GPU."""
+    attrs = {**SEEDS, "dtype": dtypes.as_dtype(dtype)}
+    nodes = [
+        kernel_runs.make_node(op, [np.array([3], np.int32)], attrs, ResourceManager(), op, device)
+        for device in (kernel_runs.DEVICE, gpu_runs.GPU)
+    ]
+    return [registry.lookup(node, kind)(node) for node, kind in zip(nodes, ("CPU", "GPU"), strict=True)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", FLOATS)
+def test_a_recording_draws_on_in_each_launch(op: str, dtype: str) -> None:
+    on_cpu, on_gpu = both(op, dtype)
+    gpu = runtime_of(gpu_runs.GPU)
+    for dims in ((3, 3), (2, 0)):
+        shape = np.array(dims, np.int32)
+        drawn, recording = gpu.record(partial(on_gpu, shape))
+        for _ in range(2):
+            for numbers, place in recording.numbers_of_a_launch():
+                gpu.copy(numbers, place)
+            recording.launch()
+
+            check(op, drawn.to_host(), on_cpu(shape))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("op", FLOATS)
 def test_a_node_draws_on(op: str, dtype: str) -> None:
-    attrs = {**SEEDS, "dtype": dtypes.as_dtype(dtype)}
-    shape = np.array([3], np.int32)
-    nodes = [
-        kernel_runs.make_node(op, [shape], attrs, ResourceManager(), op, device)
-        for device in (kernel_runs.DEVICE, gpu_runs.GPU)
-    ]
-    on_cpu, on_gpu = (registry.lookup(node, kind)(node) for node, kind in zip(nodes, ("CPU", "GPU"), strict=True))
+    on_cpu, on_gpu = both(op, dtype)
     for dims in SHAPES:
         shape = np.array(dims, np.int32)
 

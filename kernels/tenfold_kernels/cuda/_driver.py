@@ -259,6 +259,17 @@ class DriverRuntime:
         self._refuse_to_record("a copy from the host")
         return self.copies.to_device(array)
 
+    def keep(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
+        recording, self._recordings.now = self.recording(), None
+        try:
+            # on the stream of all, in memory of all
+            made = self.copies.to_device(array)
+        finally:
+            self._recordings.now = recording
+        if recording is not None:
+            recording.kept.append(made)
+        return made
+
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         self._refuse_to_record("a copy to the host")
         return self.copies.to_host(array)

@@ -1,6 +1,7 @@
 """Numbers of a Philox stream in a GPU's memory: the CPU's, from the same position. One launch each.
 
-Where a stream is stays on the host: a launch gets key and counter as numbers. A group of outputs is made of one block:
+Where a stream is stays on the host: a launch gets key and counter as numbers, one that is recorded finds them in the
+GPU's memory, where they are other ones each time. A group of outputs is made of one block:
 four float32, two float64 or int64. Used by random.py and random_stateless.py.
 """
 
@@ -17,7 +18,7 @@ from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
     from tenfold_kernels.cuda._runtime import Runtime
-    from tenfold_kernels.philox import Philox
+    from tenfold_kernels.philox import Generator, Philox
 
 #: What `draw` draws: in [0, 1), standard normal, normal cut off at ±2.
 UNIFORM, NORMAL, TRUNCATED = "uniform", "normal", "truncated"
@@ -31,6 +32,19 @@ def draw(runtime: Runtime, kind: str, position: Philox, shape: tuple[int, ...], 
     count, group = math.prod(shape), 16 // out.dtype.itemsize
     groups = -(-count // group)
     launch_over(_kernel(kind, out.dtype.name), groups, (count, *words_of(position)), (out,))
+    return out
+
+
+def draw_on(runtime: Runtime, kind: str, generator: Generator, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    """As `draw`, the next numbers of a generator: of a recording, those of each launch."""
+    count = math.prod(shape)
+    recording = runtime.recording()
+    if recording is None:
+        return draw(runtime, kind, generator.reserve_outputs(count), shape, dtype)
+    out = runtime.empty(shape, np.dtype(dtype))
+    position = recording.numbers(3, lambda: words_of(generator.reserve_outputs(count)))
+    groups = -(-count // (16 // out.dtype.itemsize))
+    launch_over(_recorded_kernel(kind, out.dtype.name), groups, (count,), (position, out))
     return out
 
 
@@ -55,6 +69,13 @@ def _kernel(kind: str, dtype: str) -> Kernel:
     from tenfold_kernels.cuda._code import random
 
     return Kernel(random.KERNELS[kind, dtype], (*_POSITION, pointer(np.dtype(dtype))))
+
+
+@functools.cache
+def _recorded_kernel(kind: str, dtype: str) -> Kernel:
+    from tenfold_kernels.cuda._code import random
+
+    return Kernel(random.RECORDED[kind, dtype], ("int64", "int64", "uint64*", pointer(np.dtype(dtype))))
 
 
 @functools.cache

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import threading
 import weakref
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_kernels.cuda._arrays import DeviceArray
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tenfold_kernels.cuda._runtime import Buffer, Runtime
     from tenfold_kernels.cuda._variables import DeviceVariable
+
+
+_NUMBER = np.dtype(np.uint64)
 
 
 class NotReplayableError(Exception):
@@ -58,6 +66,10 @@ class Recording:
         self.variables: dict[DeviceVariable, DeviceArray | None] = {}
         #: Those whose memory is written though readers hold what they have read.
         self.written: set[DeviceVariable] = set()
+        #: Arrays that are read in each launch and written in none.
+        self.kept: list[DeviceArray] = []
+        #: What says the numbers of a launch, and where its kernels read them.
+        self._numbers: list[tuple[Callable[[], Sequence[int]], DeviceArray]] = []
         #: What readers of a variable hold, since it was written last: other names of its memory.
         self._lent: dict[DeviceVariable, Buffer] = {}
 
@@ -68,6 +80,22 @@ class Recording:
     def note(self, variable: DeviceVariable) -> None:
         """While it is made: a kernel looks at this variable."""
         self.variables.setdefault(variable, variable.held())
+
+    def numbers(self, count: int, of_a_launch: Callable[[], Sequence[int]]) -> DeviceArray:
+        """While it is made: where kernels find so many uint64 that are others in each launch; `of_a_launch` says which,
+        before it.
+        """
+        place = self._of.empty((count,), _NUMBER)
+        self._numbers.append((of_a_launch, place))
+        return place
+
+    def numbers_of_a_launch(self) -> list[tuple[DeviceArray, DeviceArray]]:
+        """Before a launch: (the numbers, the place to copy them to) of all. Copies from the host."""
+        if not self._numbers:
+            return []
+        given = self._of.to_device(np.array([n for each, _ in self._numbers for n in each()], _NUMBER))
+        ends = list(accumulate(place.size for _, place in self._numbers))
+        return [(given.rows(end - place.size, end), place) for end, (_, place) in zip(ends, self._numbers, strict=True)]
 
     def lend(self, variable: DeviceVariable, held: DeviceArray) -> DeviceArray:
         """While it is made: what holds the variable's value, for a reader."""

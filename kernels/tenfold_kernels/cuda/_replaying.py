@@ -4,12 +4,13 @@
                    then: recorded on inputs of its own (Runtime.record: a CUDA graph), and launched
                    from then on: inputs are copied to where the recording has them, one launch, outputs are copied
 
-A recording is for the shapes that it was made with. It reads and writes variables where they were. A resource variable
-that has moved is brought back there; once a variable has another shape, or is another one, or a reference variable has
-moved, the recording is void and made anew. What is read of a resource variable in a recording and still read when it is
-written there, is copied for its readers, so that the variable stays where it is; a launch that would write what
-somebody else still reads does not happen, and the nodes run. Kernels that may not be recorded say so in their row
-(registry: `replays`); what turns out not to be recordable runs node by node for good.
+A recording is for the shapes that it was made with, and for the values of the host: few, and small, shapes and axes. It
+reads and writes variables where they were. A resource variable that has moved is brought back there; once a variable
+has another shape, or is another one, or a reference variable has moved, the recording is void and made anew. What is
+read of a resource variable in a recording and still read when it is written there, is copied for its readers, so that
+the variable stays where it is; a launch that would write what somebody else still reads does not happen, and the nodes
+run. Kernels that may not be recorded say so in their row (registry: `replays`); what turns out not to be recordable
+runs node by node for good.
 services/tenfold_services/worker/fuse/captures.py chooses the stretches; what is recorded is _recording.py's.
 """
 
@@ -19,6 +20,8 @@ import contextlib
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda._arrays import DeviceArray
@@ -39,6 +42,8 @@ _CALLS_BEFORE = 3
 #: Recordings of one stretch that are kept, each with memory of its own; recordings that it may lose before it gives up,
 #: or make room for others before it keeps those that it has.
 _KEPT, _MOST_LOST = 4, 8
+#: Of a value of the host, such as a shape, that recordings are made for.
+_MOST_BYTES = 1024
 #: Shapes whose calls are counted.
 _COUNTED = 256
 
@@ -46,7 +51,7 @@ _COUNTED = 256
 @dataclass(slots=True)
 class _Recorded:
     recording: Recording
-    #: Where the recording reads its inputs; None for one that is a variable.
+    #: Where the recording reads its inputs; None for one that is a variable, or the host's.
     inputs: list[DeviceArray | None]
     #: What the nodes gave.
     outputs: tuple[Any, ...]
@@ -84,6 +89,22 @@ class _Recorded:
         return True
 
 
+def _key(x: Any) -> Hashable:
+    """What an input must have in common with that of a recording."""
+    if type(x) is DeviceArray:
+        return x.shape, x.dtype
+    return (x.shape, x.dtype, x.tobytes()) if _is_small(x) else id(x)
+
+
+def _is_small(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic)) and not x.dtype.hasobject and x.nbytes <= _MOST_BYTES
+
+
+def _can_be_read(x: Any) -> bool:
+    """Whether a recording may have it for an input."""
+    return isinstance(x, (DeviceArray, Variable)) or _is_small(x)
+
+
 class Replayed:
     """A stretch of nodes of one GPU as a call of its inputs. Thread-safe: of two calls at once one runs its nodes."""
 
@@ -112,7 +133,7 @@ class Replayed:
         if self._lost > _MOST_LOST or not self._lock.acquire(blocking=False):
             return self._nodes(*inputs)
         try:
-            key = tuple([(x.shape, x.dtype) if type(x) is DeviceArray else id(x) for x in inputs])
+            key = tuple(map(_key, inputs))
             found = self._recorded.get(key)
             given = self._record(key, inputs) if found is None else self._replay(found, inputs)
             if found is not None and found.void:
@@ -129,7 +150,7 @@ class Replayed:
         if len(self._calls) >= _COUNTED:
             self._calls.clear()
         calls = self._calls[key] = self._calls.get(key, 0) + 1
-        if calls <= _CALLS_BEFORE or not all(isinstance(x, (DeviceArray, Variable)) for x in inputs):
+        if calls <= _CALLS_BEFORE or not all(map(_can_be_read, inputs)):
             return None
         self._calls.clear()
         generation = self._resources.generation
@@ -170,7 +191,8 @@ class Replayed:
                 for each in found.outputs
             ]
             fed = zip(inputs, found.inputs, strict=True)
-            copy_all(self.runtime, [(given, place) for given, place in fed if place is not None])
+            copies = [(given, place) for given, place in fed if place is not None]
+            copy_all(self.runtime, copies + found.recording.numbers_of_a_launch())
             found.recording.launch()
             # before the next call launches it again, and before anybody writes a variable that is read here
             made = zip(found.outputs, own, strict=True)

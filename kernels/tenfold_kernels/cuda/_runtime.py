@@ -123,6 +123,10 @@ class Runtime(Protocol):
         """A copy of the host's elements. The caller may change `array` once this returns."""
         ...
 
+    def keep(self, array: np.ndarray[Any, np.dtype[Any]]) -> DeviceArray:
+        """`to_device`, which while this thread records is made now and the same in all launches."""
+        ...
+
     def to_host(self, array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
         """A copy in the host's memory, writable and the caller's own. Blocks until it is there."""
         ...

@@ -36,7 +36,7 @@ def _to_device(device: str) -> Callable[[Any], DeviceArray]:
 
     def compute(value: Any) -> DeviceArray:
         if type(value) is not DeviceArray:
-            return runtime.to_device(value)
+            return runtime.keep(value)
         if value.runtime is runtime:
             return value
         out = runtime.empty(value.shape, value.dtype)

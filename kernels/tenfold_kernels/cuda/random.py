@@ -29,15 +29,14 @@ _DISTRIBUTIONS = {
 }
 
 
-@kernel(*_DISTRIBUTIONS, device="GPU", host=("shape",), replays=False, dtype=FLOATS)
+@kernel(*_DISTRIBUTIONS, device="GPU", host=("shape",), dtype=FLOATS)
 def build_random(node: KernelNode) -> Compute:
     """An array of the given shape: uniform in [0, 1), standard normal, or normal cut off at ±2."""
     kind, dtype = _DISTRIBUTIONS[node.op], output_type(node)
     generator, runtime = generator_of(node), runtime_of(node.device)
 
     def compute(shape: Array) -> DeviceArray:
-        dims = as_shape(shape)
-        return _random.draw(runtime, kind, generator.reserve_outputs(math.prod(dims)), dims, dtype)
+        return _random.draw_on(runtime, kind, generator, as_shape(shape), dtype)
 
     return compute
 

@@ -16,7 +16,9 @@ from numba import cuda
 
 from tenfold_kernels import scalar_philox
 from tenfold_kernels.cuda._code.bodies import device_function, text_of
+from tenfold_kernels.cuda._code.device import device
 from tenfold_kernels.cuda._code.elementwise import NAMES
+from tenfold_kernels.cuda._runtime import is_simulated
 
 _block = device_function(scalar_philox.block)
 _SHIFT = np.uint64(32)
@@ -198,7 +200,19 @@ KERNELS = {
     ("truncated", "float32"): truncated_float32,
     ("truncated", "float64"): truncated_float64,
 }
+def _recorded(body):  # type: ignore[no-untyped-def]
+    # the same, which reads key and counter where they are
+    draw = body if is_simulated() else device(body)
+
+    def run(groups, n, position, out):  # type: ignore[no-untyped-def]
+        draw(groups, n, position[0], position[1], position[2], out)
+
+    run.__name__ = f"{body.__name__}_recorded"
+    return run
+
+
+RECORDED = {key: _recorded(body) for key, body in KERNELS.items()}
 _each: Any
-for _each in (*KERNELS.values(), ints, weigh, pick):
+for _each in (*KERNELS.values(), *RECORDED.values(), ints, weigh, pick):
     # what its compiled form is kept under: the block is in another file
     _each.generated_text = _each.__name__ + inspect.getsource(sys.modules[__name__]) + text_of(scalar_philox.block)

@@ -3,9 +3,10 @@
     host nodes ─► [ device node, group, device node, … ] ─► copy to the host ─► fetch
 
 What can be recorded: nodes and groups of one GPU whose inputs are all there, or constants of the host, and whose
-kernels say that they replay (registry: `replays`). In each region what runs on the host comes first where nothing
-holds it back, so that stretches get long. Called by groups.py for programs without branches; what records and replays
-is tenfold_kernels/cuda/_replaying.py.
+kernels say that they replay (registry: `replays`). What the host computes from shapes alone is as good as constant,
+because a recording is for certain shapes: it may come in, and is recorded too where it looks at values of the stretch.
+In each region what runs on the host comes first where nothing holds it back, so that stretches get long. Called by
+groups.py for programs without branches; what records and replays is tenfold_kernels/cuda/_replaying.py.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tenfold_kernels.cuda._replaying import Replayed
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda.fused_runs import DeviceRun
 from tenfold_kernels.cuda.fused_updates import DeviceUpdates
+from tenfold_kernels.fusion.remembered import Remembered
 
 from ..part import PartNode
 from .nodes import is_alias
@@ -63,7 +65,14 @@ class Stretch:
     @property
     def is_worth_it(self) -> bool:
         """Whether a launch of all of it saves more than it costs."""
-        return sum(not isinstance(item, PartNode) or item.op not in _READS for item in self.items) >= LEAST
+        return sum(map(_launches, self.items)) >= LEAST
+
+
+def _launches(item: PartNode | Group) -> bool:
+    """Whether something runs on the GPU, as far as can be seen."""
+    if isinstance(item, PartNode):
+        return item.op not in _READS and (item.memory is not None or item.copy_of is not None)
+    return not isinstance(item.run, Remembered)
 
 
 def device_of(item: PartNode | Group, levels: Levels) -> str:
@@ -79,16 +88,29 @@ def device_of(item: PartNode | Group, levels: Levels) -> str:
         return source.node_def.device if source.memory is not None and source.memory[1][node.inputs[0][1]] else ""
     if node.op == "_BeginCopyToHost":
         return node.node_def.device
+    if node.op == "_CopyToDevice":
+        of_shapes = all(levels.is_of_shapes(levels.resolve(edge)[0]) for edge in node.inputs)
+        return node.node_def.device if node.inputs and of_shapes else ""
     if node.memory is None or node.blocking or node.op in SEND_OPS:
         return ""
     on_device, outputs = node.memory
     for edge, flag, dtype in zip(node.inputs, on_device, node.input_types, strict=True):
-        if not flag and not dtype.is_ref_dtype and levels.resolve(edge)[0] not in levels.constants:
+        source = levels.resolve(edge)[0]
+        if not (flag or dtype.is_ref_dtype or source in levels.constants or levels.is_of_shapes(source)):
             return ""
     references = [dtype.is_ref_dtype for dtype in node.output_types]
     if not all(flag or is_reference for flag, is_reference in zip(outputs, references, strict=True)):
         return ""
     return node.node_def.device if registry.may_replay(node.op, node.attrs, "GPU") else ""
+
+
+def looks_into(stretch: Stretch, item: PartNode | Group, levels: Levels) -> bool:
+    """Whether the host computes the item from shapes of values of the stretch, among others."""
+    nodes = [item] if isinstance(item, PartNode) else item.members
+    if not all(levels.is_of_shapes(node.index) for node in nodes):
+        return False
+    inside = {node.index for each in stretch.items for node in ([each] if isinstance(each, PartNode) else each.members)}
+    return any(levels.resolve(edge)[0] in inside for node in nodes for edge in node.inputs)
 
 
 def is_nothing(item: PartNode | Group, levels: Levels) -> bool:
@@ -130,6 +152,8 @@ def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNod
         elif is_nothing(item, levels):
             # it costs nothing and ends no stretch
             found.insert(len(found) - 1 if found and isinstance(found[-1], Stretch) else len(found), item)
+        elif found and isinstance(found[-1], Stretch) and looks_into(found[-1], item, levels):
+            found[-1].items.append(item)
         else:
             found.append(item)
         for successor in successors[position]:

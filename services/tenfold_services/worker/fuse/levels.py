@@ -106,6 +106,10 @@ class Levels:
     def resolve(self, edge: Edge) -> Edge:
         return self.origin.get(edge, edge)
 
+    def is_of_shapes(self, index: int) -> bool:
+        """Whether the node's values depend on constants and on shapes alone."""
+        return index in self.space and self.space[index][2] is OF_SHAPES
+
     def readers(self, index: int) -> list[int]:
         return self._readers[index]
 
