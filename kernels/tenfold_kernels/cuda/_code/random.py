@@ -211,7 +211,7 @@ def _recorded(body):  # type: ignore[no-untyped-def]
     return run
 
 
-RECORDED = {key: _recorded(body) for key, body in KERNELS.items()}
+RECORDED = {key: _recorded(body) for key, body in KERNELS.items()}  # type: ignore[no-untyped-call]
 _each: Any
 for _each in (*KERNELS.values(), *RECORDED.values(), ints, weigh, pick):
     # what its compiled form is kept under: the block is in another file

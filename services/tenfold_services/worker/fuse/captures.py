@@ -95,8 +95,8 @@ def device_of(item: PartNode | Group, levels: Levels) -> str:
         return ""
     on_device, outputs = node.memory
     for edge, flag, dtype in zip(node.inputs, on_device, node.input_types, strict=True):
-        source = levels.resolve(edge)[0]
-        if not (flag or dtype.is_ref_dtype or source in levels.constants or levels.is_of_shapes(source)):
+        given = levels.resolve(edge)[0]
+        if not (flag or dtype.is_ref_dtype or given in levels.constants or levels.is_of_shapes(given)):
             return ""
     references = [dtype.is_ref_dtype for dtype in node.output_types]
     if not all(flag or is_reference for flag, is_reference in zip(outputs, references, strict=True)):
