@@ -104,6 +104,39 @@ def test_each_shape_has_its_recording() -> None:
         assert replayed(on_gpu(*values)).to_host().tolist() == [values, values]
 
 
+def test_a_recording_is_for_the_values_of_the_host_that_it_was_made_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nodes(x: DeviceArray, row: Any) -> DeviceArray:
+        return doubled(x.rows(int(row), int(row) + 1))
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    for number in range(3 * SOME):
+        # another array each time
+        found = replayed(on_gpu(1.0 + number, -1.0), np.array(number % 2, np.int32))
+        assert found.to_host()[1].tolist() == [-1.0 if number % 2 else 1.0 + number]
+
+    assert len(launched) > SOME
+    assert all(launched)
+
+
+def test_what_the_host_has_for_all_launches_is_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[DeviceArray] = []
+
+    def nodes(x: DeviceArray) -> DeviceArray:
+        made.append(runtime(0).keep(np.float32([10.0])))
+        out = runtime(0).empty((1,), x.dtype)
+        _loops.run_loop(_ADD, [x, made[-1]], into=[out])
+        return out
+
+    replayed = Replayed(nodes, 1, runtime(0), ResourceManager())
+    launched = launches_of(replayed, monkeypatch)
+    found = [replayed(on_gpu(float(number))).to_host()[0] for number in range(2 * SOME)]
+
+    assert found == [10.0 + number for number in range(2 * SOME)]
+    assert all(launched)
+    assert len(made) == SOME - 2
+
+
 def test_a_variable_is_read_and_written_where_it_is() -> None:
     variable = variable_of(1.0)
 

@@ -42,8 +42,8 @@ _CALLS_BEFORE = 3
 #: Recordings of one stretch that are kept, each with memory of its own; recordings that it may lose before it gives up,
 #: or make room for others before it keeps those that it has.
 _KEPT, _MOST_LOST = 4, 8
-#: Of a value of the host, such as a shape, that recordings are made for.
-_MOST_BYTES = 1024
+#: Of a value of the host, such as a shape, that recordings are made for: each call looks at them all.
+_MOST_BYTES = 64 << 10
 #: Shapes whose calls are counted.
 _COUNTED = 256
 
