@@ -19,6 +19,7 @@ from tenfold_kernels.cpu._compiled import (
     machine_code,
     merging,
     philox,
+    picking,
     plain_updates,
     rows,
     sparse_places,
@@ -250,6 +251,22 @@ def test_log_uniform_candidates(table: int, stand_in_of: Any) -> None:
         assert answers[0][0] >= wanted
     few = 7, 0, 0, 4, np.empty(0), np.full(table, -1, np.int64), true, np.zeros(2, np.int64), np.zeros(4), np.zeros(2)
     assert draw[0](*few) == draw[1](*few) == -3
+
+
+def test_picked_classes(stand_in_of: Any) -> None:
+    """Also of rows with logits that are not finite, some of them and all of them."""
+    rng = np.random.default_rng(4)
+    logits, draws = rng.normal(size=(4, 9)), rng.random((4, 20))
+    logits[1, ::2], logits[1, 1], logits[2, 3:], logits[3] = -INF, INF, NAN, NAN
+    picked = np.zeros((4, 20), np.int64)
+    loops = stand_in_of(picking.pick)
+
+    compared(loops, (logits, draws, picked))
+    loops[0](logits, draws, picked)
+
+    assert set(picked[1].tolist()) <= {3, 5, 7}
+    assert set(picked[2].tolist()) <= {0, 1, 2}
+    assert set(picked[3].tolist()) == {9}
 
 
 @pytest.mark.parametrize("element", [np.int32, np.int64])

@@ -21,7 +21,11 @@ def build_where(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         if x.ndim == 0:
             return np.zeros((int(bool(x)), 0), dtype=np.int64)
-        return np.argwhere(x).astype(np.int64, copy=False)
+        found = x.nonzero()
+        out = np.empty((len(found[0]), x.ndim), np.int64)
+        for axis, places in enumerate(found):
+            out[:, axis] = places
+        return out
 
     return compute
 

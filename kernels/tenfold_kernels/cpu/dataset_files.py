@@ -6,6 +6,7 @@ matching_files_dataset_op.cc, parse_example_dataset_op.cc and to_tf_record_op.cc
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tenfold_kernels.cpu._examples import Rows, attr_keys, columns_of, dense_fea
 from tenfold_kernels.cpu.dataset import captured_of, types_of
 from tenfold_kernels.cpu.dataset_sources import compression_of, names_of, number, text
 from tenfold_kernels.cpu.dataset_whole import at_work
+from tenfold_kernels.cpu.io_parsing import columns_of_records
 from tenfold_kernels.cpu.string_number import parser
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.resources.datasets.core import dataset_of
@@ -89,7 +91,8 @@ def build_csv(node: KernelNode) -> Compute:
             tuple(excluded),
             compression_of(compression),
         )
-        return Csv(types, shapes, names_of(filenames), form, defaults, parsers).as_array()
+        columns = functools.partial(columns_of_records, types=types, missing=form.missing, defaults=defaults)
+        return Csv(types, shapes, names_of(filenames), form, defaults, parsers, columns).as_array()
 
     return compute
 

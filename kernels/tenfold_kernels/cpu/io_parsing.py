@@ -114,7 +114,7 @@ def build_decode_csv(node: KernelNode) -> Compute:
                 raise invalid(f"There should only be 1 default per field but field {f} has {default.size}")
         texts = records.reshape(-1).tolist()
         if len(texts) >= _MANY:
-            columns = _columns([line.plain(record) for record in texts], types, missing, defaults)
+            columns = columns_of_records([line.plain(record) for record in texts], types, missing, defaults)
             if columns is not None:
                 made = [column.reshape(records.shape) for column in columns]
                 return made[0] if len(made) == 1 else tuple(made)
@@ -144,7 +144,7 @@ def build_decode_csv(node: KernelNode) -> Compute:
     return compute
 
 
-def _columns(
+def columns_of_records(
     rows: Sequence[list[bytes] | None], types: Sequence[DType], missing: bytes, defaults: Sequence[Array]
 ) -> list[Array] | None:
     """The records column by column; None where they must be read one by one, if only to say what is wrong in which."""

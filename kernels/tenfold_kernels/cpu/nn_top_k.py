@@ -5,6 +5,8 @@ Follows topk_op.cc, nth_element_op.cc and in_topk_op.cc.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tenfold_kernels.arrays import Array, Shaped, as_array, invalid, one_number, output_type, shape_text
@@ -53,9 +55,12 @@ def build_top_k(node: KernelNode) -> Compute:
         count = int(fixed) if k is None else one_number(k, "k")  # type: ignore[arg-type]
         check_top_k(x, count)
         # A stable sort of the reversed rows, read backwards, keeps the lower index first among equals.
-        last = x.shape[-1] - 1
-        order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
-        return np.take_along_axis(x, order, axis=-1), order.astype(index_type)
+        size = x.shape[-1]
+        rows = x.reshape(-1, size) if size else x.reshape(math.prod(x.shape[:-1]), 0)
+        order = (size - 1) - rows[:, ::-1].argsort(axis=1, kind="stable")[:, ::-1][:, :count]
+        shape = *x.shape[:-1], count
+        found = rows[np.arange(len(rows))[:, np.newaxis], order]  # np.take_along_axis finds that out by and by
+        return found.reshape(shape), order.reshape(shape).astype(index_type)
 
     return compute
 

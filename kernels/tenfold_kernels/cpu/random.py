@@ -289,13 +289,26 @@ def samples_of(logits: Any, num_samples: Array) -> int:
     return count
 
 
+#: Logits of which one after the other takes less time than NumPy's calls.
+_FEW_LOGITS = 1 << 10
+
+
 def outputs_of_samples(rows: int, count: int) -> int:
     """How many outputs of a generator `count` samples of each row take."""
     return rows * ((count + 3) // 4 * 4) * 2
 
 
-def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable[[int], philox.Philox]) -> Array:
-    """logits_BC → num_samples class numbers a row; `reserve` gives room for as many outputs as it is told."""
+def multinomial(
+    logits: Array,
+    num_samples: Array,
+    dtype: Any,
+    reserve: Callable[[int], philox.Philox],
+    pick: Callable[..., None] | None = None,
+) -> Array:
+    """logits_BC → num_samples class numbers a row; `reserve` gives room for as many outputs as it is told.
+
+    `pick` is the loop of _compiled/picking.py, for few logits: NumPy needs twenty calls.
+    """
     count = samples_of(logits, num_samples)
     rows = logits.shape[0]
     allow((rows, count), np.int64, WORK)
@@ -304,6 +317,10 @@ def multinomial(logits: Array, num_samples: Array, dtype: Any, reserve: Callable
     position = reserve(outputs_of_samples(rows, count))
     words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
     draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
+    if pick is not None and logits.size <= _FEW_LOGITS:
+        picked = np.empty((rows, count), np.int64)
+        pick(np.array(logits, np.float64, order="C"), draws, picked)
+        return picked.astype(dtype, copy=False)
     cdf_BC = np.cumsum(_weights(logits.astype(np.float64)), axis=1)
     draws *= cdf_BC[:, -1:]
     if count == 1:
@@ -327,8 +344,10 @@ def _weights(logits_BC: Array) -> Array:
 
 @kernel("Multinomial")
 def build_multinomial(node: KernelNode) -> Compute:
-    generator, dtype = generator_of(node), output_type(node)
-    return lambda logits, num_samples: multinomial(logits, num_samples, dtype, generator.reserve_outputs)
+    from tenfold_kernels.cpu._compiled import picking
+
+    generator, dtype, pick = generator_of(node), output_type(node), picking.pick()
+    return lambda logits, num_samples: multinomial(logits, num_samples, dtype, generator.reserve_outputs, pick)
 
 
 def shuffled(x: Array, reserve: Callable[[int], philox.Philox]) -> Array:

@@ -79,6 +79,28 @@ class CsvReader:
                 return self._chosen(line.split(form.delimiter))
         return self._chosen(self._careful())
 
+    def plain(self, most: int) -> list[list[bytes]]:
+        """The wanted fields of the next records, as far as they are there without quotes. Only `skip` moves on."""
+        form = self._form
+        *lines, _ = self._rest().split(b"\n", most)
+        found = []
+        for line in lines:
+            text = line.removesuffix(b"\r")
+            if b"\r" in text or (form.quotes and b'"' in text):
+                break
+            found.append(self._chosen(text.split(form.delimiter)))
+        return found
+
+    def skip(self, lines: int) -> None:
+        """Moves on by records that `plain` has given."""
+        self._at = len(self._data) - len(self._rest().split(b"\n", lines)[-1])
+
+    def _rest(self) -> bytes:
+        """What was read of the file and has not been given: a whole line, if there is one."""
+        if not self._is_whole and self._data.find(b"\n", self._at) < 0:
+            self._more()
+        return self._data[self._at :]
+
     def _chosen(self, fields: list[bytes]) -> list[bytes]:
         selected, excluded = self._form.selected, self._form.excluded
         if selected:
@@ -177,30 +199,51 @@ class Csv(Dataset):
         form: CsvFormat,
         defaults: Sequence[Array],
         parsers: Sequence[Callable[[bytes], Any] | None],
+        columns: Callable[[Sequence[list[bytes]]], Sequence[Array] | None] | None = None,
     ) -> None:
+        """`columns` makes the components of many records, or None where each is to be read by itself."""
         super().__init__(types, shapes)
         self._names, self._form, self._defaults, self._parsers = tuple(names), form, tuple(defaults), tuple(parsers)
+        self._columns = columns
 
     def iterate(self, run: Run) -> Machine:
         names, file, given = self._names, 0, 0
         reader: CsvReader | None = None
 
+        def opened() -> CsvReader:
+            nonlocal reader
+            if reader is None:
+                reader = CsvReader(os.fsdecode(names[file]), self._form)
+            return reader
+
         def fields() -> list[bytes] | None:
             nonlocal reader, file, given
             while file < len(names):
-                if reader is None:
-                    reader = CsvReader(os.fsdecode(names[file]), self._form)
+                source = opened()
                 given += 1
-                found = reader.read()
+                found = source.read()
                 if found is not None:
                     return found
-                reader.close()
+                source.close()
                 reader, file, given = None, file + 1, 0
             return None
 
         def following() -> Element | None:
             found = fields()
             return None if found is None else self._element(found)
+
+        def block(most: int) -> Element | None:
+            nonlocal given
+            if self._columns is None or file == len(names):
+                return None
+            source = opened()
+            records = source.plain(most)
+            found = self._columns(records) if records else None
+            if found is None:
+                return None
+            source.skip(len(records))
+            given += len(records)
+            return tuple(found)
 
         def restore(state: Any) -> None:
             nonlocal reader, file, given
@@ -213,7 +256,7 @@ class Csv(Dataset):
                 except errors.InvalidArgumentError:
                     continue  # the record was counted
 
-        return Machine(following, lambda: (file, given), restore)
+        return Machine(following, lambda: (file, given), restore, block)
 
     def _element(self, fields: list[bytes]) -> Element:
         count = len(self.types)

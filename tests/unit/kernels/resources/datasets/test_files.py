@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from support.dataset_machines import INT, SCALAR, drained
 from tenfold_core import dtypes, errors
 from tenfold_core.records import ByteStream
+from tenfold_kernels.cpu.io_parsing import columns_of_records
 from tenfold_kernels.cpu.string_number import parser
 from tenfold_kernels.resources.datasets import files
 from tenfold_kernels.resources.datasets.core import Run
@@ -29,7 +31,8 @@ def csv(path: Path, text: bytes, types: Sequence[Any] = (dtypes.string, dtypes.s
     path.write_bytes(text)
     defaults = [np.zeros(0, dtype.as_numpy_dtype) for dtype in types]
     parsers = [None if dtype.name == "string" else parser(dtype.as_numpy_dtype) for dtype in types]
-    return Csv(types, SCALAR * len(types), [str(path).encode()], FORM._replace(**form), defaults, parsers)
+    columns = partial(columns_of_records, types=types, missing=b"", defaults=defaults)
+    return Csv(types, SCALAR * len(types), [str(path).encode()], FORM._replace(**form), defaults, parsers, columns)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,42 @@ def test_records_of_csv_files(
 ) -> None:
     monkeypatch.setattr(files, "_PIECE", piece)
     assert drained(csv(tmp_path / "a.csv", text)) == expected
+
+
+@pytest.mark.parametrize("piece", [1, 5, 1 << 16])
+def test_blocks_of_records_are_what_comes_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """As many as are whole and without quotes; what is wrong, or written otherwise, comes by itself."""
+    monkeypatch.setattr(files, "_PIECE", piece)
+    text = b'no,head\n1,a\n2,b\r\n3,"c\nd"\n4,e\n5,\rx,f\n6,g\n7,h\n8,i'
+    dataset = csv(tmp_path / "a.csv", text, (dtypes.int32, dtypes.string), header=True)
+    machine, found, blocks = dataset.iterate(Run()), [], 0
+    assert machine.block is not None
+    while True:
+        try:
+            rows = machine.block(3)
+            if rows is not None:
+                blocks += 1
+                found.extend(zip(*(column.tolist() for column in rows), strict=True))
+                other = dataset.iterate(Run())
+                other.restore(machine.save())
+                machine = other
+                continue
+            element = machine.following()
+        except errors.InvalidArgumentError as error:
+            found.append(error.message)
+            continue
+        if element is None:
+            break
+        found.append(tuple(value.item() for value in element))
+
+    assert found == [
+        (1, b"a"), (2, b"b"), (3, b"c\nd"), (4, b"e"), "Field 1 is required but missing in record!",
+        "Field 0 in record is not a valid int32: x", (6, b"g"), (7, b"h"), (8, b"i"),
+    ]  # fmt: skip
+    assert blocks == 3 or piece < 1 << 16
+    assert machine.block(3) is None
 
 
 def test_columns_are_chosen_and_left_out_and_headers_skipped(tmp_path: Path) -> None:
