@@ -57,6 +57,8 @@ def test_a_file_of_python_2_is_read_by_pattern() -> None:
         (1, TRACE + "AttributeError: module 'tensorflow', answered by Tenfold, has no attribute 'x'", "misses"),
         (1, TRACE + "urllib.error.URLError: <urlopen error>", "network"),
         (1, "  print x\nSyntaxError: Missing parentheses in call to 'print'", "python 2"),
+        (1, "  global x\nSyntaxError: name 'x' is used prior to global declaration", "python 2"),
+        (1, TRACE + "TypeError: TSNE.__init__() got an unexpected keyword argument 'n_iter'", "module"),
         (1, TRACE + "FileNotFoundError: [Errno 2] No such file or directory: 'x'", "data"),
         (2, "usage: train.py", "arguments"),
         (1, TRACE + "ValueError: shapes", "fails"),

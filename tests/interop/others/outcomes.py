@@ -46,7 +46,8 @@ _OLDER = {
 }
 #: Syntax and names that went with Python 2.
 _PYTHON_2 = re.compile(
-    r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal)"
+    r"SyntaxError: (?:Missing parentheses|invalid syntax|multiple exception types|leading zeros|invalid decimal"
+    r"|name '\w+' is used prior to global declaration)"
     r"|TabError"
     r"|NameError: name '(?:xrange|raw_input|unicode|reduce|reload|file|long|basestring)'"
     r"|'dict' object has no attribute '(?:has_key|iteritems|itervalues)'|module '(?:string|itertools)' has"

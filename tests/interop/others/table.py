@@ -121,6 +121,7 @@ PROGRAMS = (
     Program("nlintz+*/*.py"),
     Program("dongminlee94+*/*.py"),
     Program("yongyehuang+*/**/*.py"),
+    Program("caicloud+*/caicloud.tensorflow/**/*.py", path=("caicloud.tensorflow",)),
     Program("caicloud+*/**/*.py"),
     Program("chiphuyen+*/2017/examples/02_simple_tf.py", in_1_15="NameError: name 'shape' is not defined"),
     Program("chiphuyen+*/examples/02_variables.py", in_1_15="ValueError: Variable scalar already exists"),

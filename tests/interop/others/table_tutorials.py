@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from others import data_files, data_models, data_tutorials
+from others import data, data_files, data_models, data_tutorials
 from others.program import Program
 
 _PIX2PIX = ("--mode=train", "--input_dir=data", "--output_dir=out", "--max_epochs=1", "--ngf=4", "--ndf=4")
@@ -50,6 +50,13 @@ TUTORIALS = (
         in_1_15="Only call `sparse_softmax_cross_entropy_with_logits` with named arguments",
     ),
     Program("caicloud+*/*/1.4.0/Chapter12/2.*.py", in_1_15="tf.contrib.data has no attribute 'TFRecordDataset'"),
+    Program(
+        "caicloud+*/caicloud.tensorflow/**/ptb_word_lm.py",
+        ("--data_path=data", "--model=small"),
+        path=("caicloud.tensorflow",),
+        data=((data.write_ptb, "data"),),
+        in_1_15="'str' object has no attribute 'decode': it is for Python 2",
+    ),
     Program("chiphuyen+*/*/0[37]_*starter.py", in_1_15="it is an exercise with gaps"),
     *(
         Program(f"chiphuyen+*/examples/{lesson}.py", data=((data_models.write_whole_mnist, "data/mnist"),))
