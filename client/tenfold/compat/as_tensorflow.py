@@ -137,10 +137,19 @@ def _find(path: str) -> Sequence[Any]:
         if found and not all(map(_is_no_module, found)):
             return found
         break
-    raise ModuleNotFoundError(
-        f"No module named 'tensorflow.{path}': Tenfold answers for TensorFlow here, and has none",
-        name=f"tensorflow.{path}",
-    )
+    why = _why_left_out(path) or "Tenfold answers for TensorFlow here, and has none"
+    raise ModuleNotFoundError(f"No module named 'tensorflow.{path}': {why}", name=f"tensorflow.{path}")
+
+
+def _why_left_out(path: str) -> str:
+    """What Tenfold says of tensorflow.`path`, or of what has it, where that is left out for a reason; else ""."""
+    found: Any = importlib.import_module("tenfold")
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except (AttributeError, ImportError) as error:
+            return str(error) if "is not part of Tenfold: " in str(error) else ""
+    return ""
 
 
 def _is_no_module(found: Any) -> bool:

@@ -49,7 +49,7 @@ _LEFT_OUT = {
     "solvers": "use tf.linalg.solve",
     "specs": "use tf.contrib.layers",
     "stat_summarizer": "use tf.train.ProfilerHook or client.timeline.Timeline",
-    "tensor_forest": "trees are not trained here; use scikit-learn",
+    "tensor_forest": "its trees grow in ops of their own, which are not served; use scikit-learn's forests",
     "tensorrt": "it is for GPUs",
     "timeseries": "use tf.nn.dynamic_rnn on windows of tf.data",
     "verbs": "the one protocol of a tf.train.Server is grpc; Tenfold's tasks find their fast links themselves",

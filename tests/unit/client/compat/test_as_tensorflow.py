@@ -51,6 +51,13 @@ else:
     raise AssertionError(nothing)
 import multiprocessing, urllib
 assert multiprocessing.pool and urllib.request
+for name, why in (("contrib.tensor_forest", "use scikit-learn"), ("keras.datasets", "tf.keras.utils.get_file")):
+    try:
+        __import__(f"tensorflow.{name}")
+    except ModuleNotFoundError as error:
+        assert f"No module named 'tensorflow.{name}': tf." in str(error) and why in str(error), error
+    else:
+        raise AssertionError(name)
 try:
     tf.nothing
 except AttributeError as error:
