@@ -15,7 +15,7 @@ from tenfold_kernels.fusion import expressions
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-TYPES = ("float32", "float64", "int8", "int64", "uint8", "bool")
+TYPES = ("float32", "float64", "int8", "int16", "int64", "uint8", "uint16", "bool")
 SHAPES = ((), (0,), (1,), (7,), (3, 5))
 BROADCAST = (((3, 1), (1, 4)), ((2, 3, 4), (3, 1)), ((5,), ()), ((1, 3, 1, 2), (4, 1, 2, 1)), ((0, 3), (3,)))
 
@@ -51,6 +51,20 @@ def test_an_op_gives_what_the_cpu_gives(gpu: SimpleNamespace, op: str, dtype: st
     count = len(opdefs.get(op).inputs)
     for shape in SHAPES:
         gpu.same(op, [values(shape, dtype, seed, op) for seed in range(count)], rtol=3e-5)
+
+
+#: What arithmetic has its own rules for.
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.0, 3e38)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("op", sorted({op for op, dtype in rows() if dtype == "float32"}))
+def test_what_is_not_finite_is_as_on_the_cpu(gpu: SimpleNamespace, op: str) -> None:
+    special = np.array(SPECIAL, np.float32)
+    count = len(opdefs.get(op).inputs)
+
+    with np.errstate(all="ignore"):
+        gpu.same(op, [np.ascontiguousarray(each).reshape(-1) for each in np.meshgrid(*[special] * count)], rtol=3e-5)
 
 
 @pytest.mark.parametrize("shapes", BROADCAST, ids=str)
