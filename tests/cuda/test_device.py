@@ -57,10 +57,33 @@ def test_a_step_copies_what_it_is_fed_and_what_it_gives() -> None:
     assert {places[name] for name in ("y", "z", copied, "z_CopyToHost", "y_CopyToHost")} == {"GPU:0"}
     stats = {n.node_name: n for device in metadata.step_stats.dev_stats for n in device.node_stats}
     described = stats["y"].output[0].tensor_description.allocation_description
-    assert (described.allocator_name, described.allocated_bytes) == ("gpu", 12)
-    assert [(m.allocator_name, m.total_bytes) for m in stats["y"].memory] == [("gpu", 12)]
+    assert (described.allocator_name, described.allocated_bytes) == ("GPU_0_bfc", 12)
+    assert [(m.allocator_name, m.total_bytes) for m in stats["y"].memory] == [("GPU_0_bfc", 12)]
     assert stats["z_CopyToHost"].output[0].tensor_description.allocation_description.allocator_name == "cpu"
     assert stats[copied].timeline_label == f"{copied} = _CopyToDevice({copied.removesuffix('_CopyToDevice')})"
+
+
+def test_a_trace_has_the_times_of_a_gpus_streams_where_tools_look_for_them() -> None:
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [3], name="x")
+        y = tf.multiply(x, 2.0, name="y")
+        rows = tf.shape(y, name="rows")
+    with tf.Session() as session:
+        _, metadata = traced(session, [y, rows], {x: [1, 2, 3]})
+        profile = tf.profiler.Profiler(session.graph)
+        profile.add_step(0, metadata)
+        options = tf.profiler.ProfileOptionBuilder.time_and_memory()
+        found = profile.profile_name_scope(options)
+
+    streams = {each.device: each for each in metadata.step_stats.dev_stats}[f"{GPU}/stream:all"]
+    names = [each.node_name for each in streams.node_stats]
+    assert "y:Mul@@Mul" in names
+    assert "y_CopyToHost:_CopyToHost@@_CopyToHost" in names
+    # what the host computes from a shape
+    assert not any(name.startswith("rows:") for name in names)
+    of_y = next(each for each in found.children if each.name == "y")
+    assert of_y.accelerator_exec_micros > 0
+    assert of_y.output_bytes == 12
 
 
 def test_fetches_of_all_kinds_in_one_step() -> None:

@@ -114,7 +114,7 @@ def same_training(
 def ops_on(metadata: Any) -> dict[str, set[str]]:
     """Op → the devices on which nodes of it ran in a traced step."""
     found: dict[str, set[str]] = {}
-    for device in metadata.step_stats.dev_stats:
+    for device in _devices(metadata):
         for node in device.node_stats:
             op = node.timeline_label.partition(" = ")[2].partition("(")[0]
             found.setdefault(op, set()).add(device.device.rpartition("/device:")[2])
@@ -125,6 +125,11 @@ def ran_on(metadata: Any) -> dict[str, str]:
     """Node → "GPU:0" and so on, of a traced step; what ran several times is there once."""
     return {
         node.node_name: device.device.rpartition("/device:")[2]
-        for device in metadata.step_stats.dev_stats
+        for device in _devices(metadata)
         for node in device.node_stats
     }
+
+
+def _devices(metadata: Any) -> list[Any]:
+    """The devices of a traced step, without what the streams of a GPU have run."""
+    return [device for device in metadata.step_stats.dev_stats if "/stream:" not in device.device]

@@ -28,6 +28,9 @@ def cost_graph(stats: StepStats, graph: RuntimeGraph) -> CostGraphDef:
     result = cost_graph_pb2.CostGraphDef()
     ids: dict[str, int] = {}
     for device in stats.dev_stats:
+        if "/stream:" in device.device:
+            # the same nodes once more
+            continue
         for ran in device.node_stats:
             if ran.node_name in ids:
                 continue

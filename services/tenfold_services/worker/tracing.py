@@ -68,11 +68,19 @@ class TracedExecution(DynamicExecution):
     def _record(self, node: PartNode, begin: int, end: int, outputs: Sequence[Any]) -> None:
         self._recorded += 1
         name = node.node_def.device
+        described = map(_describe, outputs)
+        stats = self._of_device(name).node_stats.add()
+        _fill(stats, node, self._label(node), threading.get_native_id(), begin, end, described)
+        if node.copy_of is not None or any(type(each) is DeviceArray for each in outputs):
+            # what TensorFlow's tools take for the GPU's own time
+            ran = self._of_device(f"{name}/stream:all").node_stats.add(node_name=f"{node.name}:{node.op}@@{node.op}")
+            _time(ran, begin, end)
+
+    def _of_device(self, name: str) -> DeviceStepStats:
         device = self._devices.get(name)
         if device is None:
             device = self._devices[name] = self._stats.dev_stats.add(device=name)
-        described = map(_describe, outputs)
-        _fill(device.node_stats.add(), node, self._label(node), threading.get_native_id(), begin, end, described)
+        return device
 
     def step_stats(self) -> StepStats:
         """Everything recorded so far, by device: the execution's own."""
@@ -92,7 +100,8 @@ def _describe(value: Any) -> tuple[int, tuple[int, ...], int, str] | None:
     if not isinstance(value, np.ndarray | DeviceArray):
         return None
     dtype = dtypes.string if value.dtype == object else dtypes.as_dtype(value.dtype)
-    allocator = "gpu" if isinstance(value, DeviceArray) else "cpu"
+    # TensorFlow's tools know a GPU's allocator by its name
+    allocator = f"GPU_{value.runtime.index}_bfc" if isinstance(value, DeviceArray) else "cpu"
     return dtype.as_datatype_enum, value.shape, value.nbytes, allocator
 
 
