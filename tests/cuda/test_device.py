@@ -384,6 +384,8 @@ def test_what_has_no_kernel_there_is_refused_or_placed_on_the_cpu(capfd: pytest.
         assert session.run(text).tolist() == [b"-1.000000"]
     lines = capfd.readouterr().err.splitlines()
     assert f"y: (Neg): {GPU}" in lines
+    assert lines.index("Device mapping:") < lines.index(f"y: (Neg): {GPU}")
+    assert any(line.startswith(f"{GPU} -> device: 0, name: ") for line in lines)
     assert f"text: (AsString): {GPU.replace('GPU', 'CPU')}" in lines
 
 

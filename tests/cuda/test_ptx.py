@@ -17,6 +17,7 @@ import pytest
 
 from support import dry_gpu
 from tenfold_kernels.cuda import _ptx, _runtime
+from tenfold_kernels.cuda._launch import Kernel
 
 HERE = Path(__file__).parent
 _PROBE = "from numba.cuda.cudadrv import nvvm; nvvm.NVVM()"
@@ -77,6 +78,30 @@ def test_a_kept_kernel_is_known_by_all_that_it_was_made_of() -> None:
 
     assert len(texts) == len(functions)
     assert _ptx.text_of(_scaled(2)) == _ptx.text_of(_scaled(2))
+
+
+def test_a_kernel_is_compiled_once_and_a_process_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    compiled: list[str] = []
+
+    def compile_ptx(kernel: Kernel, capability: tuple[int, int]) -> bytes:
+        compiled.append(f"{kernel.types} for {capability}")
+        return b".visible .entry named(\n"
+
+    monkeypatch.setattr(_ptx, "compile_ptx", compile_ptx)
+    monkeypatch.setattr(_ptx, "link", lambda text, capability: None)
+    monkeypatch.setattr(_ptx, "cache_folder", lambda environment: tmp_path)
+    _ptx._say_once.cache_clear()
+    kernels = [Kernel(_scaled(factor), ("int64",)) for factor in (2, 2, 3)]
+
+    found = [_ptx.of(kernel, (9, 0)) for kernel in kernels]
+    _ptx.of(kernels[0], (10, 0))
+
+    assert found == [(b".visible .entry named(\n", "named")] * 3
+    assert compiled == ["('int64',) for (9, 0)"] * 2 + ["('int64',) for (10, 0)"]
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said == [f"Compiling CUDA kernels: first steps take longer. They are kept in {tmp_path}."]
 
 
 def test_the_entry_of_a_kernel_is_found_by_its_name() -> None:

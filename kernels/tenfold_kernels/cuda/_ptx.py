@@ -3,7 +3,8 @@ it was made of.
 
 Nothing of an array's shape is compiled in, so that a kernel is compiled once for a type. A driver takes PTX of its own
 version of CUDA or an older one, but machine code of any minor version: so it gets PTX only where nvJitLink is not
-installed. A compilation is logged, because it takes a tenth of a second or more.
+installed. A compilation is logged, because it takes a tenth of a second or more; the first of a process as a warning,
+which a program shows.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def of(kernel: Kernel, capability: tuple[int, int]) -> tuple[bytes, str]:
     path = _path(kernel, capability)
     kept = _read(path)
     if kept is None:
+        _say_once(str(path.parent) if path is not None else "")
         _log.info("Compiling the CUDA kernel %s(%s).", kernel.name, ", ".join(kernel.types))
         text = compile_ptx(kernel, capability)
         found = _ENTRY.search(text)
@@ -45,6 +47,13 @@ def of(kernel: Kernel, capability: tuple[int, int]) -> tuple[bytes, str]:
         _write(path, kept)
     name, _, code = kept.partition(b"\n")
     return code, name.decode()
+
+
+@functools.cache
+def _say_once(folder: str) -> None:
+    """A first step may take a minute: who waits for it is told why."""
+    kept = f"kept in {folder}" if folder else "not kept"
+    _log.warning("Compiling CUDA kernels: first steps take longer. They are %s.", kept)
 
 
 def link(text: bytes, capability: tuple[int, int]) -> bytes | None:

@@ -63,6 +63,11 @@ class SessionGraph:
 
     async def load(self, graph_def: GraphDef) -> None:
         """The first graph, of version 0. Raises what is wrong with it, naming the node."""
+        if self._config.log_device_placement:
+            described = [(each.name, each.physical_device_desc) for each in self._devices.attributes]
+            lines = [f"{name} -> {text}" for name, text in described if text]
+            for line in ("Device mapping:", *lines) if lines else ():
+                _log_placement(line)
         self.graph = await self._grown_aside(self.graph, graph_def)
         self._count(graph_def)
 
