@@ -23,6 +23,7 @@ from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._begun import RecordedCopy
 from tenfold_kernels.cuda._holders import out_of_memory
 from tenfold_kernels.cuda._host_copies import HostCopies, Lane
+from tenfold_kernels.cuda._peers import Peers
 from tenfold_kernels.cuda._pointers import PoolBuffer, pointer_of
 from tenfold_kernels.cuda._recording import NotReplayableError, Recording, give_back, undo
 
@@ -152,6 +153,7 @@ class DriverRuntime:
         self.memory = int(properties["totalGlobalMem"] * min(fraction, _MOST_OF_MEMORY))
         self.most_threads = int(properties["multiProcessorCount"]) * _BLOCKS_A_MULTIPROCESSOR * self.block_threads
         self._device = cupy.cuda.Device(index)
+        self._peers = Peers(cuda, index)
         self._lock = threading.RLock()
         with self._device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
@@ -288,6 +290,7 @@ class DriverRuntime:
             ready = other.lane.record()
         with self._device:
             if other is not self:
+                self._peers.reach(other.index)
                 self.lane.wait_event(ready)
                 cuda.memcpyPeerAsync(
                     pointer_of(target), self.index, pointer_of(source), other.index, source.nbytes, self.stream.ptr

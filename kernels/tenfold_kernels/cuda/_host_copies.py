@@ -177,9 +177,13 @@ class Begun:
 
 
 def _pinned(nbytes: int) -> Any:
-    """Pinned memory of the host; None where there is no more, and copies go without."""
+    """Pinned memory of the host; None where there is no more, and copies go without.
+
+    CuPy keeps what is free by its size for good: of a few sizes, so that what is kept is bounded by what was in use.
+    """
+    step = max(1 << max(nbytes.bit_length() - 3, 0), 512)
     try:
-        return cupy.cuda.alloc_pinned_memory(nbytes)
+        return cupy.cuda.alloc_pinned_memory(-(-nbytes // step) * step)
     except cuda.CUDARuntimeError:
         return None
 
