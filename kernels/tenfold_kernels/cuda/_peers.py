@@ -1,4 +1,4 @@
-"""Which GPUs of a process read each other's memory: copies between two that do not go by the host. Of _driver.py only."""
+"""Which GPUs of a process read each other's memory: copies between others go by the host. Of _driver.py only."""
 
 from __future__ import annotations
 
