@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from tenfold_core import dtypes, errors
 from tenfold_kernels import parallel
-from tenfold_kernels.cpu import _convolve
+from tenfold_kernels.cpu import _convolutions, _convolve, _windows
 
 RNG = np.random.default_rng(3)
 FLOATS = (np.float16, np.float32, np.float64)
@@ -111,6 +112,33 @@ def test_gradients_are_adjoint_to_the_convolution(ops: Any, setting: Any, first:
     assert of_filter.shape == w.shape
     np.testing.assert_allclose((y * g).sum(), (of_input * x).sum(), rtol=1e-10)
     np.testing.assert_allclose((y * g).sum(), (of_filter * w).sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("shapes", [((2, 9, 6, 1), (3, 6, 1, 4)), ((2, 5, 6, 16), (2, 5, 16, 3))], ids=str)
+def test_both_ways_to_the_gradient_of_an_input_agree(
+    ops: Any, dtype: Any, padding: str, shapes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, w = (sample(*shape, dtype=dtype) for shape in shapes)
+    attrs = attrs_of((1, 1), (1, 1), padding)
+    g = sample(*ops.run("Conv2D", [x, w], **attrs).shape, dtype=dtype)
+    found = []
+    for most in (0, 1 << 30):
+        monkeypatch.setattr(_convolutions, "_MOST_TURNED", most)
+        found.append(ops.run("Conv2DBackpropInput", [np.array(x.shape, np.int32), w, g], **attrs))
+    bound = TOLERANCE[np.dtype(dtype).itemsize]
+    np.testing.assert_allclose(*found, rtol=bound, atol=bound * 4)
+
+
+def test_a_window_as_wide_as_the_image_is_not_turned_round() -> None:
+    def place(image: Any, window: Any, padding: str) -> Any:
+        node = SimpleNamespace(op="Conv2D", attrs=attrs_of((1, 1), (1, 1), padding))
+        return _windows.sliding(node, 2).place(image, window)  # type: ignore[arg-type]
+
+    # sentences of words of 64 numbers, whose gradient was computed 600 times over
+    assert not _convolutions._may_turn(place((8, 40, 64, 1), (3, 64), "VALID"), np.float32)
+    assert _convolutions._may_turn(place((8, 28, 28, 16), (3, 3), "SAME"), np.float32)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

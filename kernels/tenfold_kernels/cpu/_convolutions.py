@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The bytes of one block of windows: in the processor's cache, and so large that threads seldom have to meet.
 _BLOCK = 4 << 20
+#: How many times the multiplications of its products the gradient of an input may take as a convolution, and be faster.
+_MOST_TURNED = 3
 
 
 def _blocks(place: Place, depth: int, dtype: Any) -> tuple[int, Array]:
@@ -120,7 +122,7 @@ def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Ar
 def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, slide: Sliding) -> Array:
     """gradient [N, out…, O], kernel [window…, C, O] → [N, in…, C]."""
     shape = (place.batch, *place.sizes, place.channels)
-    if all(s == 1 for s in slide.strides):
+    if all(s == 1 for s in slide.strides) and _may_turn(place, gradient.dtype):
         # The gradient of a convolution with stride 1 is one with the filter turned round.
         turned = np.flip(kernel_, tuple(range(len(place.window)))).swapaxes(-1, -2)
         return convolve(loops, gradient, turned, _turned(place, gradient.shape[-1]))
@@ -140,6 +142,18 @@ def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, 
         product(rows_of[first * across : last * across], weights, out=cols[:rows])
         loops.scatter(cols.reshape(-1), place.geometry, first, last, image)
     return out
+
+
+def _may_turn(place: Place, dtype: Any) -> bool:
+    """Whether a convolution with the filter turned round multiplies little more than the gradient's products with the
+    filter. It visits each pixel of the image, mostly in the padding where the window is nearly as large as the image,
+    and computes whole vectors of channels.
+    """
+    from tenfold_kernels.cpu._compiled.intrinsics import lanes
+
+    vector = lanes(np.dtype(dtype))
+    turned = math.prod(place.sizes) * -(-place.channels // vector) * vector
+    return turned <= _MOST_TURNED * math.prod(place.out) * place.channels
 
 
 def _turned(place: Place, channels: int) -> Place:

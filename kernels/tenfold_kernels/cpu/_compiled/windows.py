@@ -77,12 +77,16 @@ def _scatter(cols, geometry, first, last, image):  # type: ignore[no-untyped-def
     k_d, k_h, k_w = geometry[3], geometry[4], geometry[5]
     out_d, out_h, out_w = geometry[6], geometry[7], geometry[8]
     channels = geometry[18]
-    depth = k_d * k_h * k_w * channels
+    apart_w = geometry[14]
+    run = k_w * channels
+    depth = k_d * k_h * run
     for line in range(first, last):
         image_at = line // (out_d * out_h)
         at_d = (line // out_h) % out_d * geometry[9] - geometry[15]
         at_h = line % out_h * geometry[10] - geometry[16]
         for o in range(out_w):
+            w = o * geometry[11] - geometry[17]
+            whole = apart_w == 1 and w >= 0 and w + k_w <= in_w
             row = ((line - first) * out_w + o) * depth
             for i_d in range(k_d):
                 d = at_d + i_d * geometry[12]
@@ -93,12 +97,18 @@ def _scatter(cols, geometry, first, last, image):  # type: ignore[no-untyped-def
                     if h < 0 or h >= in_h:
                         continue
                     base = ((image_at * in_d + d) * in_h + h) * in_w
+                    column = row + (i_d * k_h + i_h) * run
+                    if whole:
+                        start, source = _index((base + w) * channels), _index(column)
+                        for j in range(_index(run)):
+                            image[start + j] += cols[source + j]
+                        continue
                     for i_w in range(k_w):
-                        x = o * geometry[11] - geometry[17] + i_w * geometry[14]
+                        x = w + i_w * apart_w
                         if x < 0 or x >= in_w:
                             continue
                         start = _index((base + x) * channels)
-                        source = _index(row + ((i_d * k_h + i_h) * k_w + i_w) * channels)
+                        source = _index(column + i_w * channels)
                         for j in range(_index(channels)):
                             image[start + j] += cols[source + j]
 
@@ -112,6 +122,7 @@ def _depthwise(image, filter_WCM, geometry, first, last, out):  # type: ignore[n
     times = filter_WCM.shape[2]
     wide = _index(times)
     width = channels * times
+    flat = filter_WCM.reshape(filter_WCM.size)
     for line in range(first, last):
         image_at, at_h = line // out_h, line % out_h * geometry[10] - geometry[16]
         for o in range(out_w):
@@ -129,8 +140,9 @@ def _depthwise(image, filter_WCM, geometry, first, last, out):  # type: ignore[n
                     start = _index(((image_at * in_h + h) * in_w + w) * channels)
                     place = i_h * k_w + i_w
                     if times == 1:
+                        at = _index(place * channels)
                         for c in range(_index(channels)):
-                            out[to + c] += image[start + c] * filter_WCM[place, c, 0]
+                            out[to + c] += image[start + c] * flat[at + c]
                     else:
                         for c in range(_index(channels)):
                             for m in range(_index(times)):
@@ -142,6 +154,7 @@ def _depthwise_input(gradient, filter_WCM, geometry, first, last, image):  # typ
     out_h, out_w, channels = geometry[7], geometry[8], geometry[18]
     times = filter_WCM.shape[2]
     wide = _index(times)
+    flat = filter_WCM.reshape(filter_WCM.size)
     for line in range(first, last):
         image_at, at_h = line // out_h, line % out_h * geometry[10] - geometry[16]
         for o in range(out_w):
@@ -156,9 +169,14 @@ def _depthwise_input(gradient, filter_WCM, geometry, first, last, image):  # typ
                         continue
                     start = _index(((image_at * in_h + h) * in_w + w) * channels)
                     place = i_h * k_w + i_w
-                    for c in range(_index(channels)):
-                        for m in range(_index(times)):
-                            image[start + c] += gradient[source + c * wide + m] * filter_WCM[place, c, m]
+                    if times == 1:
+                        at = _index(place * channels)
+                        for c in range(_index(channels)):
+                            image[start + c] += gradient[source + c] * flat[at + c]
+                    else:
+                        for c in range(_index(channels)):
+                            for m in range(_index(times)):
+                                image[start + c] += gradient[source + c * wide + m] * filter_WCM[place, c, m]
 
 
 def _depthwise_filter(image, gradient, geometry, first, last, out_WCM):  # type: ignore[no-untyped-def]
@@ -166,6 +184,7 @@ def _depthwise_filter(image, gradient, geometry, first, last, out_WCM):  # type:
     out_h, out_w, channels = geometry[7], geometry[8], geometry[18]
     times = out_WCM.shape[2]
     wide = _index(times)
+    flat = out_WCM.reshape(out_WCM.size)
     for line in range(first, last):
         image_at, at_h = line // out_h, line % out_h * geometry[10] - geometry[16]
         for i_h in range(k_h):
@@ -180,9 +199,14 @@ def _depthwise_filter(image, gradient, geometry, first, last, out_WCM):  # type:
                         continue
                     start = _index(((image_at * in_h + h) * in_w + w) * channels)
                     source = _index((line * out_w + o) * channels * times)
-                    for c in range(_index(channels)):
-                        for m in range(_index(times)):
-                            out_WCM[place, c, m] += image[start + c] * gradient[source + c * wide + m]
+                    if times == 1:
+                        at = _index(place * channels)
+                        for c in range(_index(channels)):
+                            flat[at + c] += image[start + c] * gradient[source + c]
+                    else:
+                        for c in range(_index(channels)):
+                            for m in range(_index(times)):
+                                out_WCM[place, c, m] += image[start + c] * gradient[source + c * wide + m]
 
 
 def _places_in_numpy(geometry: Array, first: int, last: int) -> tuple[Array, Array]:
