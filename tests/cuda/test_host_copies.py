@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,11 @@ import pytest
 from support.fake_cupy import FakeGPU
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.cuda import copies
+from tenfold_kernels.cuda import copies, joined_copies
 from tenfold_kernels.cuda._launch import Kernel
+from tenfold_kernels.cuda._replaying import Replayed
 from tenfold_kernels.cuda._variables import DeviceVariable
+from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
@@ -204,6 +205,37 @@ def test_what_a_recording_has_freed_is_its_own(monkeypatch: pytest.MonkeyPatch) 
     assert [runtime.to_host(each)[0] for each in others] == [7.0] * 8
 
 
+def test_steps_that_nobody_waits_for_give_what_they_give_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # no kernels are compiled here
+    monkeypatch.setattr(joined_copies, "_LEAST", 1 << 30)
+    for seed in range(5):
+        gpu = gpu_of(monkeypatch, seed)
+        runtime = driver_of(gpu, monkeypatch, between=2)
+        variable = DeviceVariable(runtime, "v", dtypes.float64, TensorShape([200]), by_value=True)
+        variable.assign(runtime.to_device(np.zeros(200)))
+
+        def nodes(x: Any) -> Any:
+            before = variable.snapshot()  # noqa: B023 # called before the next turn
+            held = variable.buffer(exclusive=True)  # noqa: B023
+            kernel(runtime, held, held, "")  # noqa: B023
+            out, other = (runtime.empty(x.shape, x.dtype) for _ in range(2))  # noqa: B023
+            kernel(runtime, x, out, "")  # noqa: B023
+            kernel(runtime, before, other, "")  # noqa: B023
+            return copies.begin(out), other, before
+
+        replayed = Replayed(nodes, 3, runtime, ResourceManager())
+        given, kept = [], []
+        for step in range(12):
+            given.append(replayed(runtime.to_device(np.full(200, float(step)))))
+            if step % 3 == 2:
+                kept.append(variable.snapshot())
+
+        for step, (sent, other, before) in enumerate(given):
+            found = [sent.to_host()[0], *(runtime.to_host(each)[0] for each in (other, before))]
+            assert found == [step + 1.0, step + 1.0, step]
+        assert [runtime.to_host(each)[0] for each in kept] == [3.0, 6.0, 9.0, 12.0]
+
+
 def test_a_recording_keeps_the_kernels_that_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     class Function:
         """A module's function: the module is unloaded with it."""
@@ -220,11 +252,9 @@ def test_a_recording_keeps_the_kernels_that_it_launches(monkeypatch: pytest.Monk
     _, recording = runtime.record(lambda: runtime.launch(cache[0], 1, 1, ()))
     # forgotten by who has made it, as a cache does that has no room
     cache.clear()
-    gc.collect()
 
     assert loaded() is not None
     del recording
-    gc.collect()
     assert loaded() is None
 
 
