@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold_core import errors, opdefs
+from tenfold_core import dtypes, errors, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE
 from tenfold_kernels.fusion import expressions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import SimpleNamespace
 
 TYPES = ("float32", "float64", "int8", "int16", "int64", "uint8", "uint16", "bool")
@@ -32,16 +33,14 @@ def values(shape: tuple[int, ...], dtype: str, seed: int, op: str) -> Any:
     return random.integers(1, 7, shape).astype(dtype)
 
 
-def rows() -> list[tuple[str, str]]:
+def rows(types: Sequence[str] = TYPES) -> list[tuple[str, str]]:
+    """(op, type) of what loops there are on a GPU."""
     found = []
     for op in sorted({*expressions.OPS, *EXTRA, *WHOLE} - {"Cast", "Select", "SelectV2", "AddN", "AccumulateNV2"}):
         if opdefs.has(op) and opdefs.family_of(op) == "math":
             has_types = any(attr.name == "T" for attr in opdefs.get(op).attrs)
-            for name in TYPES if has_types else ("bool",):
-                dtype = np.dtype(name)
-                from tenfold_core import dtypes
-
-                if registry.memory_of(op, {"T": dtypes.as_dtype(dtype)}, "GPU") is not None:
+            for name in types if has_types else ("bool",):
+                if registry.memory_of(op, {"T": dtypes.as_dtype(name)}, "GPU") is not None:
                     found.append((op, name))
     return found
 
@@ -51,6 +50,15 @@ def test_an_op_gives_what_the_cpu_gives(gpu: SimpleNamespace, op: str, dtype: st
     count = len(opdefs.get(op).inputs)
     for shape in SHAPES:
         gpu.same(op, [values(shape, dtype, seed, op) for seed in range(count)], rtol=3e-5)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("op", "dtype"), [row for row in rows(("float16", "bfloat16")) if row[1] != "bool"])
+def test_an_op_of_narrow_floats_gives_what_the_cpu_gives(gpu: SimpleNamespace, op: str, dtype: str) -> None:
+    kind, rtol = dtypes.as_dtype(dtype).as_numpy_dtype, 2e-3 if dtype == "float16" else 1e-2
+    for shape in SHAPES:
+        inputs = [values(shape, "float32", seed, op).astype(kind) for seed in range(len(opdefs.get(op).inputs))]
+        gpu.same(op, inputs, rtol=rtol, atol=rtol)
 
 
 #: What arithmetic has its own rules for.
