@@ -14,6 +14,7 @@ FAMILIES = {
     "control_flow": "functions are called on the host; If and While are Switch and Merge before they are placed",
     "data_flow": "a host resource",
     "dataset": "elements of datasets are made on the host",
+    "fused": "made by TensorFlow's passes, or for its CPU; ours fuse what there are kernels for",
     "image": "images are decoded and changed on the host",
     "io": "files and examples are read and written on the host",
     "linalg": "LAPACK's, on the host",

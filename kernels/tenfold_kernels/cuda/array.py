@@ -23,8 +23,8 @@ shared_kernel("InvertPermutation", host=(EVERYTHING,))
 shared_kernel("GuaranteeConst", "RefIdentity", "DebugGradientIdentity", host=(), T=MOVED)
 
 no_kernel("EditDistance", "Fingerprint", device="GPU", why="TensorFlow has none either: they work on strings and sets")
-no_kernel("LowerBound", "UpperBound", "UnravelIndex", device="GPU", why="TensorFlow has none either")
-no_kernel("DeepCopy", device="GPU", why="no program of the op census uses it")
+no_kernel("UnravelIndex", device="GPU", why="TensorFlow has none either")
+no_kernel("LowerBound", "UpperBound", "DeepCopy", device="GPU", why="no program of the op census uses it")
 no_kernel(
     *(op for op in opdefs.names() if op.startswith(("FakeQuant", "QuantizeAndDequantize"))),
     device="GPU",
