@@ -6,12 +6,12 @@ Follows TF 1.15's lib/io/tf_record.py.
 from __future__ import annotations
 
 import enum
+import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tenfold_core.records import RecordReader, RecordWriter
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
 __all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]
@@ -74,8 +74,8 @@ class TFRecordOptions:
 class TFRecordWriter:
     """Writes records: `with TFRecordWriter(path) as out: out.write(b"…")`. NotFoundError if there is no such folder."""
 
-    def __init__(self, path: str | os.PathLike[str], options: Any = None) -> None:
-        self._writer = RecordWriter(str(path), TFRecordOptions.get_compression_type_string(options))
+    def __init__(self, path: str | bytes | os.PathLike[str], options: Any = None) -> None:
+        self._writer = RecordWriter(os.fsdecode(path), TFRecordOptions.get_compression_type_string(options))
 
     def write(self, record: bytes) -> None:
         self._writer.write(record)
@@ -94,7 +94,7 @@ class TFRecordWriter:
         self.close()
 
 
-def tf_record_iterator(path: str | os.PathLike[str], options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: str | bytes | os.PathLike[str], options: Any = None) -> Iterator[bytes]:
     """The records of a file, in order. Raises NotFoundError, and DataLossError where the file is damaged."""
-    with RecordReader(str(path), TFRecordOptions.get_compression_type_string(options)) as reader:
+    with RecordReader(os.fsdecode(path), TFRecordOptions.get_compression_type_string(options)) as reader:
         yield from reader

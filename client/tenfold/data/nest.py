@@ -78,7 +78,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **check_types_dict:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises ValueError if the two differ in form, TypeError if sequences are of different types."""
+    """Raises ValueError if the two differ in form, with `check_types` also in keys, and TypeError in types."""
     if is_sequence(nest1) != is_sequence(nest2):
         raise ValueError(
             "The two structures don't have the same nested structure.\n\n"
@@ -99,7 +99,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
             f"First structure ({len(keys1)} elements): {nest1}\n\n"
             f"Second structure ({len(keys2)} elements): {nest2}"
         )
-    if isinstance(nest1, Mapping) and keys1 != keys2:
+    if check_types and isinstance(nest1, Mapping) and keys1 != keys2:
         raise ValueError(
             "The two dictionaries don't have the same set of keys. "
             f"First structure has keys {keys1}, while second structure has keys {keys2}."

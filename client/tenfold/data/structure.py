@@ -68,7 +68,8 @@ def _spec(dtype: Any, shape: Any, kind: Any) -> Any:
         return TensorSpec(shape, dtype)
     if isinstance(kind, type) and issubclass(kind, TensorArray):
         dims = as_shape(shape).as_list()
-        return TensorArraySpec(dims[2:], dtype, bool(dims[0]), bool(dims[1]))
+        dynamic, inferred = (None if flag is None else bool(flag) for flag in dims[:2])
+        return TensorArraySpec(dims[2:], dtype, dynamic, inferred)
     raise TypeError(f"Could not build a structure for output class {kind!r}")
 
 

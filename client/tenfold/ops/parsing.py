@@ -90,16 +90,20 @@ def plan_of(features: Mapping[str, Any]) -> _Plan:
                         f"Missing shape for feature {key}. The batch's dimension does not belong to it: [] is a scalar."
                     )
                 shape = as_shape(feature.shape)
-                if (shape.ndims or 0) > 1 and any(size is None for size in shape.as_list()[1:]):
+                if shape.ndims and shape.as_list()[0] is None:
                     raise ValueError(
-                        f"All dimensions of shape for feature {key} need to be known but received {shape}."
+                        f"First dimension of shape for feature {key} unknown. Consider using FixedLenSequenceFeature."
+                    )
+                if not shape.is_fully_defined():
+                    raise ValueError(
+                        f"All dimensions of shape for feature {key} need to be known but received {feature.shape}."
                     )
                 plan.dense[key], plan.shapes[key] = as_dtype(feature.dtype), shape
                 if feature.default_value is not None:
                     plan.defaults[key] = feature.default_value
             case FixedLenSequenceFeature():
                 if not feature.allow_missing:
-                    raise ValueError(f"Unsupported: FixedLenSequenceFeature {key} requires allow_missing to be True.")
+                    raise ValueError("Unsupported: FixedLenSequenceFeature requires allow_missing to be True.")
                 plan.dense[key] = as_dtype(feature.dtype)
                 plan.shapes[key] = as_shape([None, *as_shape(feature.shape).as_list()])
                 if feature.default_value is not None:

@@ -327,8 +327,8 @@ class TensorArraySpec(TypeSpec):
         self,
         element_shape: Any = None,
         dtype: Any = dtypes.float32,
-        dynamic_size: bool = False,
-        infer_shape: bool = True,
+        dynamic_size: bool | None = False,
+        infer_shape: bool | None = True,
     ) -> None:
         self._element_shape = as_shape(element_shape)
         self._dtype = as_dtype(dtype)
@@ -379,7 +379,8 @@ class TensorArraySpec(TypeSpec):
 
     def _from_components(self, components: Any) -> TensorArray:
         (variant,) = components
-        made = ListArray(self._dtype, flow=variant, dynamic_size=self._dynamic_size, infer_shape=self._infer_shape)
+        grows, infers = bool(self._dynamic_size), bool(self._infer_shape)
+        made = ListArray(self._dtype, flow=variant, dynamic_size=grows, infer_shape=infers)
         made._element_shape = [self._element_shape]
         return made
 
@@ -388,7 +389,8 @@ class TensorArraySpec(TypeSpec):
 
     def _to_legacy_output_shapes(self) -> TensorShape:
         # As in TensorFlow, the two flags stand for dimensions before the shape.
-        return TensorShape([int(self._dynamic_size), int(self._infer_shape)]).concatenate(self._element_shape)
+        flags = [None if flag is None else int(flag) for flag in (self._dynamic_size, self._infer_shape)]
+        return TensorShape(flags).concatenate(self._element_shape)
 
 
 def type_spec_from_value(value: Any) -> Any:

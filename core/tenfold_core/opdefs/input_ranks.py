@@ -160,6 +160,7 @@ _TABLE = """
 * * * 0 0 0 0 0 0: ApplyAdam ResourceApplyAdam
 * * * 0 0 0 0 1+ 1: SparseApplyRMSProp
 * * * 1+ 1 0 0 0 0: SparseApplyAdagradDA SparseApplyFtrl SparseApplyFtrlV2
+1- 0 0 0 0 0 0 1 1-: CSVDataset ExperimentalCSVDataset
 * * * * 0 0 0 0 * 1: ResourceSparseApplyCenteredRMSProp
 * * * * 0 0 0 0 0 0: ResourceApplyAdamWithAmsgrad
 * * * * 0 0 0 0 1+ 1: SparseApplyCenteredRMSProp

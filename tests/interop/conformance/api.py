@@ -76,6 +76,7 @@ def main() -> int:
     parser.add_argument("--file-seconds", type=float, default=900)
     parser.add_argument("--no-run", action="store_true", help="with --report: only write what is kept")
     parser.add_argument("--report", type=Path, help="write the table of every outcome kept so far")
+    parser.add_argument("--same-day", action="store_true", help="with --report: its other rows are of today too")
     options = parser.parse_args()
     known = [path for path in api_files.ALL if options.estimator or not path.startswith(_ESTIMATOR)]
     for path in () if options.no_run else [api_files.resolve(name) for name in options.files] or known:
@@ -84,7 +85,7 @@ def main() -> int:
         print(f"   {api_report.count(path, result).line}", flush=True)
     if options.report:
         before = options.report.read_text(encoding="utf-8") if options.report.exists() else ""
-        new = api_report.document(BUILD / processes.API, report.part(before, api_report.TITLE))
+        new = api_report.document(BUILD / processes.API, report.part(before, api_report.TITLE), options.same_day)
         report.replace_part(options.report, api_report.TITLE, new)
     return 0
 

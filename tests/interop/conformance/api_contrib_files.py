@@ -55,10 +55,20 @@ BESIDE = {
 
 _UNDERSCORE = "functions of TensorFlow's implementation that begin with an underscore"
 _DEBUGGER = "the TensorFlow debugger is not served"
+_SCIPY = "counts on the SciPy of its time: a newer one ends elsewhere on the same function, without TensorFlow too"
+_NUMPY = "expects what NumPy 1 makes of float16; the variables' numbers are TensorFlow's own to the last bit"
 EXCLUDED: tuple[Exclusion, ...] = (
     *(
         Exclusion(f"{_C}/layers/python/layers/embedding_ops_test.py", f"{case}.*", _UNDERSCORE)
         for case in ("SampledScatteredEmbeddingLookupTest", "SampledScatteredEmbeddingLookupSparseTest")
+    ),
+    *(
+        Exclusion(f"{_C}/opt/python/training/external_optimizer_test.py", f"ScipyOptimizerInterfaceTest.{test}", _SCIPY)
+        for test in ("test_nelder_mead_method2", "test_newton_tnc_method")
+    ),
+    *(
+        Exclusion(f"{_C}/opt/python/training/weight_decay_optimizers_test.py", f"AdamWOptimizerTest.{test}", _NUMPY)
+        for test in ("testSparse", "testResourceSparse")
     ),
     Exclusion(f"{_C}/slim/python/slim/learning_test.py", "TrainTest.testTrainWithSessionWrapper", _DEBUGGER),
     Exclusion(f"{_C}/slim/python/slim/evaluation_test.py", "SingleEvaluationTest.testAdditionalHooks", _DEBUGGER),

@@ -156,6 +156,9 @@ _RAGGED = "ragged tensors"
 _XLA = "the contexts of the XLA compiler"
 _OPTIMIZER = "calls TensorFlow's graph optimizer"
 _SPEC = "type specifications of TensorFlow 2"
+_RESOURCE = "the class Variable of TensorFlow 2, which is a resource variable"
+_DOWNLOADS = "downloads a data set, which is left to who runs the program"
+_PYTHON_3 = "fails in TensorFlow 1.15 itself under Python 3, where a summary's bytes are no text"
 _TRANSFORMS = "TensorFlow's tool for rewriting graphs is not served"
 _BUNDLES = "session bundles, the exports before SavedModel, which nothing reads any more"
 _DEBUGGER = "the TensorFlow debugger is not served"
@@ -169,6 +172,7 @@ def _left_out(file: str, reason: str, *tests: str) -> tuple[Exclusion, ...]:
 _CONTROL_FLOW = {
     _FUNCTION: (
         "testCondAccessTrueBranchTensorInFalseBranchRaises",
+        "testCondAutoControlDeps",
         "testCondGrad_MultiGather",
         "testCondMismatchedIndexedSlices",
         "testCondPredicateTensor",
@@ -196,6 +200,7 @@ _CONTROL_FLOW = {
         "testSparseEnterExit",
         "testSparseIdentity",
     ),
+    _RESOURCE: ("testWhileExternalControlDependencies*",),
     _SPEC: ("testWhileShapeInvariantTensorSpec", "testWhileShapeInvariantWrongTypeSpecType"),
 }
 
@@ -221,6 +226,10 @@ EXCLUDED: tuple[Exclusion, ...] = (
         _TRANSFORMS,
     ),
     Exclusion(f"{_LEARN}/estimators/estimator_test.py", "EstimatorTest.test_export_returns_exported_dirname", _BUNDLES),
+    Exclusion(f"{_LEARN}/estimators/estimator_test.py", "EstimatorTest.testSummaryWritingWithSummaryProto", _PYTHON_3),
+    Exclusion(f"{_LEARN}/datasets/base_test.py", "BaseTest.testUrlretrieve*", _DOWNLOADS),
+    Exclusion(f"{_LEARN}/learn_io/graph_io_test.py", "GraphIOTest.test_get_file_names_errors", _PRIVATE),
+    Exclusion(f"{_LEARN}/learn_io/graph_io_test.py", "GraphIOTest.test_keyed_features_filter", _PRIVATE),
     *(
         Exclusion(f"{_LEARN}/estimators/{stem}_test.py", f"{case}.{test}", reason)
         for stem, case, test, reason in (
@@ -287,6 +296,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
         "SessionTest.testNonInteractiveSessionNesting",
         "SessionTest.testNotEntered",
     ),
+    *_left_out("client/session", _OPTIMIZER, "SessionTest.testOptimizerOptions"),
     *_left_out("client/session_list_devices", _C_API, "SessionListDevicesTest.testInvalidDeviceNumber"),
     *_left_out(
         "framework/graph_util",
@@ -330,6 +340,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
     ),
     *_left_out("training/warm_starting_util", _EAGER, "WarmStartingUtilTest.testWarmStartFromObjectBasedCheckpoint"),
     *_left_out("kernel_tests/variables", _PRIVATE, "VariablesTestCase.testCyclicInitializer"),
+    *_left_out("kernel_tests/variables", _RESOURCE, "VariablesTestCase.testAssignDifferentShapesAllowed"),
     *_left_out("kernel_tests/variables", _STRATEGY, "VariablesTestCase.testDistributeStrategy"),
     *_left_out(
         "kernel_tests/variables",

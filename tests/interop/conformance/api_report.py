@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import api_files
+from api_explained import EXPLAINED
 from processes import FileResult, Outcome
 from report import NOT_AGAIN, REASONS, Earlier, reason
 
@@ -93,8 +94,11 @@ def family_of(path: str) -> str:
     return next(family for family, pattern in FAMILIES.items() if re.search(pattern, path))
 
 
-def document(build: Path, before: str = "") -> str:
-    """The part of docs/conformance.md, of every outcome kept under `build`; other files' rows stay as in `before`."""
+def document(build: Path, before: str = "", is_same_day: bool = False) -> str:
+    """The part of docs/conformance.md, of every outcome kept under `build`; other files' rows stay as in `before`.
+
+    They are marked as of an earlier run, unless that was on the same day.
+    """
     earlier = Earlier.read(before)
     rows: dict[str, list[str]] = {}
     details: list[str] = []
@@ -102,9 +106,11 @@ def document(build: Path, before: str = "") -> str:
         kept = build / f"{api_files.kept_as(path)}.json"
         if kept.exists():
             found = count(path, FileResult.from_json(json.loads(kept.read_text())))
-            row, told = _row(path, found), _details(found)
+            row, told = _row(path, found), _details(path, found)
         else:
-            row, told = earlier.row(_shown(path)), earlier.details.get(f"{path}`, on the client", [])
+            name = _shown(path)
+            row = earlier.rows.get(name, "") if is_same_day else earlier.row(name)
+            told = earlier.details.get(f"{path}`, on the client", [])
         if row:
             rows.setdefault(family_of(path), []).append(row)
             details += [f"\n### `{path}`, on the client\n", *told] if told else []
@@ -139,17 +145,21 @@ def _sum(family: str, rows: Iterable[str]) -> str:
     return f"| {family} | {counted} | {passed} | {share:.1f} % | {excluded} | {skipped} |"
 
 
-def _details(found: Counted) -> list[str]:
+def _details(path: str, found: Counted) -> list[str]:
     told = [f"- the file does not import: {found.import_error}"] if found.import_error else []
-    reasons = Counter(reason(outcome.message) for outcome in found.failed.values())
-    for why, number in reasons.most_common(REASONS):
-        tests = [_own(test) for test, outcome in found.failed.items() if reason(outcome.message) == why]
+    why_of = {test: _explanation(path, test) or reason(outcome.message) for test, outcome in found.failed.items()}
+    for why, number in Counter(why_of.values()).most_common(REASONS):
+        tests = [_own(test) for test, given in why_of.items() if given == why]
         named = ", ".join(f"`{test}`" for test in tests[:4]) + (" …" if number > 4 else "")
         told.append(f"- {number}: {why} ({named})")
     for why in dict.fromkeys(found.excluded.values()):
         tests = [_own(test) for test, given in found.excluded.items() if given == why]
         told.append(f"- left out: {', '.join(f'`{test}`' for test in tests)}: {why}")
     return told
+
+
+def _explanation(path: str, test: str) -> str:
+    return next((rule.reason for rule in EXPLAINED if rule.covers(path, test)), "")
 
 
 def _own(test: str) -> str:
@@ -166,7 +176,7 @@ _HEAD = f"""{TITLE}
 Unmodified test files of TensorFlow 1.15 and of its estimator's repository, whose imports are answered by Tenfold: the
 client under test is ours, each session runs in the test's process. A test counts if it tests public behaviour in graph
 mode; what is left out is named with its reason below, and a test that skips itself (no GPU, eager execution) says
-nothing. The files in bold are the training API, held to 85 %. A row with {NOT_AGAIN} is of an earlier run: its file was
+nothing. The files in bold are the training API, held to 85 %. A row with {NOT_AGAIN} is of an earlier day: its file was
 not run again with the others. Tests that did not pass were run again, alone, after what they showed was mended. Made by
 
     python tests/interop/conformance/api.py --sources <a checkout of TensorFlow 1.15> \\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -101,6 +102,8 @@ def test_records(tmp_path: Path, packing: object) -> None:
         out.flush()
         out.write(b"three")
     assert list(tf.python_io.tf_record_iterator(path, options)) == [b"one", b"", b"three"]
+    # What a step gives for a name.
+    assert list(tf.python_io.tf_record_iterator(os.fsencode(path), options)) == [b"one", b"", b"three"]
 
 
 def test_records_that_are_damaged_or_missing(tmp_path: Path) -> None:

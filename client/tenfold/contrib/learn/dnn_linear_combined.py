@@ -47,7 +47,7 @@ def _optimizer(given: Any) -> Any:
 
 def _model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any = None) -> Any:
     head = params["head"]
-    linear_columns, dnn_columns = params["linear_feature_columns"], params["dnn_feature_columns"]
+    linear_columns, dnn_columns = params.get("linear_feature_columns"), params.get("dnn_feature_columns")
     features = feature_dict(features)
     values = list(features.values())
     linear_optimizer = _optimizer(params.get("linear_optimizer") or "Ftrl")

@@ -57,8 +57,6 @@ class CsvReader:
         self._data, self._at, self._is_whole = b"", 0, False
         quote = b'"' if form.quotes else b""
         self._unquoted_end = re.compile(b"[\\n\\r" + re.escape(form.delimiter) + quote + b"]")
-        if form.header:
-            self.read()
 
     def close(self) -> None:
         self._stream.close()
@@ -214,13 +212,15 @@ class Csv(Dataset):
             nonlocal reader
             if reader is None:
                 reader = CsvReader(os.fsdecode(names[file]), self._form)
+                if self._form.header and reader.read() is None:
+                    raise invalid("Can't read header of file")
             return reader
 
         def fields() -> list[bytes] | None:
             nonlocal reader, file, given
             while file < len(names):
-                source = opened()
                 given += 1
+                source = opened()
                 found = source.read()
                 if found is not None:
                     return found
@@ -234,14 +234,13 @@ class Csv(Dataset):
 
         def block(most: int) -> Element | None:
             nonlocal given
-            if self._columns is None or file == len(names):
-                return None
-            source = opened()
-            records = source.plain(most)
+            if self._columns is None or reader is None:
+                return None  # the first record of a file comes by itself, and with it what is wrong with the file
+            records = reader.plain(most)
             found = self._columns(records) if records else None
             if found is None:
                 return None
-            source.skip(len(records))
+            reader.skip(len(records))
             given += len(records)
             return tuple(found)
 
@@ -309,7 +308,9 @@ class Sql(Dataset):
             try:
                 found = next(rows, None)
             except sqlite3.Error as error:
-                raise invalid(f"{self._source}: {error}") from None
+                is_unknown = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR
+                kind = errors.UnknownError if is_unknown else errors.InvalidArgumentError
+                raise kind(None, None, f"{self._source}: {error}") from None
             if found is None:
                 return None
             given += 1
@@ -335,7 +336,7 @@ class Sql(Dataset):
             connection.set_authorizer(_authorize)
             cursor = connection.execute(self._query)
             columns = len(cursor.description or ())
-            if columns and columns != len(self.types):
+            if columns != len(self.types):
                 raise invalid(
                     f"The number of columns in query ({columns}) must match the number of elements in output_types "
                     f"({len(self.types)})."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold.data import nest
+import tenfold as tf
+from tenfold.data import nest, structure
 from tenfold.graph.sparse_tensor import SparseTensorValue
 
 
@@ -28,6 +29,18 @@ def test_lists_and_sparse_values_are_leaves() -> None:
 def test_a_difference_is_told(one: object, other: object, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         nest.assert_same_structure(one, other)
+
+
+def test_without_types_the_keys_may_differ() -> None:
+    nest.assert_same_structure({"a": 1, "b": {"x": 2}}, {"a": 1, "b": {"y": 2}}, check_types=False)
+
+
+def test_what_older_shapes_leave_open_of_a_tensor_array_stays_open() -> None:
+    shape = tf.TensorShape([None, True, 2])
+
+    spec = structure.convert_legacy_structure(tf.int32, shape, tf.TensorArray)
+
+    assert spec._serialize() == (tf.TensorShape([2]), tf.int32, None, True)
 
 
 def test_parts_where_a_shallow_tree_has_values() -> None:

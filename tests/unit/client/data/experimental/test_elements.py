@@ -162,6 +162,8 @@ def test_rows_of_csv_files_become_columns(tmp_path: Path) -> None:
         (b"ann", 1.5),
         (b"bob", 2.0),
     ]
+    with pytest.raises(ValueError, match="Shape must be at most rank 1 but is rank 2"):
+        exp.CsvDataset(str(path), [tf.constant([[0.0]])], select_cols=[1])
 
 
 def test_examples_are_written_read_and_parsed(tmp_path: Path) -> None:
@@ -181,6 +183,13 @@ def test_examples_are_written_read_and_parsed(tmp_path: Path) -> None:
 
     assert elements(read) == [{"x": [0, 1]}, {"x": [2, 3]}]
 
+    for feature, match in (
+        (tf.FixedLenFeature([None, 2], tf.int64), "First dimension of shape for feature a unknown. Consider using"),
+        (tf.FixedLenFeature([1, None], tf.int64), r"feature a need to be known but received \[1, None\]"),
+        (tf.FixedLenSequenceFeature([], tf.int64), "FixedLenSequenceFeature requires allow_missing to be True"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            Dataset.from_tensors([b""]).apply(exp.parse_example_dataset({"a": feature}))
 
 def test_an_iterator_is_saved_and_restored(tmp_path: Path) -> None:
     iterator = Dataset.range(6).map(lambda x: x * x).make_initializable_iterator()

@@ -119,6 +119,17 @@ def test_a_record_that_is_wrong_does_not_end_the_file(tmp_path: Path, text: byte
     assert drained(machine) == [(b"x", b"y")]
 
 
+def test_an_empty_file_has_no_header_and_the_next_file_is_read(tmp_path: Path) -> None:
+    dataset = csv(tmp_path / "a.csv", b"", (dtypes.string, dtypes.string), header=True)
+    csv(tmp_path / "b.csv", b"x,y\na,b\n", (dtypes.string, dtypes.string))
+    dataset._names = (*dataset._names, str(tmp_path / "b.csv").encode())
+    machine = dataset.iterate(Run())
+
+    with pytest.raises(errors.InvalidArgumentError, match="Can't read header of file"):
+        machine()
+    assert [part.item() for part in machine() or ()] == [b"a", b"b"]
+
+
 def test_a_quote_that_never_ends_and_a_number_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="Reached end of file without closing quoted field"):
         drained(csv(tmp_path / "a.csv", b'"a,b\n'))
@@ -144,17 +155,19 @@ def test_rows_of_a_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "match"),
+    ("query", "error", "match"),
     [
-        (b"SELECT colour FROM people", "no such column: colour"),
-        (b"SELECT name, age FROM people", r"columns in query \(2\) must match the number of elements in output_types"),
-        (b"ATTACH DATABASE 'other.db' AS other", "not authorized"),
-        (b"SELECT load_extension('x') FROM people", "not authorized"),
+        (b"SELECT colour FROM people", errors.UnknownError, "no such column: colour"),
+        (b"SELEKT name FROM people", errors.UnknownError, "syntax error"),
+        (b"SELECT name, age FROM people", errors.InvalidArgumentError, r"columns in query \(2\) must match the number"),
+        (b"INSERT INTO people (name) VALUES ('Eve')", errors.InvalidArgumentError, r"columns in query \(0\)"),
+        (b"ATTACH DATABASE 'other.db' AS other", errors.InvalidArgumentError, "not authorized"),
+        (b"SELECT load_extension('x') FROM people", errors.UnknownError, "not authorized"),
     ],
 )
-def test_queries_that_are_refused(tmp_path: Path, query: bytes, match: str) -> None:
+def test_queries_that_are_refused(tmp_path: Path, query: bytes, error: type[errors.OpError], match: str) -> None:
     source = database(tmp_path / "a.db")
-    with pytest.raises(errors.InvalidArgumentError, match=match):
+    with pytest.raises(error, match=match):
         drained(Sql(STRING, SCALAR, source, query))
     assert drained(Sql(STRING, SCALAR, source, b"SELECT name FROM people WHERE age > 99")) == []
 
