@@ -209,18 +209,21 @@ class Csv(Dataset):
         reader: CsvReader | None = None
 
         def opened() -> CsvReader:
-            nonlocal reader
+            nonlocal reader, given
             if reader is None:
                 reader = CsvReader(os.fsdecode(names[file]), self._form)
-                if self._form.header and reader.read() is None:
-                    raise invalid("Can't read header of file")
+                if self._form.header:
+                    given += 1  # counted only where it fails, which stands for an element
+                    if reader.read() is None:
+                        raise invalid("Can't read header of file")
+                    given -= 1
             return reader
 
         def fields() -> list[bytes] | None:
             nonlocal reader, file, given
             while file < len(names):
-                given += 1
                 source = opened()
+                given += 1
                 found = source.read()
                 if found is not None:
                     return found
