@@ -135,6 +135,7 @@ def test_a_synchronous_step_is_that_of_one_process(targets: list[str], tmp_path:
     assert first > 0
 
 
+@pytest.mark.thorough
 def test_workers_that_do_not_wait_for_each_other_train_one_model(targets: list[str]) -> None:
     places: dict[str, set[str]] = {}
     losses: list[tuple[float, float]] = []
