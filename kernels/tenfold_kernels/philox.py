@@ -37,6 +37,12 @@ WORDS, UNIFORM, NORMAL = "words", "uniform", "normal"
 LANES = 8
 
 
+def _signed(word: int) -> int:
+    """The lower 64 bits, as an int64 has them."""
+    word &= _MASK64
+    return word - (1 << 64) if word >> 63 else word
+
+
 class Philox:
     """A reading position. `blocks` does not move it; `single` does."""
 
@@ -49,6 +55,11 @@ class Philox:
     def of_signed(cls, key: int, low: int, high: int) -> Philox:
         """From the words that compiled loops take: signed int64, `low` and `high` the halves of the counter."""
         return cls(key & _MASK64, (high & _MASK64) << 64 | low & _MASK64)
+
+    def as_signed(self) -> tuple[int, int, int]:
+        """(key, low, high), as compiled loops take them."""
+        low, high = self.counter, self.counter >> 64
+        return _signed(self.key), _signed(low), _signed(high)
 
     def behind(self, blocks: int) -> Philox:
         """The position so many blocks further on."""

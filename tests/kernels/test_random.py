@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu._compiled import picking
+from tenfold_kernels.cpu.random import multinomial
 from tenfold_kernels.cpu.random_candidates import _compiled_blocks
 from tenfold_kernels.philox import Generator, Philox
 
@@ -147,6 +149,17 @@ def test_multinomial_follows_the_logits(ops: Any) -> None:
     assert abs(shares[0] - 0.7) < 0.05
     assert shares[1] == 0
     assert set(result[1].tolist()) == {1}
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1, 1), (3, 1), (2, 7)])
+def test_few_logits_are_picked_as_many_are(rows: int, count: int) -> None:
+    rng = np.random.default_rng(rows)
+    logits, samples = rng.normal(size=(rows, 40)).astype(np.float32), np.array(count)
+    few, many = Generator(3, 4), Generator(3, 4)
+    for _ in range(20):
+        picked = multinomial(logits, samples, np.int32, few.reserve_outputs, picking.pick())
+        assert picked.dtype == np.int32
+        assert picked.tolist() == multinomial(logits, samples, np.int32, many.reserve_outputs).tolist()
 
 
 def test_log_uniform_candidates_are_unique(ops: Any) -> None:

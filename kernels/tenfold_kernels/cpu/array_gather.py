@@ -1,7 +1,7 @@
 """Picking rows by index: Gather, GatherNd, the dynamic partition and stitch.
 
-Every index is checked, as TensorFlow's CPU kernels do, and the error names the first bad one. Row gathers of float
-tables run compiled (_compiled/rows.py). Outputs are fresh. Follows gather_op.cc and gather_nd_op.cc.
+Every index is checked, as TensorFlow's CPU kernels do, and the error names the first bad one. Row gathers of floats
+and integers run compiled (_compiled/rows.py). Outputs are fresh. Follows gather_op.cc and gather_nd_op.cc.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def check_indices(indices: Array, limit: int) -> None:
 def _gather_rows(node: KernelNode) -> Callable[[Array, Array], Array]:
     """(params, indices) → rows, by the compiled loop where there is one for the types, else by np.take."""
     params_type, index_type = node.input_types[0].base_dtype, node.input_types[1]
-    if params_type not in COMPILED or index_type not in INDEX:
+    if params_type not in COMPILED | INDEX or index_type not in INDEX:
 
         def take(params: Array, indices: Array) -> Array:
             check_indices(indices, params.shape[0])

@@ -57,8 +57,11 @@ def build_top_k(node: KernelNode) -> Compute:
         # A stable sort of the reversed rows, read backwards, keeps the lower index first among equals.
         size = x.shape[-1]
         rows = x.reshape(-1, size) if size else x.reshape(math.prod(x.shape[:-1]), 0)
-        order = (size - 1) - rows[:, ::-1].argsort(axis=1, kind="stable")[:, ::-1][:, :count]
         shape = *x.shape[:-1], count
+        if len(rows) == 1:
+            places = (size - 1) - rows[0, ::-1].argsort(kind="stable")[::-1][:count]
+            return rows[0].take(places).reshape(shape), places.reshape(shape).astype(index_type)
+        order = (size - 1) - rows[:, ::-1].argsort(axis=1, kind="stable")[:, ::-1][:, :count]
         found = rows[np.arange(len(rows))[:, np.newaxis], order]  # np.take_along_axis finds that out by and by
         return found.reshape(shape), order.reshape(shape).astype(index_type)
 

@@ -315,12 +315,12 @@ def multinomial(
     if not rows * count:
         return np.empty((rows, count), dtype=dtype)
     position = reserve(outputs_of_samples(rows, count))
-    words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
-    draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
     if pick is not None and logits.size <= _FEW_LOGITS:
         picked = np.empty((rows, count), np.int64)
-        pick(np.array(logits, np.float64, order="C"), draws, picked)
+        pick(*position.as_signed(), np.array(logits, np.float64, order="C"), picked)
         return picked.astype(dtype, copy=False)
+    words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
+    draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
     cdf_BC = np.cumsum(_weights(logits.astype(np.float64)), axis=1)
     draws *= cdf_BC[:, -1:]
     if count == 1:

@@ -42,17 +42,10 @@ def _compiled_blocks() -> Blocks:
 
     def blocks(position: philox.Philox, offset: int, count: int) -> Array:
         out = np.empty((count, 4), np.uint32)
-        counter = position.counter + offset
-        fill(_signed(position.key), _signed(counter), _signed(counter >> 64), out)
+        fill(*position.behind(offset).as_signed(), out)
         return out
 
     return blocks
-
-
-def _signed(word: int) -> int:
-    """The lower 64 bits, as an int64 has them."""
-    word &= (1 << 64) - 1
-    return word - (1 << 64) if word >> 63 else word
 
 
 class Words:
@@ -182,7 +175,7 @@ class LogUniformSampler:
         table = np.full(1 << (2 * wanted).bit_length() if unique else 0, -1, np.int64)
         true_B = contiguous(true_classes).reshape(-1)
         true_expected = np.empty(true_B.size)
-        key, low, high = _signed(position.key), _signed(position.counter), _signed(position.counter >> 64)
+        key, low, high = position.as_signed()
         classes = self._limit, self._missed, table, true_B
         tries = self._log_uniform(key, low, high, *classes, found, true_expected, expected)
         if tries < 0:
