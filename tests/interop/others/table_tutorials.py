@@ -57,6 +57,10 @@ TUTORIALS = (
         data=((data.write_ptb, "data"),),
         in_1_15="'str' object has no attribute 'decode': it is for Python 2",
     ),
+    Program(
+        "caicloud+*/caicloud.tensorflow/**/ptb/reader_test.py",
+        in_1_15="'str' object has no attribute 'decode': it is for Python 2",
+    ),
     Program("chiphuyen+*/*/0[37]_*starter.py", in_1_15="it is an exercise with gaps"),
     *(
         Program(f"chiphuyen+*/examples/{lesson}.py", data=((data_models.write_whole_mnist, "data/mnist"),))
