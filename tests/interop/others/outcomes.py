@@ -40,6 +40,7 @@ _GAME = re.compile(r"KeyError: '(BipedalWalker-v2)'|module 'gym\.envs\.(box2d)'|
 #: What an error says that a package has become too new for a program → the package that it wants.
 _OLDER = {
     "`load_boston` has been removed": "scikit-learn before 1.2",
+    "cannot import name 'imsave' from 'scipy.misc'": "SciPy before 1.2",
     "TSNE.__init__() got an unexpected keyword argument 'n_iter'": "scikit-learn before 1.7",
     "load() missing 1 required positional argument: 'Loader'": "PyYAML before 6",
     "module 'PIL.Image' has no attribute 'ANTIALIAS'": "Pillow before 10",

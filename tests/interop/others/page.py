@@ -94,8 +94,8 @@ def document(rows: dict[str, Row], named: int) -> str:
         "Public TensorFlow 1 programs, unchanged, under `tenfold run --as-tensorflow` with made-up data: "
         f"{run} of {counted} run ({run / max(1, counted):.0%}). {tried - counted} more need "
         "what this machine does not have (another package, a download, Python 2) or do not run on TensorFlow 1.15 and "
-        "are not counted. A training is stopped once its processes have computed for a while, and has run if it raised "
-        f"nothing.{untried} Made by",
+        "are not counted. A training is stopped once its processes have computed for some seconds, and has run if it "
+        f"raised nothing.{untried} Made by",
         "",
         "    python tests/interop/others/run.py <a folder of checkouts> --report docs/programs.md",
         "",
