@@ -4,6 +4,7 @@ events allow; graphs of what is captured; pools that give memory again at once, 
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import ctypes
 import importlib.util
@@ -37,6 +38,8 @@ class FakeGPU:
         self._random, self._left = random.Random(seed), pinned_bytes
         self.streams: list[Stream] = []
         self._pinned: list[np.ndarray[Any, np.dtype[np.uint8]]] = []
+        #: Where each begins and ends, in order.
+        self._pinned_places: list[tuple[int, int]] = []
         self.module = self._imported(patch)
         self.memory = 1 << 20
         self.device = contextlib.nullcontext()
@@ -106,6 +109,8 @@ class FakeGPU:
             raise CUDARuntimeError("out of pinned memory")
         self._left -= nbytes
         self._pinned.append(np.full(nbytes, 0x5A, np.uint8))
+        begin = self._pinned[-1].ctypes.data
+        bisect.insort(self._pinned_places, (begin, begin + nbytes))
         return self._pinned[-1]
 
     def _memcpy(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
@@ -117,7 +122,8 @@ class FakeGPU:
             self.streams[stream].put(lambda: ctypes.memmove(target, source, nbytes))
 
     def _is_pinned(self, place: int) -> bool:
-        return any(each.ctypes.data <= place < each.ctypes.data + each.size for each in self._pinned)
+        found = bisect.bisect_right(self._pinned_places, (place, 1 << 63)) - 1
+        return found >= 0 and place < self._pinned_places[found][1]
 
 
 def _loaded(patch: pytest.MonkeyPatch, name: str) -> Any:
