@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def give_old_names() -> None:
     """`np.asscalar`, `np.float` and the others, and `tostring` of an array."""
-    gone: dict[str, Any] = {"asscalar": lambda value: value.item(), "Inf": np.inf, "infty": np.inf}
+    gone: dict[str, Any] = {"asscalar": lambda value: value.item(), "Inf": np.inf, "infty": np.inf, "product": np.prod}
     gone |= {kind.__name__: kind for kind in (bool, float, int, object, str)}
     for name, value in gone.items():
         if name not in vars(np):
