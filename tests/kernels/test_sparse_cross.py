@@ -61,3 +61,6 @@ def test_too_many_hashed_combinations_are_refused(ops: Any) -> None:
     }  # fmt: skip
     with pytest.raises(errors.ResourceExhaustedError):
         ops.run("SparseCross", [many] * 6, **kinds)
+    kinds["dense_types"] = (dtypes.int64,) * 200
+    with pytest.raises(errors.InvalidArgumentError, match="Encountered overflow"):
+        ops.run("SparseCross", [many] * 200, **kinds)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _JOINT = b"_X_"
+#: Up to here floating-point numbers count exactly.
+_WHOLE = 1 << 53
 _MASK, _MOST = (1 << 64) - 1, (1 << 63) - 1
 
 
@@ -80,7 +82,9 @@ class _InOrder:
         begins[:, 1:] = ends[:, :-1]
         begins[0, 0] = 0
         begins[1:, 0] = ends[:-1, -1]
-        counts = (ends - begins).prod(axis=0, dtype=np.float64)  # which are whole as long as they are allowed
+        counts = (ends - begins).prod(axis=0, dtype=np.float64)
+        if not counts.sum() < _WHOLE:
+            return None
         total, most = int(counts.sum()), int(counts.max())
         allow((total, 2), np.int64)
         places, crossed = np.empty((total, 2), np.int64), np.empty(total, np.int64)
