@@ -9,8 +9,10 @@ import pytest
 
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.cpu import nn_ctc
 from tenfold_kernels.cpu._compiled import (
     activations,
+    alignments,
     candidates,
     compiling,
     distinct,
@@ -66,6 +68,23 @@ def compared(pair: tuple[Any, Any], arguments: tuple[Any, ...], rtol: float = 1e
         if answer in (None, -1) and isinstance(mine, np.ndarray):
             np.testing.assert_allclose(mine, other, rtol=rtol, atol=1e-7)
     return answer
+
+
+@pytest.mark.parametrize("merges", [False, True])
+def test_alignments(merges: bool, stand_in_of: Any) -> None:
+    log_y: Any = np.log(np.random.default_rng(0).dirichlet(np.ones(4), (5, 4)))
+    log_y[2, 1] = -np.inf  # a row that no alignment fits
+    said = np.array([[3, 0, 3, 0, 3], [3, 1, 3, 2, 3], [3, 3, 3, 3, 3], [3, 2, 3, 3, 3]])
+    ends, lengths = np.array([5, 5, 1, 3]), np.array([5, 4, 3, 1])
+    found, compiled = stand_in_of(lambda: alignments.alignments(nn_ctc._alignments_in_numpy))
+    results = []
+    for each in (found, compiled):
+        log_p, gradient = np.empty(4), np.exp(log_y)
+        with np.errstate(all="ignore"):
+            each(log_y, said, ends, lengths, merges, np.empty((5, 5)), np.empty((5, 5)), log_p, gradient)
+        results.append((log_p, gradient))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-12)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("element", [np.float32, np.float64])

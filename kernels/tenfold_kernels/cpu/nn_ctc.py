@@ -1,6 +1,6 @@
 """Connectionist temporal classification: the loss with its gradient, and two decoders.
 
-The blank is the last class. Outputs are fresh. Sums over alignments are made for all of a batch at once, in float64.
+The blank is the last class. Outputs are fresh. Sums over alignments are made in float64.
 Follows ctc_loss_op.cc, ctc_decoder_ops.cc and the Graves thesis, sections 7.3 to 7.5.
 """
 
@@ -18,7 +18,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _NOTHING = -np.inf
 
@@ -30,6 +30,9 @@ def build_ctc_loss(node: KernelNode) -> Compute:
     collapses = bool(attrs["preprocess_collapse_repeated"])
     merges = bool(attrs["ctc_merge_repeated"])
     ignores = bool(attrs["ignore_longer_outputs_than_inputs"])
+    from tenfold_kernels.cpu._compiled.alignments import alignments
+
+    summed = alignments(_alignments_in_numpy)
 
     def compute(inputs: Array, indices: Array, values: Array, lengths: Array) -> tuple[Array, Array]:
         labels = _checked_labels(inputs, indices, values, lengths)
@@ -47,7 +50,7 @@ def build_ctc_loss(node: KernelNode) -> Compute:
         kept = np.flatnonzero(~is_left_out)
         if not kept.size or not steps:
             return loss, gradient
-        made = _losses(inputs[:, kept], [rows[b] for b in kept], lengths[kept].astype(np.int64), merges)
+        made = _losses(summed, inputs[:, kept], [rows[b] for b in kept], lengths[kept].astype(np.int64), merges)
         loss[kept], gradient[:, kept] = made
         return loss, gradient
 
@@ -117,7 +120,7 @@ def _label_row(b: int, label: Sequence[int], collapses: bool, classes: int) -> l
 
 
 def _log_softmax(inputs: Array) -> Array:
-    x = inputs.astype(np.float64)
+    x = inputs.astype(np.float64, order="C")
     x -= x.max(axis=-1, keepdims=True)
     x -= np.log(np.exp(x).sum(axis=-1, keepdims=True))
     return x
@@ -133,17 +136,29 @@ def _shifted(x_BU: Array, by: int) -> Array:
     return out
 
 
-def _losses(inputs: Array, rows: Sequence[Sequence[int]], lengths: Array, merges: bool) -> tuple[Array, Array]:
+def _losses(
+    alignments: Callable[..., Any], inputs: Array, rows: Sequence[Sequence[int]], lengths: Array, merges: bool
+) -> tuple[Array, Array]:
     """Loss and gradient of rows that have steps, by sums over alignments forwards and backwards."""
     steps, batch, classes = inputs.shape
-    blank = classes - 1
-    widest = max(2 * max(map(len, rows)) + 1, 3)
-    said = np.full((batch, widest), blank)
+    ends = np.array([2 * len(row) + 1 for row in rows])
+    widest = max(int(ends.max()), 3)
+    said = np.full((batch, widest), classes - 1)
     for b, row in enumerate(rows):
         said[b, 1 : 2 * len(row) : 2] = row
     log_y = _log_softmax(inputs)
+    gradient, log_p = np.exp(log_y), np.empty(batch)
+    forward, backward = np.empty((steps, widest)), np.empty((steps, widest))
+    alignments(log_y, said, ends, lengths, merges, forward, backward, log_p, gradient)
+    return -log_p, gradient
+
+
+def _alignments_in_numpy(
+    log_y: Array, said: Array, ends: Array, lengths: Array, merges: bool, _: Array, __: Array, log_p: Array, y: Array
+) -> None:
+    steps, batch, classes = log_y.shape
     of_said = np.take_along_axis(log_y, np.broadcast_to(said, (steps, *said.shape)), axis=2)
-    is_label = said != blank
+    is_label = said != classes - 1
     stays = np.full(said.shape, merges) | ~is_label
     skips = is_label.copy()
     skips[:, :2] = False
@@ -163,7 +178,6 @@ def _losses(inputs: Array, rows: Sequence[Sequence[int]], lengths: Array, merges
         total = np.logaddexp(total, np.where(skips, _shifted(last, 2), _NOTHING))
         forward[t] = total + of_said[t]
 
-    ends = np.array([2 * len(row) + 1 for row in rows])
     at_end = np.full(said.shape, _NOTHING)
     for b, end in enumerate(ends):
         at_end[b, max(end - 2, 0) : end] = 0
@@ -179,17 +193,13 @@ def _losses(inputs: Array, rows: Sequence[Sequence[int]], lengths: Array, merges
         backward[t, begins] = at_end[begins]
         backward[t, lengths <= t] = _NOTHING
 
-    log_p = np.logaddexp.reduce(forward[0] + backward[0], axis=1)
-    y = np.exp(log_y)
-    gradient = np.zeros(inputs.shape, np.float64)
+    log_p[:] = np.logaddexp.reduce(forward[0] + backward[0], axis=1)
     finite = np.isfinite(log_p)
     offsets = (np.arange(batch)[:, None] * classes + said).reshape(-1)
     for t in range(steps):
         share = np.exp(np.where(finite[:, None], forward[t] + backward[t] - log_p[:, None], _NOTHING))
         of_classes = np.bincount(offsets, share.reshape(-1), batch * classes).reshape(batch, classes)
-        live = lengths > t
-        gradient[t, live] = y[t, live] - of_classes[live]
-    return -log_p, gradient
+        y[t] = np.where((lengths > t)[:, None], y[t] - of_classes, 0)
 
 
 # ---- decoders --------------------------------------------------------------------------------------------------------
