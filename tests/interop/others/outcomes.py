@@ -57,7 +57,7 @@ _PYTHON_2 = re.compile(
     r"|a bytes-like object is required, not 'str'|'(?:zip|map|dict_keys|filter)' object"
     r"|for \+: '(?:dict_items|range)'|object of type '(?:map|zip|filter)' has no len"
     r"|module 'urllib' has no attribute '(?:urlretrieve|urlopen|urlencode|quote)'"
-    r"|module 'sys' has no attribute 'setdefaultencoding'"
+    r"|module 'sys' has no attribute 'setdefaultencoding'|'function' object has no attribute 'func_code'"
     r"|'range' object does not support|'generator' object has no attribute 'next'"
 )
 
