@@ -33,13 +33,14 @@ def test_a_run_without_event_files() -> None:
 
 
 def test_event_files_on_another_machine(tmp_path: Path) -> None:
-    told = {"worker-0": ("gpu-7", ["/data/mnist"]), "worker-1": (None, [str(tmp_path / "none")])}
+    there, none = tmp_path / "mnist", tmp_path / "none"
+    told = {"worker-0": ("gpu-7", [str(there)]), "worker-1": (None, [str(none)])}
 
     with pytest.raises(LookupError) as caught:
         folders_here("mnist", told)
 
     assert f"not on this machine ({socket.gethostname()})" in str(caught.value)
-    assert f"/data/mnist on gpu-7, {tmp_path}/none on an unknown host" in str(caught.value)
+    assert f"{there} on gpu-7, {none} on an unknown host" in str(caught.value)
 
 
 def test_one_folder_is_named_plainly_and_several_by_their_tasks() -> None:
