@@ -47,6 +47,23 @@ DIFFERENT: dict[str, str] = {
     "MatrixDiagV2": "TensorFlow takes a number of rows that is not known for -1; it may come as another",
     "MatrixDiagV3": "as MatrixDiagV2",
     "ExtractVolumePatches": "where sizes are open TensorFlow gives four axes, as for images; a volume has five",
+    **dict.fromkeys(
+        ("BlockLSTMGrad", "BlockLSTMGradV2", "GRUBlockCellGrad"),
+        "TensorFlow gives the ranks of operands that are not known; ours are the operands' shapes as they are",
+    ),
+    **dict.fromkeys(
+        ("Dilation2DBackpropFilter", "Dilation2DBackpropInput", "DrawBoundingBoxes", "DrawBoundingBoxesV2"),
+        "TensorFlow takes the shape of an operand, whatever its rank; the kernels of both refuse all but one",
+    ),
+    **dict.fromkeys(
+        ("EncodeJpegVariableQuality", "FractionalAvgPoolGrad", "RaggedBincount", "SparseBincount"),
+        "operands of a rank that TensorFlow's kernel refuses are refused here when the graph is built",
+    ),
+    **dict.fromkeys(
+        ("FractionalAvgPool", "FractionalMaxPool"),
+        "the sequences have one element more than the output is long, in TensorFlow's steps too; it infers one too few",
+    ),
+    "SerializeIterator": "a scalar in TensorFlow 1.15, a vector in 2.21",
     "QueueSizeV2": "TensorFlow takes the shape of the handle; a size is a scalar, whatever is known of the handle",
     "ResourceGatherNd": "TensorFlow takes the shape of the handle where it knows none of the variable",
 }

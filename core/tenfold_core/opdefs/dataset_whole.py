@@ -71,7 +71,7 @@ op(
     "output_shapes: list(shape) >= 1",
     "f: func",
     "max_intra_op_parallelism: int = 1",
-    shape=r.output_shapes,
+    shape=r.of_all_elements,
 )
 op(
     "MultiDeviceIterator",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, always, scalar
-from tenfold_core.tensor_shape import TensorShape, as_shape, unknown_shape
+from tenfold_core.tensor_shape import TensorShape, as_shape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
     from tenfold_core.shape_inference import ShapeContext
@@ -37,6 +37,20 @@ def output_shapes(c: ShapeContext) -> Shapes:
     if len(shapes) != c.output_count:
         return [_UNKNOWN] * c.output_count
     return [as_shape(shape) for shape in shapes]
+
+
+def of_all_elements(c: ShapeContext) -> Shapes:
+    """What the attribute says of one element, behind the number of elements that the arguments have. Raises ValueError."""
+    count: int | None = None
+    for number in range(len(c.attrs["Targuments"])):
+        argument = c.input(number)
+        if argument.ndims == 0:
+            raise ValueError(f"Arguments must have rank at least 1. Input {number} has rank of 0.")
+        size = argument.as_list()[0] if argument.ndims is not None else None
+        if None not in (count, size) and count != size:
+            raise ValueError("Arguments must have the same dimension 0.")
+        count = size if count is None else count
+    return [from_dims([count]).concatenate(shape) for shape in output_shapes(c)]
 
 
 def pairs(c: ShapeContext) -> Shapes:

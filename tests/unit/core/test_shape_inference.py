@@ -79,3 +79,17 @@ def test_what_is_wrong_is_said(name: str, attrs: Any, shapes: Any, values: Any, 
     arrays = {i: np.array(value, np.int64) for i, value in values.items()}
     with pytest.raises(ValueError, match=text):
         infer_shapes(op, all_attrs | attrs, list(map(TensorShape, shapes)), arrays.get, attrs.get("num_split", 1))
+
+
+def test_a_function_of_each_element_gives_as_many_as_there_are() -> None:
+    attrs = {"Targuments": [dtypes.float32] * 2, "output_shapes": [TensorShape([2]), TensorShape(None)]}
+
+    def inferred(*shapes: Any) -> list[TensorShape]:
+        return infer_shapes(opdefs.get("MapDefun"), attrs, [TensorShape(each) for each in shapes], {}.get, 2)
+
+    assert [shape.ndims and shape.as_list() for shape in inferred([None, 3], [7])] == [[7, 2], None]
+    assert inferred(None, None)[0].as_list() == [None, 2]
+    with pytest.raises(ValueError, match="same dimension 0"):
+        inferred([3], [4])
+    with pytest.raises(ValueError, match="Input 1 has rank of 0"):
+        inferred([3], [])
