@@ -353,6 +353,12 @@ def test_a_resource_is_no_constant(ops: Any) -> None:
         ops.run("GuaranteeConst", [handle])
 
 
+def test_what_is_constant_is_its_input(ops: Any) -> None:
+    x = np.float32([1, 2])
+
+    assert np.shares_memory(ops.run("GuaranteeConst", [x]), x)
+
+
 @pytest.mark.parametrize("op", ["Gather", "GatherV2"])
 def test_one_string_gathered_is_no_text_of_numpy(ops: Any, op: str) -> None:
     inputs = [S[0], np.array(1, np.int32), *([np.array(0, np.int32)] if op == "GatherV2" else [])]

@@ -78,7 +78,7 @@ def build_identity(node: KernelNode) -> Compute:
     return _same
 
 
-@kernel("GuaranteeConst")
+@kernel("GuaranteeConst", views=True)
 def build_guarantee_const(node: KernelNode) -> Compute:
     """Its input. Raises InvalidArgumentError for a resource, which never is constant."""
     if node.input_types[0] is not dtypes.resource:
