@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import errors
+from tenfold_core import dtypes, errors
 
 RNG = np.random.default_rng(5)
 
@@ -93,3 +93,13 @@ def test_no_integers_and_one_and_hashes_that_meet(ops: Any) -> None:
     # multiples of a high power of two have few bits for the table to tell them by
     x = np.arange(300, dtype=np.int64) << 48
     assert ops.run("Unique", [x])[1].tolist() == list(range(300))
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.int8], ids=str)
+def test_an_id_without_rows_has_the_least_number_of_its_own_type(ops: Any, dtype: dtypes.DType) -> None:
+    data = np.array([1, 2], dtype.as_numpy_dtype)
+
+    for op, extreme in (("SegmentMaxV2", dtype.min), ("SegmentMinV2", dtype.max)):
+        found = ops.run(op, [data, np.int32([0, 2]), np.int32(4)])
+
+        assert found.tolist() == [1, extreme, 2, extreme]

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tenfold_core import dtypes
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, Shaped, as_array, contiguous, input_type, invalid, one_number, output_type
-from tenfold_kernels.cpu.math_reduction import check_segments, segment_summer
+from tenfold_kernels.cpu.math_reduction import check_segments, highest_finite, lowest_finite, segment_summer
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
 
@@ -200,8 +201,8 @@ def build_sparse_segment_sparse_gradient(node: KernelNode) -> Compute:
 _SEGMENTS: dict[str, tuple[Any, Any]] = {
     "SegmentSumV2": (np.add, lambda dtype: 0),
     "SegmentProdV2": (np.multiply, lambda dtype: 1),
-    "SegmentMaxV2": (np.maximum, lambda dtype: np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min),
-    "SegmentMinV2": (np.minimum, lambda dtype: np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max),
+    "SegmentMaxV2": (np.maximum, lowest_finite),
+    "SegmentMinV2": (np.minimum, highest_finite),
 }
 
 
@@ -215,9 +216,10 @@ def numbered_segments(data: Shaped, ids: Shaped, num_segments: Array) -> int:
     return count
 
 
-@kernel(*_SEGMENTS, T=NUMERIC)
+@kernel("SegmentMaxV2", "SegmentMinV2", T=NUMERIC | {dtypes.bfloat16})
+@kernel("SegmentSumV2", "SegmentProdV2", T=NUMERIC)
 def build_segment_v2(node: KernelNode) -> Compute:
-    """Reduction by sorted ids into `num_segments` rows."""
+    """Reduction by sorted ids into `num_segments` rows; an id without rows gets a number of the node's own type."""
     reduction, empty = _SEGMENTS[node.op]
     dtype = np.dtype(output_type(node))
     start = empty(dtype)
