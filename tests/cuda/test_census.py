@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support import gpu_kernels, gpu_shapes, gpu_states
 from tenfold_core import opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import absences
@@ -45,3 +46,11 @@ def test_a_family_says_why_where_an_op_does_not() -> None:
 def test_the_reasons_are_of_families_that_there_are() -> None:
     assert set(absences.FAMILIES) <= set(opdefs.FAMILIES)
     assert not {"array", "math", "nn", "random", "state"} & set(absences.FAMILIES)
+
+
+def test_every_op_with_a_kernel_is_tried_in_all_its_types_and_odd_shapes() -> None:
+    there = set(gpu_kernels.gpu_ops())
+    alone = {op for op in there if gpu_kernels.elementwise(op)} | {"Cast"}  # need no row
+
+    assert there - alone - {*gpu_shapes.SHAPED, *gpu_states.OPS} == set(), "a row in gpu_shapes.py or gpu_states.py"
+    assert {*gpu_shapes.SHAPED, *gpu_states.OPS} - there == set(), "a row without a kernel"

@@ -1,0 +1,53 @@
+"""Every op with a kernel on a GPU, in every type that it takes, of no, one and a prime number of rows, and of many.
+
+What it gives is what the CPU gives. The rows are in tests/support/gpu_shapes.py; what keeps a state (variables, arrays,
+stacks) is in test_odd_states.py. test_census.py fails for an op without a row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import gpu_kernels, gpu_shapes
+from tenfold_core import dtypes
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+pytestmark = pytest.mark.thorough
+
+LENGTHS, MANY = (0, 1, 7), 131
+ELEMENTWISE = [op for op in gpu_kernels.gpu_ops() if gpu_kernels.elementwise(op)]
+OPS = sorted({*gpu_shapes.SHAPED, *ELEMENTWISE})
+
+
+def compare(gpu: SimpleNamespace, op: str, dtype: Any, n: int, others: dict[str, Any]) -> None:
+    make, attrs = gpu_shapes.SHAPED.get(op, (lambda v, n: [v(n) for _ in gpu_kernels.inputs_of(op)], {}))
+    close = gpu_kernels.CLOSE.get(dtype.name if dtype else "bool", 1e-9)
+    inputs = make(gpu_kernels.maker(op, dtype), n)
+
+    gpu.same(op, inputs, rtol=close, atol=close, **gpu_kernels.type_attrs(op, dtype), **others, **attrs)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_an_op_of_odd_shapes_gives_what_the_cpu_gives(gpu: SimpleNamespace, op: str) -> None:
+    types = list(gpu_kernels.types_of(op))
+    assert types
+    for dtype, others in types:
+        for n in LENGTHS if dtype not in (types[0][0], dtypes.float32) else (*LENGTHS, MANY):
+            try:
+                compare(gpu, op, dtype, n, others)
+            except Exception as error:
+                error.add_note(f"{op} of {n} rows of {dtype and dtype.name}")
+                raise
+
+
+@pytest.mark.parametrize("n", [*LENGTHS, MANY])
+def test_every_type_is_cast_to_every_type(gpu: SimpleNamespace, n: int) -> None:
+    for row in gpu_kernels.gpu_rows("Cast"):
+        for source in row.types["SrcT"]:
+            x = gpu_kernels.maker("Cast", source)(n)
+            for target in row.types["DstT"]:
+                gpu.same("Cast", [x], DstT=target, rtol=1e-9)
