@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support import gpu_kernels, gpu_shapes
-from tenfold_core import dtypes
+from tenfold_core import dtypes, opdefs
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -51,3 +51,31 @@ def test_every_type_is_cast_to_every_type(gpu: SimpleNamespace, n: int) -> None:
             x = gpu_kernels.maker("Cast", source)(n)
             for target in row.types["DstT"]:
                 gpu.same("Cast", [x], DstT=target, rtol=1e-9)
+
+
+@pytest.mark.parametrize("op", [op for op in gpu_shapes.SHAPED if any(gpu_kernels.other_types(op))])
+def test_indices_axes_and_outputs_are_of_every_type(gpu: SimpleNamespace, op: str) -> None:
+    make, attrs = gpu_shapes.SHAPED[op]
+    types = [dtype for dtype, _ in gpu_kernels.types_of(op)]
+    dtype = dtypes.float32 if dtypes.float32 in types else types[0]
+    of_inputs = {each.type_attr for each in opdefs.get(op).inputs}
+    for attr, other in gpu_kernels.other_types(op):
+        for n in (0, 7):
+            inputs = gpu_kernels.converted(op, make(gpu_kernels.maker(op, dtype), n), attr, other)
+            said = gpu_kernels.type_attrs(op, dtype) | attrs | ({} if attr in of_inputs else {attr: other})
+
+            gpu.same(op, inputs, rtol=3e-5, atol=3e-5, **said)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_bits_of_every_type_are_seen_as_every_type(gpu: SimpleNamespace, n: int) -> None:
+    (row,) = gpu_kernels.gpu_rows("Bitcast")
+    for source in sorted(row.types["T"] - {dtypes.bool_}, key=str):
+        for target in sorted(row.types["type"] - {dtypes.bool_}, key=str):
+            larger = target.size // source.size
+            x = gpu_kernels.maker("Bitcast", source)(n, *([larger] if larger > 1 else []))
+
+            found = gpu.run("Bitcast", [x], type=target)
+
+            assert found.tobytes() == x.tobytes(), (source, target)
+            assert found.shape == (n, *([source.size // target.size] if source.size > target.size else []))

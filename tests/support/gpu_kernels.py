@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 #: Attributes that say the type in question, the first of a row that there is.
 KINDS = ("T", "dtype", "Tparams", "elem_type", "SrcT", "Tout")
-
-
 #: How far sums in another order are apart, by type.
 CLOSE = {"float16": 5e-3, "bfloat16": 3e-2, "float32": 3e-5, "complex64": 3e-5}
 #: Where a function of one number has values, if not between nothing and one.
@@ -83,3 +81,26 @@ def elementwise(op: str) -> bool:
     same = all(each.type_attr == "T" and not each.number_attr and not each.is_ref for each in inputs)
     logical = op.startswith("Logical")
     return bool(rows and inputs) and (same or logical) and rows[0].builder.__module__.endswith((".math", ".nn"))
+
+
+def other_types(op: str) -> Iterator[tuple[str, DType]]:
+    """(attribute, type) for what else has a type: indices, axes, sizes, outputs, in every one that a GPU takes."""
+    rows = gpu_rows(op)
+    known = {next((name for name in KINDS if name in row.types), None) for row in rows} | {"Tout", "type"}
+    for attr in opdefs.get(op).attrs:
+        if attr.type == "type" and attr.name not in known:
+            for dtype in attr.allowed:
+                if any(dtype in row.types.get(attr.name, attr.allowed) for row in rows):
+                    yield attr.name, dtype
+
+
+def converted(op: str, inputs: list[Any], attr: str, dtype: DType) -> list[Any]:
+    """The inputs, those of the type that the attribute says in another."""
+    found: list[Any] = []
+    for each in opdefs.get(op).inputs:
+        count = 1
+        if each.is_list:
+            count = len(inputs) - len(opdefs.get(op).inputs) + 1
+        part = inputs[len(found) : len(found) + count]
+        found += [value.astype(dtype.as_numpy_dtype) if each.type_attr == attr else value for value in part]
+    return found
