@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support import gpu_kernels, gpu_runs, gpu_states, kernel_runs
+from support import dry_gpu, gpu_kernels, gpu_runs, gpu_states, kernel_runs
 from tenfold_core import dtypes, opdefs
 from tenfold_kernels import optimizer_rules
 
-pytestmark = pytest.mark.thorough
+#: Dry, test_types.py compiles enough: see test_ptx.py.
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(dry_gpu.is_on(), reason="would compile for many minutes")]
 
 LENGTHS, MANY = (0, 1, 7), 61
 
