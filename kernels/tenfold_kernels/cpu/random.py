@@ -319,9 +319,14 @@ def multinomial(
         picked = np.empty((rows, count), np.int64)
         pick(*position.as_signed(), np.array(logits, np.float64, order="C"), picked)
         return picked.astype(dtype, copy=False)
+    return _picked(position, np.cumsum(_weights(logits.astype(np.float64)), axis=1), count, dtype)
+
+
+def _picked(position: philox.Philox, cdf_BC: Array, count: int, dtype: Any) -> Array:
+    """`count` draws a row, as classes whose sums of weights are `cdf_BC`."""
+    rows = len(cdf_BC)
     words = blocks(position, (rows * count + 1) // 2).reshape(-1, 2)[: rows * count]
     draws = philox.to_double(words[:, 0], words[:, 1]).reshape(rows, count)
-    cdf_BC = np.cumsum(_weights(logits.astype(np.float64)), axis=1)
     draws *= cdf_BC[:, -1:]
     if count == 1:
         chosen: Array = (cdf_BC <= draws).sum(1, keepdims=True, dtype=dtype)
@@ -330,6 +335,11 @@ def multinomial(
     for b in range(rows):
         out[b] = np.searchsorted(cdf_BC[b], draws[b], side="right")
     return out
+
+
+def _pick_in_numpy(key: int, low: int, high: int, logits_BC: Array, out_BS: Array) -> None:
+    np.cumsum(_weights(logits_BC), axis=1, out=logits_BC)
+    out_BS[:] = _picked(philox.Philox.of_signed(key, low, high), logits_BC, out_BS.shape[1], out_BS.dtype)
 
 
 def _weights(logits_BC: Array) -> Array:
@@ -346,7 +356,7 @@ def _weights(logits_BC: Array) -> Array:
 def build_multinomial(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import picking
 
-    generator, dtype, pick = generator_of(node), output_type(node), picking.pick()
+    generator, dtype, pick = generator_of(node), output_type(node), picking.pick(_pick_in_numpy)
     return lambda logits, num_samples: multinomial(logits, num_samples, dtype, generator.reserve_outputs, pick)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
-from tenfold_kernels.cpu._compiled.philox import block
+from tenfold_kernels.cpu._compiled.philox import block, to_double
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,7 @@ def _log_uniform(  # type: ignore[no-untyped-def]
         else:
             first = second
         tries += 1
-        bits = (first & np.uint64(0xFFFFF)) << np.uint64(32) | first >> np.uint64(32)
-        value = (np.int64(math.exp(np.float64(bits) / 4503599627370496.0 * log)) - 1) % limit
+        value = (np.int64(math.exp(to_double(first) * log)) - 1) % limit
         is_new = True
         if table_T.size:
             slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask

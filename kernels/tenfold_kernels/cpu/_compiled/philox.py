@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 block = inline(scalar_philox.block)
 
 
+@inline
+def to_double(words):  # type: ignore[no-untyped-def]
+    # What philox.py's to_double makes of two words of a block: a float64 in [0, 1).
+    bits = (words & np.uint64(0xFFFFF)) << np.uint64(32) | words >> np.uint64(32)
+    return np.float64(bits) / 4503599627370496.0
+
+
 def _fill(key, low, high, out_G4):  # type: ignore[no-untyped-def]
     # `low` and `high` are the halves of the first block's counter.
     for g in range(out_G4.shape[0]):

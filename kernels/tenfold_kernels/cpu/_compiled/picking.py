@@ -6,18 +6,15 @@ B rows, C classes, S draws a row
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
-from tenfold_kernels.cpu._compiled.philox import block
-from tenfold_kernels.philox import Philox, to_doubles
+from tenfold_kernels.cpu._compiled.philox import block, to_double
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tenfold_kernels.arrays import Array
 
 
 def _pick(key, low, high, logits_BC, out_BS):  # type: ignore[no-untyped-def]
@@ -42,8 +39,7 @@ def _pick(key, low, high, logits_BC, out_BS):  # type: ignore[no-untyped-def]
             else:
                 first = second
             drawn += 1
-            bits = (first & np.uint64(0xFFFFF)) << np.uint64(32) | first >> np.uint64(32)
-            wanted = np.float64(bits) / 4503599627370496.0 * total
+            wanted = to_double(first) * total
             begin = 0
             end = classes
             while begin < end:
@@ -55,20 +51,8 @@ def _pick(key, low, high, logits_BC, out_BS):  # type: ignore[no-untyped-def]
             out_BS[b, s] = begin
 
 
-def _pick_in_numpy(key: int, low: int, high: int, logits_BC: Array, out_BS: Array) -> None:
-    made = Philox.of_signed(key, low, high).blocks(np.arange((out_BS.size + 1) // 2, dtype=np.uint64))
-    draws_BS = to_doubles(made).reshape(-1)[: out_BS.size].reshape(out_BS.shape)
-    finite_BC = np.isfinite(logits_BC)
-    top_B1 = np.where(finite_BC, logits_BC, -np.inf).max(1, keepdims=True, initial=-np.inf)
-    weights_BC = np.where(finite_BC, np.exp(logits_BC - np.where(np.isfinite(top_B1), top_B1, 0.0)), 0.0)
-    np.cumsum(weights_BC, axis=1, out=logits_BC)
-    for b, sums_C in enumerate(logits_BC):
-        wanted_S = draws_BS[b] * (sums_C[-1] if sums_C.size else 0.0)
-        out_BS[b] = np.searchsorted(sums_C, wanted_S, side="right")
-
-
-def pick() -> Callable[..., None]:
+def pick(stand_in: Callable[..., Any]) -> Callable[..., None]:
     """(key, low, high, logits_BC float64, out_BS int64): classes, in proportion to exp(logit), drawn by the blocks from
     counter `high`·2⁶⁴ + `low` on; each number a signed int64. Changes logits.
     """
-    return compile_loop(_pick, "n n n w2 x2", np.float64, np.int64, stand_in=_pick_in_numpy)
+    return compile_loop(_pick, "n n n w2 x2", np.float64, np.int64, stand_in=stand_in)

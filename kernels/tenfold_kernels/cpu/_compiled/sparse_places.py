@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 from tenfold_kernels.hashes import concatenated
 
 if TYPE_CHECKING:
@@ -23,16 +23,23 @@ if TYPE_CHECKING:
     from tenfold_kernels.arrays import Array
 
 
+@inline
+def _number(indices_NR, dims_R, i):  # type: ignore[no-untyped-def]
+    # The row-major number of a place; −1 for one that lies outside.
+    number = 0
+    for j in range(dims_R.size):
+        at = indices_NR[i, j]
+        if at < 0 or at >= dims_R[j]:
+            return -1
+        number = number * dims_R[j] + at
+    return number
+
+
 def _number_places(indices_NR, dims_R, numbers_N, increasing):  # type: ignore[no-untyped-def]
     last = -1
     for i in range(indices_NR.shape[0]):
-        number = 0
-        for j in range(dims_R.size):
-            at = indices_NR[i, j]
-            if at < 0 or at >= dims_R[j]:
-                return i
-            number = number * dims_R[j] + at
-        if increasing and number <= last:
+        number = _number(indices_NR, dims_R, i)
+        if number < 0 or (increasing and number <= last):
             return i
         last = number
         numbers_N[i] = number
@@ -41,12 +48,9 @@ def _number_places(indices_NR, dims_R, numbers_N, increasing):  # type: ignore[n
 
 def _reshape_places(indices_NR, dims_R, wanted_S, out_NS):  # type: ignore[no-untyped-def]
     for i in range(indices_NR.shape[0]):
-        number = 0
-        for j in range(dims_R.size):
-            at = indices_NR[i, j]
-            if at < 0 or at >= dims_R[j]:
-                return i
-            number = number * dims_R[j] + at
+        number = _number(indices_NR, dims_R, i)
+        if number < 0:
+            return i
         for j in range(wanted_S.size - 1, -1, -1):
             size = max(wanted_S[j], 1)
             out_NS[i, j] = number % size

@@ -151,7 +151,7 @@ class Levels:
         return (
             self.space.get(source) == self.space.get(target)
             and source in self.space
-            and (self.part.nodes[source].op not in REDUCTIONS or self.space[source][2] is OF_SHAPES)
+            and (self.part.nodes[source].op not in REDUCTIONS or self.is_of_shapes(source))
         )
 
     def _levels(self) -> list[int]:
