@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+import tenfold as tf
+from support.background_cluster import background_cluster
+from support.superfluous_feeds import Program, expected
 from support.trace_check import check_trace
 from tenfold.control import ControlClient, RemoteSession, TaskRegistration, problem_of
 from tenfold_control_api.masters import link_masters
@@ -110,3 +114,18 @@ def test_a_trace_of_a_step(session: RemoteSession, control: ControlClient) -> No
     check_trace(found)
     assert {"y", "two"} <= {event["args"].get("node") for event in found["traceEvents"]}
     assert [task["task"] for task in found["metadata"]["tasks"]] == ["/job:worker/replica:0/task:0", "control service"]
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+def test_steps_that_are_fed_more_than_they_need(control: ControlClient, seed: int) -> None:
+    with background_cluster({"worker": 1, "ps": 1}) as servers, ExitStack() as stack:
+        control.declare_cluster("default", {"worker": 1, "ps": 1})
+        for (job, index), server in servers.items():
+            stack.enter_context(TaskRegistration(control, "default", job, index, f"127.0.0.1:{server.port}"))
+        program = Program(tf, seed, ["/job:worker/task:0", "/job:ps/task:0"])
+        session = stack.enter_context(control.create_session("default", program.graph, job="worker", index=0))
+        session.run(program.init)
+
+        answers = program.answers(lambda step, feeds: session.run([step.fetches, step.targets], feeds)[0])
+
+        assert answers == expected(tf, seed)

@@ -76,10 +76,8 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
             own = next(part for part in graph.parts if part.task == pushes.own_task), program
         return cls(session, pool, own, plans, pushes.workers, explain)
 
-    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerClusterStep:
-        return CallerClusterStep(
-            self, [self.feed_keys[name] for name in feeds], [self.fetch_keys[name] for name in fetches]
-        )
+    def _make(self, feeds: list[str | None], fetches: list[str]) -> CallerClusterStep:
+        return CallerClusterStep(self, feeds, fetches)
 
     def call_last(self, task: str) -> None:
         """Calls this one after the others from now on: it runs on our core, and begins before our call returns."""
@@ -91,7 +89,7 @@ class CallerClusterStep(StepThatWaits):
 
     __slots__ = ("_feeds", "_fetches", "_graph")
 
-    def __init__(self, graph: CallerClusterGraph, feeds: list[str], fetches: list[str]) -> None:
+    def __init__(self, graph: CallerClusterGraph, feeds: list[str | None], fetches: list[str]) -> None:
         super().__init__()
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
 
@@ -110,10 +108,11 @@ class CallerClusterStep(StepThatWaits):
             graph.used = True
             if graph.own is not None:
                 session.steps += 1
+            given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
             run = CallerClusterRun(graph, lines)
             try:
                 session.linked.add(run)
-                fetched = run.run(dict(zip(self._feeds, feeds, strict=True)))
+                fetched = run.run(given)
             finally:
                 session.linked.discard(run)
                 graph.pool.give(lines)

@@ -141,9 +141,8 @@ class CallerGraph(StepOrders[CallerStep]):
             )
         return values
 
-    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerStep:
-        keys = [self.feed_keys.get(name) for name in feeds], [self.fetch_keys[name] for name in fetches]
-        return CallerStep(self, DirectCall(self.program, *keys))
+    def _make(self, feeds: list[str | None], fetches: list[str]) -> CallerStep:
+        return CallerStep(self, DirectCall(self.program, feeds, fetches))
 
 
 class SessionSteps:

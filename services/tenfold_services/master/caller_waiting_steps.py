@@ -35,10 +35,8 @@ class CallerWaitingGraph(StepOrders["CallerWaitingStep"]):
         super().__init__(session, part.feed_keys, part.fetch_keys)
         self.program = program
 
-    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> CallerWaitingStep:
-        return CallerWaitingStep(
-            self, [self.feed_keys.get(name) for name in feeds], [self.fetch_keys[name] for name in fetches]
-        )
+    def _make(self, feeds: list[str | None], fetches: list[str]) -> CallerWaitingStep:
+        return CallerWaitingStep(self, feeds, fetches)
 
 
 class _Run:

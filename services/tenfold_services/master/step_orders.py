@@ -1,6 +1,7 @@
 """What outlives a step on its caller's thread: the client graph, and a step ready for each order of feeds and fetches.
 
-The base of caller_steps.CallerGraph and caller_cluster_steps.CallerClusterGraph.
+The base of CallerGraph (caller_steps.py), CallerClusterGraph and CallerWaitingGraph (beside it). What names stand for
+is looked up here, for all three alike.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class StepOrders(Generic[S]):
     """Of one client graph. Any thread; its lock is not held while a step runs."""
 
     def __init__(self, session: SessionSteps, feed_keys: Mapping[str, str], fetch_keys: Mapping[str, str]) -> None:
-        """The keys of our own part, by canonical name."""
+        """The keys of our own part, by canonical name. What is fed and needed by nothing that runs has no key."""
         self.session, self.feed_keys, self.fetch_keys = session, feed_keys, fetch_keys
         #: A step ran it since the cache of client graphs last asked.
         self.used = False
@@ -37,7 +38,8 @@ class StepOrders(Generic[S]):
         self._steps: dict[tuple[tuple[str, ...], tuple[str, ...]], S] = {}
         self._ended = False
 
-    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> S:
+    def _make(self, feeds: list[str | None], fetches: list[str]) -> S:
+        """A step for these rendezvous keys; None stands for a feed that nothing needs, whose value is dropped."""
         raise NotImplementedError
 
     def step(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> S | None:
@@ -49,7 +51,8 @@ class StepOrders(Generic[S]):
             if found is None:
                 if len(self._steps) >= _ORDERS:
                     self._steps.pop(next(iter(self._steps))).end()
-                found = self._steps[feeds, fetches] = self._make(feeds, fetches)
+                keys = [self.feed_keys.get(name) for name in feeds], [self.fetch_keys[name] for name in fetches]
+                found = self._steps[feeds, fetches] = self._make(*keys)
             return found
 
     def end(self) -> None:

@@ -27,21 +27,27 @@ class Step:
 class Orders(StepOrders[Step]):
     """With steps that do nothing."""
 
-    def _make(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> Step:
+    def _make(self, feeds: list[str | None], fetches: list[str]) -> Step:
         return Step((feeds, fetches))
 
 
 @pytest.fixture
 def orders() -> Orders:
-    return Orders(cast("Any", None), {}, {})
+    return Orders(cast("Any", None), {"x:0": "key of x"}, {"a:0": "key of a", "b:0": "key of b"})
 
 
 def test_an_order_is_made_once(orders: Orders) -> None:
     step = orders.step(("x:0",), FETCHES)
     assert step is not None
-    assert step.order == (("x:0",), FETCHES)
+    assert step.order == (["key of x"], ["key of a", "key of b"])
     assert orders.step(("x:0",), FETCHES) is step
     assert orders.step(("x:0",), FETCHES[::-1]) is not step
+
+
+def test_a_feed_that_nothing_needs_has_no_key(orders: Orders) -> None:
+    step = orders.step(("unused:0", "x:0"), ("b:0",))
+    assert step is not None
+    assert step.order == ([None, "key of x"], ["key of b"])
 
 
 def test_the_oldest_order_goes_for_one_too_many(orders: Orders) -> None:
