@@ -36,6 +36,34 @@ def test_a_function_gets_arrays_and_gives_them_back() -> None:
     assert seen[0][1] == [b"x", b"y"]
 
 
+@pytest.mark.parametrize("make", [tf.py_func, tf.numpy_function, tf.py_function])
+@pytest.mark.parametrize("no_types", [[], ()])
+def test_a_function_without_results_runs_for_its_effect(make: Any, no_types: Any) -> None:
+    seen: list[float] = []
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        noted = make(lambda x: seen.append(float(x)), [tf.constant(3.0)], no_types)
+        with tf.control_dependencies([noted]):
+            after = tf.constant(4.0) + 1.0
+        in_branch = tf.cond(tf.constant(True), lambda: make(lambda: seen.append(5.0), [], no_types), tf.no_op)
+        alone = session.run(noted)
+        once = list(seen)
+        five = session.run(after)
+        session.run(in_branch)
+
+    assert isinstance(noted, tf.Operation)
+    assert (alone, five) == (None, 5.0)
+    assert once == [3.0]
+    assert seen == [3.0, 3.0, 5.0]
+
+
+def test_results_that_were_not_declared_are_an_error() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        noted = tf.py_func(lambda: 1.0, [], [])
+        with pytest.raises(errors.InvalidArgumentError, match="returns 1 values, but expects to see 0 values"):
+            session.run(noted)
+
+
 @pytest.mark.parametrize(
     ("raised", "expected"),
     [

@@ -31,12 +31,14 @@ _result_types: dict[str, Any] = {}
 def apply_op(op_type: str, /, name: str | None = None, **kwargs: Any) -> Any:
     """Adds an operation of type `op_type`; `kwargs` are its inputs and attributes by name.
 
-    Returns the Operation if it has no outputs, the tensor (or list) of a single output, else a named tuple.
-    Raises TypeError for a missing, unknown or wrongly typed argument, ValueError for an invalid value
+    Returns the Operation if it has no outputs, the tensor (or list) of a single output, else a named tuple. A stateful
+    operation whose list of outputs is empty is returned as well, so that it can be run for its effect; one without
+    state gives the empty list. Raises TypeError for a missing, unknown or wrongly typed argument, ValueError for an invalid value
     or static shape, NotFoundError for an unknown op.
     """
     op = create(op_type, name, kwargs)
-    if not op.outputs and not op._op_def.outputs:
+    outputs = op._op_def.outputs
+    if not op.outputs and (not outputs or (len(outputs) == 1 and op._op_def.is_stateful)):
         return op
     return _results(op)
 

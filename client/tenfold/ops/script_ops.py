@@ -27,7 +27,7 @@ def py_func(
 
     `Tout` is a type, or a list of types, which `func` must return exactly. A function without side effects may be
     declared not `stateful`. Gives a tensor for a single type, a list for a list of types, and the operation itself
-    for an empty list.
+    for an empty list; without state that is an empty list, as nothing would run such a function.
     """
     if not callable(func):
         raise TypeError(f"py_func needs a function, got {func!r}")

@@ -8,6 +8,26 @@ import pytest
 import tenfold as tf
 from tenfold.graph import known_value
 from tenfold.graph.op_builder import apply_op
+from tenfold_core import opdefs
+from tenfold_protos import attr_value_pb2
+
+#: Something to give for an attribute of each type; for lists, nothing.
+_SAMPLES = {
+    "func": attr_value_pb2.NameAttrList(name="f"),
+    "list(func)": [attr_value_pb2.NameAttrList(name="f")],
+    "list(type)": [],
+    "list(shape)": [],
+    "string": "token",
+    "int": 0,
+    "type": tf.float32,
+}
+
+
+def _gives_a_list(op_type):
+    """Whether its outputs are one list of types, which may be empty."""
+    op_def = opdefs.get(op_type)
+    types = op_def.outputs[0].type_list_attr if len(op_def.outputs) == 1 else None
+    return bool(types) and not op_def.attr_by_name[types].minimum
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +57,22 @@ def test_results_are_an_operation_a_tensor_a_list_or_a_named_tuple():
     assert [t.name for t in apply_op("Split", split_dim=0, value=[1, 2], num_split=2)] == ["Split:0", "Split:1"]
     loss, backprop = result = apply_op("SoftmaxCrossEntropyWithLogits", features=[[1.0]], labels=[[1.0]])
     assert (result.loss, result.backprop) == (loss, backprop)
+
+
+@pytest.mark.parametrize("op_type", sorted(n for n in opdefs.names() if _gives_a_list(n)))
+def test_an_empty_list_of_outputs_is_the_operation_where_it_has_state(op_type, graph):
+    op_def = opdefs.get(op_type)
+    arguments = {arg.name: [] if arg.is_list else 0 for arg in op_def.inputs}
+    arguments |= {attr.name: _SAMPLES[attr.type] for attr in op_def.attrs if not attr.has_default}
+
+    result = apply_op(op_type, **arguments)
+
+    added = graph.get_operations()[-1]
+    assert added.type == op_type
+    if op_def.is_stateful:
+        assert result is added
+    else:
+        assert result == []
 
 
 def test_constants_take_the_type_of_an_earlier_input():
