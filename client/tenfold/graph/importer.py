@@ -1,7 +1,9 @@
 """`tf.import_graph_def`: adds the nodes of a GraphDef to the default graph, under a prefix.
 
 Nodes may come in any order; loops are closed through NextIteration, whose edge to its Merge is added last. Inputs can
-be replaced by tensors of the graph (`input_map`). Follows TensorFlow 1.x's importer.py.
+be replaced by tensors of the graph (`input_map`). A name that is taken is made unique (import_names.py). A node that is
+colocated with others gets the device of one of them, and no device function is asked about it (import_devices.py).
+Follows TensorFlow 1.x's importer.py.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.import_devices import colocated_with, settle_colocated
+from tenfold.graph.import_names import free_names
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
@@ -41,7 +45,8 @@ def import_graph_def(
     """Adds the nodes of `graph_def` with the prefix `name` (default "import"; "" for none).
 
     `input_map` maps names of the GraphDef ("x", "x:1", "^c") to tensors or operations that replace them.
-    Returns the operations and tensors that `return_elements` names, or None if it is None. `op_dict` and
+    A node whose name the graph has already gets another, "x_1". Returns the operations and tensors that
+    `return_elements` names, by their names in the GraphDef, or None if it is None. `op_dict` and
     `producer_op_list` are accepted and ignored. Raises TypeError for arguments of the wrong kind, ValueError,
     naming the node, for an invalid GraphDef.
     """
@@ -91,10 +96,15 @@ class _Import:
             if node.name in self.nodes:
                 raise ValueError(f"graph_def has two nodes with the name '{node.name}'.")
             self.nodes[node.name] = node
+        #: Name in the GraphDef → name in the graph.
+        self.names = free_names(self.nodes, scope, graph._nodes_by_name)
 
     def run(self) -> None:
+        for node in self.nodes.values():
+            self._check_colocation(node)
         for node in self._in_order():
             self._add(node)
+        settle_colocated(self.ops.values(), self.graph._nodes_by_name)
         for merge, index, name in self.back_edges:
             merge._update_input(index, self._tensor(name, merge.name))
         for op in self.ops.values():
@@ -210,17 +220,25 @@ class _Import:
                     f"{tensor.name} incompatible with expected {dtype.name}."
                 )
         extra = {key: value for key, value in node.attr.items() if key not in op_def.attr_by_name}
+        name = self.names[node.name]
+        colocated = False
         if "_class" in extra:
-            extra["_class"] = self._prefixed_class(extra["_class"])
+            extra["_class"] = self._renamed_class(extra["_class"])
+            colocated = any(other != name for other in colocated_with(extra["_class"]))
+        waits_for = [self._control(text) for text in node.input if text.startswith("^")]
         scope_of_node = self.graph.device(node.device) if node.device else nullcontext()
         with scope_of_node:
             op = self.graph._add_operation(
                 op_def,
                 inputs,
-                f"{self.scope}{node.name}/",
+                f"{name}/",
                 attrs,
                 extra,
-                control_inputs=[self._control(text) for text in node.input if text.startswith("^")],
+                control_inputs=[
+                    *waits_for,
+                    *self.graph._control_dependencies_for_inputs({*waits_for, *(tensor.op for tensor in inputs)}),
+                ],
+                compute_device=not colocated,
                 compute_shapes=not late,
             )
         self.ops[node.name] = op
@@ -234,17 +252,22 @@ class _Import:
             for tensor, shape in zip(op.outputs, node.attr["_output_shapes"].list.shape, strict=False):
                 tensor.set_shape(shape)
 
-    def _prefixed_class(self, value: attr_value_pb2.AttrValue) -> attr_value_pb2.AttrValue:
-        groups = []
+    def _check_colocation(self, node: node_def_pb2.NodeDef) -> None:
+        for other in colocated_with(node.attr["_class"]) if "_class" in node.attr else ():
+            if other not in self.nodes:
+                raise ValueError(
+                    f"Node '{node.name}' expects to be colocated with unknown node '{other}': graph_def has none of "
+                    "that name."
+                )
+
+    def _renamed_class(self, value: attr_value_pb2.AttrValue) -> attr_value_pb2.AttrValue:
+        """The groups of `_class`, which name nodes of the GraphDef, by the names that these have in the graph."""
+        renamed = attr_value_pb2.AttrValue()
         for group in value.list.s:
-            name = group.removeprefix(LOCATION_PREFIX)
-            if name == group:
-                groups.append(group)
-                continue
-            if name.decode() not in self.nodes:
-                raise ValueError(f"Specified colocation to an op that does not exist during import: {name.decode()}")
-            groups.append(LOCATION_PREFIX + self.scope.encode() + name)
-        return attr_value_pb2.AttrValue(list={"s": groups})
+            is_node = group.startswith(LOCATION_PREFIX)
+            other = self.names[group.removeprefix(LOCATION_PREFIX).decode()] if is_node else ""
+            renamed.list.s.append(LOCATION_PREFIX + other.encode() if is_node else group)
+        return renamed
 
     def require(self, element: str) -> None:
         """Raises ValueError unless the GraphDef has the node that `element` names: before anything is added."""

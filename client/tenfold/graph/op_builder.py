@@ -33,8 +33,8 @@ def apply_op(op_type: str, /, name: str | None = None, **kwargs: Any) -> Any:
 
     Returns the Operation if it has no outputs, the tensor (or list) of a single output, else a named tuple. A stateful
     operation whose list of outputs is empty is returned as well, so that it can be run for its effect; one without
-    state gives the empty list. Raises TypeError for a missing, unknown or wrongly typed argument, ValueError for an invalid value
-    or static shape, NotFoundError for an unknown op.
+    state gives the empty list. Raises TypeError for a missing, unknown or wrongly typed argument, ValueError for an
+    invalid value or static shape, NotFoundError for an unknown op.
     """
     op = create(op_type, name, kwargs)
     outputs = op._op_def.outputs

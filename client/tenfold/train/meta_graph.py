@@ -305,7 +305,9 @@ def import_with_elements(
     with graph.as_default():
         # without `import_scope` it goes into the current name scope
         here = graph.get_name_scope()
-        scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else here
+        # a scope that ends with "/" is one that is there
+        open_scope = import_scope[:-1] if import_scope and import_scope.endswith("/") else None
+        scope = here if not import_scope else open_scope or graph.unique_name(import_scope, mark_as_used=False)
         elements = import_graph_def(
             graph_def,
             name=import_scope or (f"{here}/" if here else ""),

@@ -43,8 +43,6 @@ def test_without_a_name_the_prefix_is_import_and_an_empty_one_gives_none(graph):
     tf.import_graph_def(exported(product), name="")
 
     assert {"import/x", "x"} <= {op.name for op in graph.get_operations()}
-    with pytest.raises(ValueError, match="Duplicate node name in graph"):
-        tf.import_graph_def(exported(product), name="")
 
 
 def test_inputs_can_be_replaced():
@@ -65,15 +63,176 @@ def test_device_scopes_apply_around_the_devices_of_the_nodes():
     assert (y.device, x.device) == ("/job:ps/task:3", "/task:3")
 
 
-def test_colocation_groups_get_the_prefix():
-    def build():
+def test_control_dependencies_around_an_import_hold_for_what_has_no_producer(graph):
+    before = tf.no_op(name="before")
+
+    with tf.control_dependencies([before]):
+        x, w, y = tf.import_graph_def(exported(product), return_elements=["x", "w", "y"], name="")
+
+    assert list(x.node_def.input) == ["^before"]
+    assert list(w.node_def.input) == ["^before"]
+    assert list(y.node_def.input) == ["x", "w", "^first"]
+
+
+class TestColocation:
+    """What is colocated with a node goes where that node goes: it is never moved from its variable."""
+
+    def chain(self):
         a = tf.constant(1, name="a")
         with tf.colocate_with(a):
-            tf.constant(1, name="b")
+            tf.identity(a, name="b")
+        tf.identity(a, name="free")
 
-    (b,) = tf.import_graph_def(exported(build), return_elements=["b"], name="p")
+    def test_groups_get_the_prefix(self):
+        b, c = tf.import_graph_def(exported(self.chain), return_elements=["b", "free"], name="p")
 
-    assert b.colocation_groups() == [b"loc:@p/a"]
+        assert b.colocation_groups() == [b"loc:@p/a"]
+        assert c.colocation_groups() == [b"loc:@p/free"]
+
+    def test_groups_follow_names_that_were_taken(self):
+        tf.constant(7, name="a")
+
+        (b,) = tf.import_graph_def(exported(self.chain), return_elements=["b"], name="")
+
+        assert b.colocation_groups() == [b"loc:@a_1"]
+        assert b.inputs[0].op.name == "a_1"
+
+    def test_a_device_function_places_the_node_that_is_followed(self):
+        asked = []
+
+        def placed(op):
+            asked.append(op.name)
+            return "/job:ps/task:1" if op.type == "Const" else "/job:worker/task:0"
+
+        with tf.device(placed):
+            a, b, free = tf.import_graph_def(exported(self.chain), return_elements=["a", "b", "free"], name="")
+
+        assert (a.device, b.device, free.device) == ("/job:ps/task:1", "/job:ps/task:1", "/job:worker/task:0")
+        assert sorted(asked) == ["a", "free"]
+
+    def test_a_training_on_one_machine_is_moved_to_a_cluster(self, graph):
+        def build():
+            v = tf.Variable(1.0, name="v")
+            tf.train.GradientDescentOptimizer(0.1).minimize(v * v)
+
+        with tf.device(tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker/task:0")):
+            tf.import_graph_def(exported(build), name="")
+
+        on_ps = {op.name for op in graph.get_operations() if op.device == "/job:ps/task:0"}
+        assert on_ps == {"v", "v/Assign", "v/read", "GradientDescent/update_v/ApplyGradientDescent"}
+        assert {op.device for op in graph.get_operations() if op.name not in on_ps} == {"/job:worker/task:0"}
+
+    def test_its_own_request_counts_only_where_no_other_node_is_named(self):
+        graph_def = exported(self.chain)
+        nodes = {node.name: node for node in graph_def.node}
+        nodes["b"].device = "/job:elsewhere"
+        nodes["free"].device = "/job:own"
+        nodes["free"].attr["_class"].list.s.append(b"loc:@free")
+
+        with tf.device("/job:w"):
+            b, free = tf.import_graph_def(graph_def, return_elements=["b", "free"], name="")
+
+        assert (b.device, free.device) == ("/job:w", "/job:own")
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_a_node_that_follows_a_follower_finds_the_device(self, order):
+        graph_def = tf.GraphDef()
+        names = [f"n{number}" for number in range(1200)]
+        for name, other in list(zip(names[1:], names, strict=False))[::order]:
+            node = graph_def.node.add(name=name, op="NoOp")
+            node.attr["_class"].list.s.append(b"loc:@" + other.encode())
+        graph_def.node.add(name="n0", op="NoOp", device="/job:ps")
+
+        tf.import_graph_def(graph_def, name="")
+
+        assert {op.device for op in tf.get_default_graph().get_operations()} == {"/job:ps"}
+
+    def test_a_circle_has_no_device(self):
+        graph_def = tf.GraphDef()
+        for name, other in ("ab", "bc", "ca"):
+            node = graph_def.node.add(name=name, op="NoOp", device="/job:ps")
+            node.attr["_class"].list.s.append(b"loc:@" + other.encode())
+
+        with tf.device("/job:w"):
+            tf.import_graph_def(graph_def, name="")
+
+        assert {op.device for op in tf.get_default_graph().get_operations()} == {""}
+
+    def test_an_unknown_node_is_named_before_anything_is_added(self, graph):
+        tf.no_op(name="there")
+        graph_def = exported(self.chain)
+        graph_def.node[-1].attr["_class"].list.s.append(b"loc:@there")
+
+        with pytest.raises(ValueError, match="Node 'free' expects to be colocated with unknown node 'there'"):
+            tf.import_graph_def(graph_def, name="")
+
+        assert [op.name for op in graph.get_operations()] == ["there"]
+
+
+class TestTakenNames:
+    """A name that the graph has is made unique; every reference within the GraphDef follows."""
+
+    @pytest.mark.parametrize(("name", "prefix"), [("", ""), ("p/", "p/")])
+    def test_an_import_can_be_repeated(self, graph, name, prefix):
+        for _ in range(2):
+            y, first = tf.import_graph_def(exported(product), return_elements=["y:0", "first"], name=name)
+
+        assert (y.name, first.name) == (f"{prefix}y_1:0", f"{prefix}first_1")
+        assert [tensor.name for tensor in y.op.inputs] == [f"{prefix}x_1:0", f"{prefix}w_1:0"]
+        assert y.op.control_inputs == [first]
+
+    def test_a_scope_with_nodes_is_taken_and_one_without_is_not(self):
+        tf.no_op(name="x/inner")
+        with tf.name_scope("w"):
+            pass
+
+        x, w = tf.import_graph_def(exported(product), return_elements=["x", "w"], name="")
+
+        assert (x.name, w.name) == ("x_1", "w")
+
+    def test_case_counts(self):
+        tf.no_op(name="X")
+
+        assert tf.import_graph_def(exported(product), return_elements=["x"], name="")[0].name == "x"
+
+    def test_a_new_name_is_none_of_the_import(self):
+        def build():
+            for name in ("a", "a_1", "a_2/inner"):
+                tf.no_op(name=name)
+
+        tf.no_op(name="a")
+
+        found = tf.import_graph_def(exported(build), return_elements=["a", "a_1", "a_2/inner"], name="")
+
+        assert [op.name for op in found] == ["a_3", "a_1", "a_2/inner"]
+
+    def test_names_asked_for_later_are_unique_too(self):
+        for _ in range(2):
+            tf.import_graph_def(exported(product), name="")
+
+        assert tf.no_op(name="y").name == "y_2"
+
+    def test_a_replaced_input_stays(self):
+        ours = tf.ones([5, 2], name="x")
+
+        y, x = tf.import_graph_def(exported(product), input_map={"x": ours}, return_elements=["y", "x"], name="")
+
+        assert y.inputs[0] is ours
+        assert x.name == "x_1"
+
+    def test_loops_of_two_imports_run_each_for_itself(self):
+        def build():
+            turns = tf.placeholder_with_default(3, [], name="turns")
+            tf.while_loop(lambda i: i < turns, lambda i: i + 1, [tf.constant(0)])
+
+        graph_def = exported(build)
+        results = [
+            tf.import_graph_def(graph_def, {"turns": tf.constant(n)}, return_elements=["while/Exit:0"], name="")
+            for n in (3, 5)
+        ]
+
+        with tf.Session() as session:
+            assert session.run(results) == [[3], [5]]
 
 
 def test_imported_constants_are_known_before_the_graph_runs():

@@ -237,6 +237,31 @@ class TestMetaGraph:
             assert session.run(variable) == 3.0
             assert other.get_operation_by_name("inner/value").device == ""
 
+    def test_into_a_scope_that_is_open_or_named_with_its_slash(self) -> None:
+        tf.Variable(3.0, name="value")
+        exported = tf.train.export_meta_graph()
+        with tf.Graph().as_default():
+            tf.train.import_meta_graph(exported, import_scope="inner/")
+            assert [variable.name for variable in tf.global_variables()] == ["inner/value:0"]
+
+    def test_names_that_are_taken_are_made_unique(self) -> None:
+        tf.add(tf.placeholder(tf.float32, (), name="fed"), 1.0, name="answer")
+        exported = tf.train.export_meta_graph()
+        with tf.Graph().as_default() as other, tf.Session() as session:
+            for _ in range(2):
+                tf.train.import_meta_graph(exported)
+            assert session.run("answer_1:0", {"fed_1:0": 41.0}) == 42.0
+            assert other.get_operation_by_name("answer").inputs[0].name == "fed:0"
+
+    def test_a_device_function_moves_it_to_a_cluster(self) -> None:
+        tf.Variable(3.0, name="value")
+        exported = tf.train.export_meta_graph()
+        with tf.Graph().as_default() as other:
+            with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")):
+                tf.train.import_meta_graph(exported)
+            devices = {name: other.get_operation_by_name(name).device for name in ("value", "value/Assign")}
+            assert devices == {"value": "/job:ps/task:0", "value/Assign": "/job:ps/task:0"}
+
     def test_without_variables_there_is_no_saver(self, tmp_path: Path) -> None:
         tf.constant(1.0, name="one")
         file = str(tmp_path / "graph.meta")
