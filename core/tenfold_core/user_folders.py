@@ -25,6 +25,11 @@ def default_database(environment: Mapping[str, str] = os.environ) -> str:
     return str(state_folder(environment) / "control.db")
 
 
+def up_database(environment: Mapping[str, str] = os.environ) -> str:
+    """The database of the control service of `tenfold up`, unless another is named."""
+    return str(state_folder(environment) / "up" / "control.db")
+
+
 def run_folder(run: str, environment: Mapping[str, str] = os.environ) -> Path:
     """What a run by hand leaves on its machine: its logs."""
     return state_folder(environment) / "runs" / run

@@ -134,3 +134,32 @@ def test_the_first_failure_decides(job: str, tmp_path: Path) -> None:
         "threading.Event().wait()\n"
     )
     assert _run(tmp_path, text, "--workers", "1").returncode == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('raise ValueError("boom")', "ended with exit code 1: ValueError: boom"),
+        ("import sys; sys.exit('no data')", "ended with exit code 1: SystemExit: no data"),
+        pytest.param("raise SystemExit(3)", "ended with exit code 3", marks=pytest.mark.thorough),
+    ],
+)
+def test_a_failure_under_as_tensorflow_is_the_programs_own(text: str, told: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, text, "--ps", "0", "--workers", "1", "--as-tensorflow")
+    assert done.returncode == (3 if "3" in text else 1)
+    assert told in done.stderr
+    assert done.stdout.count("Traceback") == ("boom" in text), done.stdout
+
+
+def test_a_program_that_wants_tensorflow_is_told_how_it_gets_it(tmp_path: Path) -> None:
+    # also where TensorFlow is installed
+    program = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'tensorflow': raise ModuleNotFoundError(\"No module named 'tensorflow'\", name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import tensorflow.contrib.slim as slim\n"
+    )
+    done = _run(tmp_path, program, "--ps", "0", "--workers", "1")
+    assert "ModuleNotFoundError: No module named 'tensorflow'. Start it with --as-tensorflow" in done.stderr

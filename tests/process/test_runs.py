@@ -303,17 +303,45 @@ def test_logs_are_followed_as_they_come(service: Service, api: httpx.Client, gat
     assert seen == ["step 2.0", "told to go"]
 
 
-@pytest.mark.thorough
-def test_runs_of_up_end_with_it(children: Children, gate: Gate, tmp_path: Path) -> None:
-    children.start("up", [*CLI, "up", "--ps", "1", "--workers", "0", "--control-port", "0"])
-    children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)
-    url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
-    with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE) as api:
+@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)])
+def test_runs_of_up_end_with_it_and_are_there_at_its_next_start(
+    children: Children, gate: Gate, end: signal.Signals, tmp_path: Path
+) -> None:
+    def up(name: str, *options: str) -> str:
+        given = ["up", *options, "--control-port", "0", "--database", str(tmp_path / "up.db")]
+        children.start(name, [*CLI, *given], env={"XDG_STATE_HOME": str(tmp_path)})
+        children.wait_for_line(name, "Ctrl-C stops all of it", PATIENCE)
+        return children.wait_for_line(name, r"^control service +(\S+)$", 1)[1]
+
+    with httpx.Client(base_url=up("up", "--ps", "1", "--workers", "0"), trust_env=False, timeout=PATIENCE) as api:
         run = submit(api, tmp_path, gate)
         gate.wait_for("worker/0 1", "worker/1 1")
         pids = [each["pid"] for each in api.get(f"/v1/runs/{run['name']}").json()["tasks"]]
+    os.kill(children.pid("up"), end)
+    ended = children.wait_for_exit(["up"], PATIENCE)
+    left = gone(pids)
+    # another size than before, and as early as possible: tasks of a killed one still have leases
+    with httpx.Client(base_url=up("again", "--ps", "0", "--workers", "1"), trust_env=False, timeout=PATIENCE) as api:
+        again = api.get(f"/v1/runs/{run['name']}", params={"ended": "true", "wait": "60s"}).json()
+        logs = api.get(f"/v1/runs/{run['name']}/logs", params={"format": "text"}).text
+        cluster = api.get("/v1/clusters/default").json()
 
-    os.kill(children.pid("up"), signal.SIGINT)
+    assert ended == ("up", 130 if end == signal.SIGINT else -signal.SIGKILL)
+    assert left
+    assert again["state"] in ("STOPPED", "FAILED")
+    assert "worker/0 " in logs
+    assert (cluster["state"], cluster["jobs"]) == ("ready", {"worker": 1})
 
-    assert children.wait_for_exit(["up"], PATIENCE) == ("up", 130)
-    assert gone(pids)
+
+@pytest.mark.thorough
+def test_two_ups_do_not_share_a_database(children: Children, tmp_path: Path) -> None:
+    given = ["up", "--ps", "0", "--workers", "1", "--control-port", "0"]
+    for name in ("first", "second"):
+        children.start(name, [*CLI, *given], env={"XDG_STATE_HOME": str(tmp_path)})
+        children.wait_for_line(name, "Ctrl-C stops all of it", PATIENCE)
+    children.start("third", [*CLI, *given, "--database", str(tmp_path / "tenfold" / "up" / "control.db")])
+    refused = children.wait_for_exit(["third"], PATIENCE)
+
+    assert children.wait_for_line("second", "another `tenfold up` uses it", 1)
+    assert refused == ("third", 1)
+    assert children.wait_for_line("third", "Error: .*control.db: another `tenfold up` uses it", 1)

@@ -15,7 +15,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from tenfold.runs import program_report
-from tenfold.runs.error_file import leave_error
+from tenfold.runs.error_file import ReportedExit, leave_error
 from tenfold_core import log_setup
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def become(arguments: list[str]) -> None:
     """
     try:
         _run(arguments)
+    except ReportedExit:
+        # of a program that became one itself (run_as_tensorflow.py)
+        raise
     except SystemExit as end:
         if end.code not in (None, 0):
             sys.last_value = end
@@ -79,7 +82,7 @@ def become(arguments: list[str]) -> None:
         leave_error(error)
         sys.last_value = error.with_traceback(_of_program(error))
         sys.excepthook(type(error), error, error.__traceback__)
-        raise SystemExit(1) from None
+        raise ReportedExit(1) from None
 
 
 def _of_program(error: Exception) -> TracebackType | None:

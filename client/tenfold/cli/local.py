@@ -6,8 +6,10 @@ line with its address (control.py, task.py); this module reads nothing else of t
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenfold.cli.children import Children, Echo
@@ -18,12 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+#: The cluster that its tasks form.
+CLUSTER = "default"
 #: Name of the control service among the children.
 CONTROL = "control"
 #: Children are stopped from the last stage to the first: clients, tasks, control service.
 CONTROL_STAGE, TASK_STAGE, CLIENT_STAGE = 0, 1, 2
 #: Seconds for a child to print where it listens. Generous: a busy machine may start several interpreters at once.
 START_TIMEOUT_S = 60.0
+
+
+class DatabaseError(RuntimeError):
+    """The file cannot be the registry's: another cluster of this kind uses it, or the system refuses."""
 
 
 class LocalCluster:
@@ -41,10 +49,13 @@ class LocalCluster:
         echo: Echo | None = None,
         *,
         stop_with_workers: bool = False,
+        database: str | None = None,
+        models: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`stop_with_workers`: the parameter servers end once every worker has finished. `environment` is added to that
-        of every child."""
+        """`stop_with_workers`: the parameter servers end once every worker has finished. `database`: an SQLite file that
+        keeps runs, their curves and their logs for the next cluster; without one they go when this object ends.
+        `models`: a folder of SavedModels to serve. `environment` is added to that of every child."""
         if ps < 0 or workers < 0 or ps + workers == 0:
             raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")
         #: Jobs that have tasks, and how many.
@@ -56,14 +67,18 @@ class LocalCluster:
         self.addresses: dict[tuple[str, int], str] = {}
         self._control_port = control_port
         self._stop_with_workers = stop_with_workers
+        self._given_database, self._models = database, models
         self._environment = dict(environment or {})
 
     def __enter__(self) -> LocalCluster:
-        # The cluster ends with this object, so its registry goes into a temporary folder.
-        self._folder = ExitStack()
-        self._database = self._folder.enter_context(scratch_folder("up")) / "control.db"
+        self._held = ExitStack()
         try:
-            self._start()
+            if self._given_database is None:
+                database = self._held.enter_context(scratch_folder("up")) / "control.db"
+            else:
+                database = Path(self._given_database)
+                self._held.callback(os.close, _locked(database))
+            self._start(database)
         except BaseException:
             self.stop()
             raise
@@ -81,9 +96,9 @@ class LocalCluster:
         try:
             self.children.stop()
         finally:
-            self._folder.close()
+            self._held.close()
 
-    def _start(self) -> None:
+    def _start(self, database: Path) -> None:
         # Settings in the environment that are meant for one task must not reach every child.
         clean = dict.fromkeys(
             (
@@ -94,9 +109,8 @@ class LocalCluster:
             ),
             "",
         )
-        jobs = ",".join(f"{job}={size}" for job, size in self.jobs.items())
-        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(self._database)]
-        program += ["--jobs", jobs, "--allow-runs", *(["--stop-with-workers"] if self._stop_with_workers else [])]
+        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
+        program += ["--allow-runs", *(["--models", self._models] if self._models else [])]
         clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
         # nor must a file that is meant for `tenfold control` and `tenfold task`
         clean["TENFOLD_CONFIG"] = os.devnull
@@ -104,6 +118,7 @@ class LocalCluster:
         self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
         found = self.children.wait_for_line(CONTROL, r"listening on (https?://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]
+        self._declare()
 
         tasks = [(job, index) for job, size in self.jobs.items() for index in range(size)]
         share = thread_share(len(tasks))
@@ -113,3 +128,33 @@ class LocalCluster:
         for job, index in tasks:
             found = self.children.wait_for_line(f"{job}/{index}", r"listening on grpc://(\S+)", START_TIMEOUT_S)
             self.addresses[job, index] = found[1]
+
+    def _declare(self) -> None:
+        """Declares the cluster. One that the database still has is of processes that ended with their parent."""
+        from tenfold.control import ControlClient
+        from tenfold_core import errors
+        from tenfold_core.access.settings import shown_token
+
+        with ControlClient(self.control_url, shown_token()) as control:
+            with suppress(errors.NotFoundError):
+                control.delete_cluster(CLUSTER, force=True)
+            control.declare_cluster(CLUSTER, self.jobs, stop_with_workers=self._stop_with_workers)
+
+
+def _locked(database: Path) -> int:
+    """Locks the file as long as the descriptor is open; makes it, and its folder, for this user alone.
+
+    The kernel gives the lock back however its process ends; SQLite's own locks are of another kind. Raises
+    DatabaseError.
+    """
+    file = -1
+    try:
+        database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if file >= 0:
+            os.close(file)
+        taken = isinstance(error, BlockingIOError)
+        raise DatabaseError(f"{database}: {'another `tenfold up` uses it' if taken else error.strerror}") from None
+    return file

@@ -11,12 +11,14 @@ import os
 import socket
 import sys
 import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
 
 from tenfold.cli.colours import asked_for
 from tenfold.cli.log_options import log_options, variables
+from tenfold_core.user_folders import up_database
 
 if TYPE_CHECKING:
     from tenfold.cli.children import Echo
@@ -45,26 +47,57 @@ _TELL_S = 5.0
     show_envvar=True,
     help="End the parameter servers, and then all of it, once every worker has finished.",
 )
+@click.option(
+    "--database",
+    type=click.Path(dir_okay=False),
+    show_default="~/.local/state/tenfold/up/control.db",
+    help="SQLite file of the control service, with the runs' curves and logs next to it; kept for the next start.",
+)
+@click.option(
+    "--models",
+    type=click.Path(exists=True, file_okay=False),
+    help="Serve the SavedModels of this folder (docs/models.md).",
+)
 @log_options
-def up(ps: int, workers: int, control_port: int, stop_with_workers: bool) -> None:
+def up(
+    ps: int, workers: int, control_port: int, stop_with_workers: bool, database: str | None, models: str | None
+) -> None:
     """Start a control service, parameter servers and workers on this machine, as real processes.
 
     Prints their addresses and their output, each line with its process's name in front. Ctrl-C stops all of them,
     and so does the death of the control service or of the last task. When another task dies, the rest goes on.
+    Submitted runs stop with it; they, their curves and their logs are there again at the next start.
     """
     from tenfold.cli.children import ChildFailedError
-    from tenfold.cli.local import LocalCluster
+    from tenfold.cli.local import DatabaseError, LocalCluster
     from tenfold.cli.signals import StopSignalError, stop_signals
 
     if ps + workers == 0:
         raise click.UsageError("a cluster needs at least one task: --ps and --workers are both 0")
     _check_port(control_port)
-    cluster = LocalCluster(
-        ps, workers, control_port, prefixed(), stop_with_workers=stop_with_workers, environment=variables()
-    )
+
+    def on(file: str | None) -> LocalCluster:
+        return LocalCluster(
+            ps,
+            workers,
+            control_port,
+            prefixed(),
+            stop_with_workers=stop_with_workers,
+            database=file,
+            models=models,
+            environment=variables(),
+        )
+
     with stop_signals() as stop:
         try:
-            with cluster:
+            with ExitStack() as stack:
+                try:
+                    cluster = stack.enter_context(on(os.path.abspath(database or up_database())))
+                except DatabaseError as error:
+                    if database is not None:
+                        raise click.ClickException(str(error)) from None
+                    click.echo(f"{error}. What is submitted to this one is forgotten at its end; --database keeps it.")
+                    cluster = stack.enter_context(on(None))
                 click.echo(f"control service    {cluster.control_url}")
                 for (job, index), address in cluster.addresses.items():
                     click.echo(f"{f'/job:{job}/task:{index}':18} grpc://{address}")

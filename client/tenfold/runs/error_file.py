@@ -17,7 +17,16 @@ ERROR_FILE = "TENFOLD_ERROR_FILE"
 
 _MEMBERS = ("type", "message", "node", "task")
 _CHARACTERS = 4000
+#: Follows the message of a program that asks for a TensorFlow that is not installed.
+_AS_TENSORFLOW = (
+    '. Start it with --as-tensorflow (in REST "as_tensorflow": true), and `import tensorflow` gives it Tenfold'
+)
 _TASK = re.compile(r"/job:[A-Za-z][A-Za-z0-9_]*(?:/replica:\d+)?/task:\d+")
+
+
+class ReportedExit(SystemExit):
+    """The end of a program whose error was left in the file and shown: callers add nothing to it. It lives here, as
+    cli/child.py may be in one process twice, as the main program and as a module."""
 
 
 def leave_error(error: BaseException) -> None:
@@ -33,6 +42,8 @@ def described(error: BaseException) -> dict[str, str]:
     from tenfold_core.errors import OpError
 
     found: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == "tensorflow":
+        found["message"] += _AS_TENSORFLOW
     if isinstance(error, OpError):
         found["message"] = error.message
         found["node"] = error.node_def.name if error.node_def is not None else error.node_name
