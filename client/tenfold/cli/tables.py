@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-#: Columns of what is no terminal.
-WIDTH = 80
+#: Columns of what is not a terminal, unless COLUMNS says how many there are: as many as a line has.
+_UNBOUNDED = 100_000
 
 
 def shown_table(title: str | None, names: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int) -> Table:
-    """A table without lines in `width` columns; its last column has what the others leave."""
+    """A table without lines in at most `width` columns; its last column has what the others leave."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -28,7 +29,9 @@ def shown_table(title: str | None, names: tuple[str, ...], rows: Sequence[tuple[
     for at, name in enumerate(names):
         widest = max((len(row[at]) for row in rows), default=0)
         # two columns between
-        taken = max(widest, len(name)) if at < len(names) - 1 else max(left, len(name))
+        taken = max(widest, len(name))
+        if at == len(names) - 1:
+            taken = max(min(left, taken), len(name))
         left -= taken + 2
         table.add_column(name, no_wrap=True, overflow="ellipsis", width=taken)
     for row in rows:
@@ -61,7 +64,11 @@ def plain_table(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Tabl
 
 
 def plain_console() -> Console:
-    """A console for standard output, with colours where they are wanted (colours.py)."""
+    """A console for standard output, with colours where they are wanted (colours.py).
+
+    Lines are cut at the width of the terminal. What a program or a file gets is whole, unless the variable COLUMNS says
+    how wide it may be.
+    """
     from rich.console import Console
 
     coloured = asked_for()
@@ -69,5 +76,6 @@ def plain_console() -> Console:
         highlight=False, color_system=None if coloured is False else "auto", force_terminal=coloured or None
     )
     if not console.file.isatty():
-        console.width = WIDTH
+        columns = os.environ.get("COLUMNS", "")
+        console.width = int(columns) if columns.isdecimal() and int(columns) > 0 else _UNBOUNDED
     return console

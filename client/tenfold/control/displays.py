@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from rich.console import Console
+    from rich.progress import ProgressColumn
 
     from tenfold.control.run_answers import Run
 
 #: Between two lines of a run that goes on, where lines stay.
 _EVERY_S = 10.0
+#: Columns of a terminal with room for a bar.
+_WIDE = 100
 
 
 class RunDisplay(Protocol):
@@ -67,16 +70,28 @@ class LineDisplay:
 
 
 class TerminalDisplay:
-    """One line that moves: state, bar, step, steps/s, loss. What is printed meanwhile stands above it."""
+    """One line that moves: state, time, step, steps/s, loss, and a bar where it is known how many steps the run takes;
+    in a narrow terminal a percentage, which leaves room for the loss. What is printed meanwhile stands above it."""
 
     def __init__(self, steps: int | None = None, console: Console | None = None) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.table import Column
 
-        told = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-        bar = BarColumn(bar_width=20, table_column=Column(min_width=20))
-        columns = (TextColumn("{task.fields[state]}"), bar, TimeElapsedColumn(), told)
-        self._live = Progress(*columns, console=console, refresh_per_second=4)
+        console = console or Console()
+        if steps is None:
+            moves: ProgressColumn = SpinnerColumn(finished_text=" ")
+        else:
+            moves = BarColumn(bar_width=20) if console.width >= _WIDE else TaskProgressColumn()
+        # the others keep their width: only what the run does is cut
+        told = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        columns = (
+            TextColumn("{task.fields[state]}"),
+            moves,
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False, table_column=told),
+        )
+        self._live = Progress(*columns, console=console, refresh_per_second=4, expand=True)
         self._task = self._live.add_task("", total=steps, state="")
 
     def __enter__(self) -> Self:

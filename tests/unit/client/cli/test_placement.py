@@ -9,7 +9,6 @@ import pytest
 from rich.console import Console
 
 from tenfold.cli.placement import rendered, short, size
-from tenfold.cli.tables import WIDTH
 from tenfold.control import Placement
 
 
@@ -19,8 +18,8 @@ def node(name: str, op: str, task: str, reason: str) -> dict[str, Any]:
 
 
 def shown(found: dict[str, Any]) -> str:
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
-    console.print(rendered(Placement.from_json(found), WIDTH))
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    console.print(rendered(Placement.from_json(found), 80))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 

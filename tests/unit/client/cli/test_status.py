@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from tenfold.cli.status import rendered
-from tenfold.cli.tables import WIDTH, age
+from tenfold.cli.tables import age
 
 NOW = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)
 
@@ -33,11 +33,11 @@ def run(name: str, state: str, reason: str, progress: dict[str, Any] | None) -> 
 
 
 def shown(jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], service: dict[str, Any] | None = None) -> str:
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
-    console.print(rendered("default", jobs, runs, service, NOW, WIDTH))
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    console.print(rendered("default", jobs, runs, service, NOW, 80))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.rstrip() for line in text.splitlines()]
-    assert max(map(len, lines)) <= WIDTH
+    assert max(map(len, lines)) <= 80
     return "\n".join(lines)
 
 

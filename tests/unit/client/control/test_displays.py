@@ -16,8 +16,8 @@ from support.run_answers import PROGRESS, a_run
 from tenfold.control.displays import LineDisplay, NotebookDisplay, TerminalDisplay, display_here
 
 
-def shown_in_terminal(*runs: Any, steps: int | None = None) -> list[str]:
-    console = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None, legacy_windows=False)
+def shown_in_terminal(*runs: Any, steps: int | None = None, width: int = 120) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, legacy_windows=False)
     with TerminalDisplay(steps, console) as display:
         for run in runs:
             display.show(run)
@@ -37,12 +37,23 @@ def test_a_line_that_moves() -> None:
 
 
 def test_a_run_that_has_ended_moves_no_more() -> None:
-    succeeded = shown_in_terminal(a_run("SUCCEEDED", reason="all workers ended", progress=PROGRESS))
+    succeeded = shown_in_terminal(a_run("SUCCEEDED", reason="all workers ended", progress=PROGRESS), steps=2468)
     failed = shown_in_terminal(a_run("FAILED", reason="[worker/0] died"))
 
     assert "run-1 SUCCEEDED" in succeeded[-1]
     assert "━" * 20 in succeeded[-1]
     assert failed[-1].endswith("[worker/0] died")
+
+
+@pytest.mark.parametrize("steps", [None, 2468])
+def test_the_loss_shows_at_80_columns(steps: int | None) -> None:
+    run = a_run(name="run-bcaf38e164f0", progress=PROGRESS)
+
+    (line,) = {each for each in shown_in_terminal(run, steps=steps, width=80) if "RUNNING" in each}
+
+    assert line.startswith("run-bcaf38e164f0 RUNNING")
+    assert "step 1,234 · 85.3 steps/s · loss 0.1235" in line
+    assert ("50%" in line) == (steps is not None)
 
 
 def test_lines_where_nothing_moves() -> None:
