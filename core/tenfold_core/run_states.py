@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 #: The job that serves and does not work: a run has ended when the others have.
 SERVERS = "ps"
@@ -46,3 +46,14 @@ def error_line(error: Mapping[str, Any] | None) -> str:
     lines = (line for line in (error.get("message") or "").splitlines() if not line.startswith("From /job:"))
     first = next(lines, "")
     return f": {error['type']}{where}: {first}" if error.get("type") else f": {first}"
+
+
+def standing(tasks: Iterable[Mapping[str, Any]], others: str = "the others go on") -> str:
+    """Why a run that goes on is as it is: "its tasks run", unless one of them has failed or is to start again."""
+    known = list(tasks)
+    failed = [task for task in known if task["state"] == RunTaskState.FAILED]
+    if failed:
+        first = min(failed, key=lambda task: task.get("ended") or 0.0)
+        return f"{first['job']}/{first['index']} failed{error_line(first.get('error'))}; {others}"
+    again = [f"{task['job']}/{task['index']}" for task in known if task["state"] == RunTaskState.WAITING and task["starts"]]
+    return f"to start again: {', '.join(again)}" if again else "its tasks run"

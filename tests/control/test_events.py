@@ -73,7 +73,8 @@ async def test_the_life_of_a_run(api: httpx.AsyncClient) -> None:
     run = (await api.post("/v1/runs", json=body)).json()["name"]
     supervisor = {"host": "h", "pid": 1}
     task = {"job": "worker", "index": 0, "state": "running", "starts": 1}
-    failed = {**task, "state": "failed", "exit_code": 1, "ended": 5.0, "error": {"type": "E", "node": "n"}}
+    error = {"type": "E", "node": "n", "message": "From /job:ps/replica:0/task:0:\nits cause"}
+    failed = {**task, "state": "failed", "exit_code": 1, "ended": 5.0, "error": error}
     for report in (
         {"state": "RUNNING", "reason": "runs", "attempt": 1, "tasks": [task]},
         {"state": "RUNNING", "reason": "runs", "attempt": 1, "tasks": [failed]},
@@ -98,7 +99,7 @@ async def test_the_life_of_a_run(api: httpx.AsyncClient) -> None:
         ("run", run, "stop-asked"),
         ("run", run, "STOPPED"),
     ]
-    assert (found[2]["data"]["node"], found[2]["message"]) == ("n", "it ended with exit code 1: E: ")
+    assert (found[2]["data"]["node"], found[2]["message"]) == ("n", "it ended with exit code 1: E, node n: its cause")
 
 
 async def test_who_waits_hears_at_once(api: httpx.AsyncClient) -> None:

@@ -15,7 +15,7 @@ from tenfold.runs.error_file import ERROR_FILE, read_error
 from tenfold.runs.exit_codes import described
 from tenfold.runs.machine import Action, Do, RunMachine, RunTask, TaskKey, Verdict
 from tenfold_core.blas_env import thread_share
-from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line
+from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,16 +81,20 @@ class RunDriver:
     def report(self) -> Report:
         """The run as it is now, in the form of `POST /v1/runs/{run}:report`."""
         machine = self._machine
-        state, reason = RunState.RUNNING, "its tasks run"
+        tasks = [self._task(task) for task in machine.tasks.values()]
+        state = RunState.RUNNING
         if machine.verdict is not None:
             reason = self._reason(machine.verdict)
             state = machine.verdict.state if machine.over else RunState.RUNNING
+        else:
+            grace = f"the others have {self._plan.policy.grace:g} s to end by themselves"
+            reason = standing(tasks, *([grace] if machine.patient else []))[:_CHARACTERS]
         return {
             "state": str(state),
             "reason": reason,
             "attempt": machine.attempt,
             "restarts": machine.restarts_used,
-            "tasks": [self._task(task) for task in machine.tasks.values()],
+            "tasks": tasks,
         }
 
     # -- inside

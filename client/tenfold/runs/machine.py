@@ -90,6 +90,11 @@ class RunMachine:
         return self.verdict is not None and not self._running()
 
     @property
+    def patient(self) -> bool:
+        """Whether a task has failed for good, and the others may still end by themselves, for the plan's grace."""
+        return self.verdict is None and self._patience is not None
+
+    @property
     def wake(self) -> float | None:
         """When `tick` has something to do; None if only an end of a task can change anything."""
         times = [each for each in (self._deadline, self._patience, self._kill_at) if each is not None]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold.runs.exit_codes import described
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.events.event import Event
+from tenfold_core.run_states import error_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,8 +87,7 @@ def _key(task: Mapping[str, Any]) -> tuple[str, int]:
 
 def _task_ended(run_id: str, task: Mapping[str, Any], now: float) -> Event:
     name, code, error = f"{task['job']}/{task['index']}", task["exit_code"], task["error"]
-    text = f"it ended with exit code {code}"
-    if error is not None:
-        text += f": {error.get('type') or 'error'}: {next(iter((error.get('message') or '').splitlines()), '')}"
+    # a program that others started may not have said how it ended
+    text = f"it {'ended' if code is None else described(code)}{error_line(error)}"
     data = {"exit_code": code, "node": (error or {}).get("node"), "task": (error or {}).get("task")}
     return Event("task", task["state"], name, text[:1000], now, run=run_id, data=data)

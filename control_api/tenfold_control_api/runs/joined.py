@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.record import EXTERNAL, RunRecord
-from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line
+from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line, standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_RUNNING = "its programs run"
 #: Characters of a reason.
 _CHARACTERS = 2000
 
@@ -55,7 +54,7 @@ def begun(run_id: str, submission_id: str, submission: Mapping[str, Any], now: f
         submission,
         now,
         state=RunState.RUNNING,
-        reason=_RUNNING,
+        reason=standing(tasks),
         started=now,
         attempt=1,
         tasks=tasks,
@@ -200,7 +199,7 @@ def _is_at(task: Mapping[str, Any], process: Mapping[str, Any]) -> bool:
 
 
 def _with(run: RunRecord, task: Mapping[str, Any]) -> RunRecord:
-    """The next version, with the task's new value."""
+    """The next version, with the task's new value and what it means for a run that goes on."""
     key = task["job"], task["index"]
     tasks = tuple(task if (old["job"], old["index"]) == key else old for old in run.tasks)
-    return replace(run, tasks=tasks, version=run.version + 1)
+    return replace(run, tasks=tasks, reason=standing(tasks)[:_CHARACTERS], version=run.version + 1)

@@ -248,3 +248,13 @@ def test_a_policy_that_cannot_be(wrong: dict[str, Any], text: str) -> None:
 def test_somebody_has_to_end_the_run() -> None:
     with pytest.raises(ValueError, match="nobody to end the run"):
         RunPlan({"ps": 2}, ("t.py",))
+
+
+def test_a_run_is_patient_between_a_failure_and_its_verdict() -> None:
+    run = machine(grace=30.0)
+
+    run.ended(W1, 1, 1.0)
+    waits = run.patient
+    run.ended(W0, 0, 2.0)
+
+    assert (waits, run.patient) == (True, False)
