@@ -49,8 +49,11 @@ async def send_problem(scope: Scope, send: Send, error: ApiError) -> None:
 
 
 def problem_body(scope: Scope, error: ApiError) -> dict[str, Any]:
-    """The problem object. That of a step says what became of the step, where the error itself does not."""
+    """The problem object. That of a step says what became of the step, where the error itself does not; one under /v2
+    has the Open Inference Protocol's member `error` too, which is all that its clients read."""
     body = error.body(scope["path"])
+    if scope["path"].startswith("/v2"):
+        body["error"] = body["detail"]
     if "outcome" not in body and scope["method"] == "POST" and _STEPS.fullmatch(scope["path"]):
         if not acting(scope).began:
             body["outcome"] = "not-run"

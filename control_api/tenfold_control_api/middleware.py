@@ -38,6 +38,8 @@ access = logging.getLogger("tenfold_control_api.access")
 
 #: A name that a caller may give a request: it goes into logs and headers as it is.
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+#: What a body is whose request does not say.
+_JSON = "application/json"
 _PROTOCOL = protocol.HEADER.encode("ascii")
 #: Where a program of a run sends what it traced.
 _TRACE = re.compile(r"/v1/runs/[^/]+/traces/[^/]+/tasks/[^/]+/[^/]+")
@@ -286,7 +288,7 @@ class BodyLimitMiddleware:
             return self._settings.max_program_trace
         if not scope["path"].startswith(("/v1/sessions", "/v2/models/")):
             return self._settings.max_small_body
-        text = (header(scope, "content-type") or "").startswith("application/json")
+        text = (header(scope, "content-type") or _JSON).startswith(_JSON)
         binary = header(scope, "inference-header-content-length") is not None
         return self._settings.max_json_body if text and not binary else self._settings.max_body
 

@@ -168,6 +168,7 @@ _ROWS = (
     ProblemType("no-models", _STATE, "The service serves no models.", "Start it with --models."),
     ProblemType("no-such-model", _GONE, "No model has this name.", "GET /v1/models lists them."),
     ProblemType("invalid-model", _STATE, "The folder holds no model that can be served.", "See `detail`."),
+    ProblemType("no-such-version", _GONE, "The model is not served in this version.", "Ask for none, or for that one."),
     ProblemType("no-such-signature", _BAD, "The model has no such signature.", "Name one that `detail` lists."),
     # runs
     ProblemType("no-such-run", _GONE, "Never submitted, or deleted.", "GET /v1/runs lists them."),

@@ -33,6 +33,7 @@ _READ, _OPEN, _UNKNOWN = RouteRole(Role.READ), RouteRole(Role.NONE), RouteRole(R
 TABLE: dict[tuple[str, str], RouteRole] = {
     ("POST", "/v1/sessions/{session}/steps"): RouteRole(Role.RUN_UNTRUSTED),
     ("POST", "/v2/models/{model}/infer"): RouteRole(Role.RUN),
+    ("POST", "/v2/models/{model}/versions/{version}/infer"): RouteRole(Role.RUN),
     ("POST", "/v1/leases/{lease}:renew"): RouteRole(Role.REGISTER),
     ("POST", "/v1/runs/{run}/tasks/{job}/{index}:report"): RouteRole(Role.REGISTER),
     ("POST", "/v1/runs/{run}:report"): RouteRole(Role.REGISTER),

@@ -118,6 +118,52 @@ async def test_the_protocols_own_paths(api: httpx.AsyncClient, root: Path) -> No
     assert (await api.get("/v2/models/m/ready")).json() == {"name": "m", "ready": True}
 
 
+async def test_a_version_is_asked_for_by_its_path(api: httpx.AsyncClient, root: Path) -> None:
+    write_model(root / "m" / "7")
+
+    metadata = (await api.get("/v2/models/m")).json()
+    for path in ("", "/ready"):
+        there = await api.get(f"/v2/models/m/versions/7{path}")
+        assert (there.status_code, there.json()["name"]) == (200, "m"), there.text
+        absent = await api.get(f"/v2/models/m/versions/6{path}")
+        assert (absent.status_code, absent.json()["type"]) == (404, "urn:tenfold:problem:no-such-version")
+    answer = await api.post("/v2/models/m/versions/7/infer", json={"inputs": [X]})
+    other = await api.post("/v2/models/m/versions/6/infer", json={"inputs": [X]})
+
+    assert metadata["versions"] == ["7"]
+    assert (answer.status_code, answer.json()["model_version"]) == (200, "7")
+    assert other.status_code == 404
+    assert "served in version 7" in other.json()["error"]
+
+
+async def test_a_client_of_the_protocol_that_names_no_content_type(api: httpx.AsyncClient, root: Path) -> None:
+    """As tritonclient.http sends its requests, and reads errors from the member `error`."""
+    write_model(root / "m")
+    head = json.dumps(
+        {
+            "inputs": [{"name": "x", "datatype": "FP32", "shape": [2], "parameters": {"binary_data_size": 8}}],
+            "parameters": {"binary_data_output": True},
+        }
+    ).encode()
+    text = json.dumps({"inputs": [X]}).encode()
+
+    binary = await api.post(
+        "/v2/models/m/infer",
+        content=head + np.array([1.5, 2], np.float32).tobytes(),
+        headers={"Inference-Header-Content-Length": str(len(head))},
+    )
+    plain = await api.post("/v2/models/m/infer", content=text)
+    typed = await api.post("/v2/models/m/infer", content=text, headers={"Content-Type": "text/plain"})
+    absent = await api.get("/v2/models/q")
+
+    length = int(binary.headers["Inference-Header-Content-Length"])
+    assert np.frombuffer(binary.content[length:], np.float32).tolist() == [3.0, 4.0]
+    assert plain.json()["outputs"][0]["data"] == [2.0, 4.0]
+    assert typed.status_code == 415
+    assert absent.json()["error"] == absent.json()["detail"]
+    assert "error" not in (await api.get("/v1/models/q")).json()
+
+
 async def test_signatures_outputs_and_the_binary_form(api: httpx.AsyncClient, root: Path) -> None:
     write_model(root / "m")
     head = json.dumps(

@@ -108,9 +108,10 @@ class ModelService:
             }
         )
 
-    async def metadata(self, name: str, signature: str | None) -> ModelMetadata:
-        """Loads the model if it is not. Raises `no-such-model`, `no-such-signature`, and what loading raises."""
-        loaded = await self._ready(name)
+    async def metadata(self, name: str, version: str | None, signature: str | None) -> ModelMetadata:
+        """Loads the model if it is not. Raises `no-such-model`, `no-such-version`, `no-such-signature`, and what
+        loading raises."""
+        loaded = await self._ready(name, version)
         found = model_step.signature_of(loaded.signatures, signature, name)
         return ModelMetadata(
             name=name,
@@ -142,14 +143,21 @@ class ModelService:
             self._retire(name)
         return view.model_copy(update={"state": "unloaded"})
 
-    async def ready(self, name: str) -> None:
-        """Returns once the model is loaded. Raises why it cannot be."""
-        await self._ready(name)
+    async def ready(self, name: str, version: str | None) -> None:
+        """Returns once the model is loaded. Raises why it cannot be, and `no-such-version`."""
+        await self._ready(name, version)
 
-    async def infer(self, name: str, step: InferenceStep, signature: str | None, acting: Callable[[], None]) -> Answer:
+    async def infer(
+        self,
+        name: str,
+        version: str | None,
+        step: InferenceStep,
+        signature: str | None,
+        acting: Callable[[], None],
+    ) -> Answer:
         """Runs one request. Where its session is gone the model is loaded once more, on another task if need be."""
         for is_last in (False, True):
-            loaded = await self._ready(name)
+            loaded = await self._ready(name, version)
             found = model_step.signature_of(loaded.signatures, signature, name)
             loaded.users += 1
             try:
@@ -179,7 +187,18 @@ class ModelService:
     def _lock(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
 
-    async def _ready(self, name: str) -> _Loaded:
+    async def _ready(self, name: str, version: str | None = None) -> _Loaded:
+        """The version that is served. Raises `no-such-version` if another one is asked for."""
+        loaded = await self._newest(name)
+        if version not in (None, loaded.version):
+            raise ApiError(
+                "no-such-version",
+                f"model {name!r} is served in version {loaded.version}, the newest that can be loaded, and in no other; "
+                f"{version!r} was asked for.",
+            )
+        return loaded
+
+    async def _newest(self, name: str) -> _Loaded:
         """The newest version that can be loaded; an older one goes on while a newer one cannot."""
         loaded = self._loaded.get(name)
         if loaded is not None and self._clock() - loaded.looked < _LOOK_S:
