@@ -55,5 +55,6 @@ def standing(tasks: Iterable[Mapping[str, Any]], others: str = "the others go on
     if failed:
         first = min(failed, key=lambda task: task.get("ended") or 0.0)
         return f"{first['job']}/{first['index']} failed{error_line(first.get('error'))}; {others}"
-    again = [f"{task['job']}/{task['index']}" for task in known if task["state"] == RunTaskState.WAITING and task["starts"]]
-    return f"to start again: {', '.join(again)}" if again else "its tasks run"
+    waiting = [task for task in known if task["state"] == RunTaskState.WAITING and task["starts"]]
+    again = ", ".join(f"{task['job']}/{task['index']}" for task in waiting)
+    return f"to start again: {again}" if again else "its tasks run"

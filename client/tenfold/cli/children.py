@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tenfold.runs.exit_codes import described
+from tenfold_core.exit_codes import described
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -53,8 +53,8 @@ class LocalCluster:
         models: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`stop_with_workers`: the parameter servers end once every worker has finished. `database`: an SQLite file that
-        keeps runs, their curves and their logs for the next cluster; without one they go when this object ends.
+        """`stop_with_workers`: the parameter servers end once every worker has finished. `database`: an SQLite file
+        that keeps runs, their curves and logs for the next cluster; without one they go when this object ends.
         `models`: a folder of SavedModels to serve. `environment` is added to that of every child."""
         if ps < 0 or workers < 0 or ps + workers == 0:
             raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")

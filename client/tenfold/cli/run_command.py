@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 
-from tenfold.cli.signals import STOP_SIGNALS
+from tenfold_core.exit_codes import STOP_SIGNALS
 
 
 def main(command: list[str]) -> int:

@@ -9,12 +9,11 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tenfold_core.exit_codes import STOP_SIGNALS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
-
-#: The signals that ask a process to end: from a terminal's Ctrl-C, a supervisor, a terminal that was closed.
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_on_sigterm() -> None:

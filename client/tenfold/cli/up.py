@@ -130,9 +130,9 @@ def _watch(cluster: LocalCluster) -> None:
     from tenfold.cli.local import CONTROL
     from tenfold.control import ControlClient
     from tenfold.control.retry import NO_RETRY
-    from tenfold.runs.exit_codes import ending
     from tenfold_core import errors
     from tenfold_core.access.settings import shown_token
+    from tenfold_core.exit_codes import ending
 
     running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]
     with ControlClient(cluster.control_url, shown_token(), _TELL_S, retry=NO_RETRY) as control:

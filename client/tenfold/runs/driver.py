@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tenfold.runs.error_file import ERROR_FILE, read_error
-from tenfold.runs.exit_codes import described
 from tenfold.runs.machine import Action, Do, RunMachine, RunTask, TaskKey, Verdict
 from tenfold_core.blas_env import thread_share
+from tenfold_core.exit_codes import described
 from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line, standing
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tenfold.runs.exit_codes import described
+from tenfold_core.exit_codes import described
 from tenfold_core.run_states import SERVERS, RunState, RunTaskState
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold.runs.exit_codes import described
 from tenfold_control_api.cluster import TaskState
 from tenfold_control_api.events.event import Event
+from tenfold_core.exit_codes import described
 from tenfold_core.run_states import error_line
 
 if TYPE_CHECKING:

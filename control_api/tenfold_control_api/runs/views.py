@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.models import Condition
@@ -21,6 +20,7 @@ from tenfold_control_api.runs.models import (
 from tenfold_control_api.runs.progress import summed_up
 from tenfold_control_api.views import timestamp
 from tenfold_core.device import task_name
+from tenfold_core.exit_codes import signal_name
 from tenfold_core.master_jobs import MASTER_JOBS
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def task_view(task: Mapping[str, Any]) -> RunTaskView:
         host=task["host"],
         pid=task["pid"],
         exit_code=code,
-        signal=_signal(-code) if code is not None and code < 0 else None,
+        signal=signal_name(-code) if code is not None and code < 0 else None,
         started=_time(task["started"]),
         ended=_time(task["ended"]),
         error=None if error is None else TaskError(**error),
@@ -142,13 +142,6 @@ def chosen_tasks(run: RunRecord, there: Sequence[str], wanted: Sequence[str] | N
                 "no-such-task", f"run {run.id} has no task {task!r}; it has {', '.join(sorted(known)[:20])}."
             )
     return [task for task in dict.fromkeys(wanted) if task in there]
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _rate(number: float | None) -> float | None:

@@ -193,8 +193,8 @@ class ModelService:
         if version not in (None, loaded.version):
             raise ApiError(
                 "no-such-version",
-                f"model {name!r} is served in version {loaded.version}, the newest that can be loaded, and in no other; "
-                f"{version!r} was asked for.",
+                f"model {name!r} is served in version {loaded.version}, the newest that can be loaded, and in no "
+                f"other; {version!r} was asked for.",
             )
         return loaded
 

@@ -1,15 +1,16 @@
 """What an exit code of a child process means, in words and as a state. Negative: the signal that ended it; above 128:
 the signal by which the process ended itself in order (cli/signals.py).
 
-Used by everything that has children: `tenfold up`, `tenfold run`, the supervisor of a run.
+Used by everything that has children (`tenfold up`, `tenfold run`, the supervisor of a run), and where their ends are
+shown.
 """
 
 from __future__ import annotations
 
 import signal
 
-from tenfold.cli.signals import STOP_SIGNALS
-
+#: The signals that ask a process to end: from a terminal's Ctrl-C, a supervisor, a terminal that was closed.
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOPS = {128 + each: each.name for each in STOP_SIGNALS}
 
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tenfold.runs.exit_codes import described, ending
+from tenfold_core.exit_codes import described, ending
 
 
 @pytest.mark.parametrize(
