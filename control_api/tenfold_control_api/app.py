@@ -92,6 +92,7 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
     )
+    app.state.entry = entry  # main.py has it asked of each connection
     handlers.install(app)
     # routes are tried in this order: steps come most often
     serving = (sessions, inference, placement, leases, clusters, models, runs, traces, packages, events, service)

@@ -2,7 +2,7 @@
 
 The decision is the Gate's of tenfold_core.access, the same as at a task; here is what HTTP adds. Where there are
 tokens, every request shows one, its own user's among them: any web page that the user opens has that user's
-connections. Asked by middleware.py for each request; http1.py makes a `Connection` for each connection.
+connections. Asked by middleware.py for each request; http1.py makes a `Connection` for each connection, at its start.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tenfold_core.access.tls import name_of, role_of
 
 if TYPE_CHECKING:
     import asyncio
+    import socket
+    from collections.abc import Callable
 
     from starlette.types import Scope
 
@@ -31,22 +33,24 @@ _ASKS = {"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'}
 
 
 class Connection:
-    """The other end of a connection. Each question is asked once, when it first matters."""
+    """The other end of a connection. Which user it is, the system is asked once, at the start: later the peer may be
+    gone, and its port somebody else's. It takes some 200 µs."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, ask: Callable[[socket.socket], Caller]) -> None:
+        """`ask` is Entry.neighbour."""
         self._transport = transport
-        self._user: Caller | None = None
         self._certified: Caller | None = None
+        self._not_asked = ""
+        self._user = NOBODY
+        try:
+            self._user = ask(transport.get_extra_info("socket"))
+        except errors.ResourceExhaustedError as error:
+            self._not_asked = error.message
 
-    def user(self, gate: Gate) -> Caller:
-        """What it may do as a user of this machine. The system is asked, some 200 µs. Raises ApiError where there is no
-        file to ask it with."""
-        if self._user is None:
-            told = self._transport.get_extra_info
-            try:
-                self._user = gate.neighbour(told("peername"), told("sockname"), told("socket").family)
-            except errors.ResourceExhaustedError as error:
-                raise ApiError("too-many-connections", error.message) from None
+    def user(self) -> Caller:
+        """What it may do as a user of this machine. Raises ApiError where there was no file to ask the system with."""
+        if self._not_asked:
+            raise ApiError("too-many-connections", self._not_asked)
         return self._user
 
     def certified(self) -> Caller:
@@ -65,13 +69,15 @@ class Entry:
         """`guarded`: there are tokens or certificates, and so no page of a browser gets in by itself."""
         self._gate = Gate("this control service", tokens.current, open_to_all=open_to_all)
         self.open_to_all, self.guarded = open_to_all, guarded
+        #: Who is at the other end of a socket that has just been accepted.
+        self.neighbour = self._gate.accepted
 
     def caller(self, scope: Scope, authorization: str | None) -> Caller:
         """Who sends this request. Raises ApiError for a token that is not good."""
         connection = scope.get(CONNECTION)
         known = NOBODY if connection is None else connection.certified()
         if known.role is not Role.ADMIN and not self._gate.has_tokens:
-            known = max(known, _ITSELF if connection is None else connection.user(self._gate))
+            known = max(known, _ITSELF if connection is None else connection.user())
         try:
             return self._gate.caller(authorization, known)
         except ExpiredTokenError as error:

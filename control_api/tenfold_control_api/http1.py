@@ -19,8 +19,12 @@ from tenfold_control_api.problems import ApiError
 
 if TYPE_CHECKING:
     import asyncio
+    import socket
+    from collections.abc import Callable
 
+    from tenfold_control_api.entry import Entry
     from tenfold_control_api.settings import Settings
+    from tenfold_core.access.gate import Caller
 
 #: Bytes of request line and headers: uvicorn's default for h11.
 HEAD_BYTES = 64 << 10
@@ -41,6 +45,8 @@ class BoundedHttp(HttpToolsProtocol):
     body_pace: float
     #: Connections at a time.
     limit: int
+    #: Who is at the other end of a socket that was just accepted.
+    ask: Callable[[socket.socket], Caller]
 
     #: Bytes since the request's head began; None where no head is being read.
     _head: int | None = None
@@ -54,7 +60,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As HttpToolsProtocol; refuses one connection too many."""
         super().connection_made(transport)
-        self._connection = Connection(transport)
+        self._connection = Connection(transport, self.ask)
         if len(self.connections) > self.limit:
             text = f"{self.limit} connections are open, which is the limit. Connect again later."
             self._refuse(ApiError("too-many-connections", text, headers={"Retry-After": "1"}), answerable=True)
@@ -156,8 +162,9 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.close()
 
 
-def bounded_http(settings: Settings) -> type[BoundedHttp]:
-    """The protocol with the bounds of `settings`. Connections are bounded by the files that may be open, too."""
+def bounded_http(settings: Settings, entry: Entry) -> type[BoundedHttp]:
+    """The protocol with the bounds of `settings`; `entry` says whose a connection is. Connections are bounded by the
+    files that may be open, too."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = settings.max_connections
     if files != resource.RLIM_INFINITY:
@@ -169,4 +176,5 @@ def bounded_http(settings: Settings) -> type[BoundedHttp]:
         body_pace = settings.body_pace
 
     Bounded.limit = limit
+    Bounded.ask = staticmethod(entry.neighbour)
     return Bounded

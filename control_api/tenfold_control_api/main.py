@@ -58,7 +58,7 @@ class ControlServer(uvicorn.Server):
                 app,
                 host=host,
                 port=port,
-                http=bounded_http(settings),
+                http=bounded_http(settings, app.state.entry),
                 ws="none",
                 # longer than clients keep an idle connection (httpx: 5 s), else a step may go to one that is closing
                 timeout_keep_alive=15,

@@ -14,13 +14,14 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
-from tenfold_core.access.peer_user import CAN_TELL, peer_user, unmapped
+from tenfold_core.access.peer_user import CAN_TELL, is_connected, peer_user, unmapped
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import TokenSet
 from tenfold_core.loopback import is_loopback
 from tenfold_core.open_files import exhausted
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
@@ -78,9 +79,20 @@ class Gate:
         gives them."""
         return self.neighbour(peer, own, family).role
 
+    def accepted(self, sock: socket.socket) -> Caller:
+        """Who is at the other end of `sock`. To be asked when it has just been accepted, and kept with it: later the
+        peer may be gone, and its port somebody else's. Nobody where the connection is gone already. Raises
+        ResourceExhaustedError as `neighbour`."""
+        try:
+            caller = self.neighbour(sock.getpeername(), sock.getsockname(), sock.family)
+        except OSError:
+            return EVERYBODY if self.open_to_all else NOBODY
+        # what the system said of its four numbers it has said of this connection only if that still has them
+        return caller if self.open_to_all or caller.role is Role.NONE or is_connected(sock) else NOBODY
+
     def neighbour(self, peer: Any, own: Any, family: int) -> Caller:
-        """The same with the user's name. Raises ResourceExhaustedError where no file can be opened to ask the system
-        with."""
+        """Who has the connection between these addresses now: for what has no socket to ask with. Raises
+        ResourceExhaustedError where no file can be opened to ask the system with."""
         if self.open_to_all:
             return EVERYBODY
         if not isinstance(peer, tuple) or not is_loopback(unmapped(peer[0])):

@@ -1,11 +1,11 @@
 """The handlers of a TableService for grpc.aio, the transport of TENFOLD_GRPC=grpcio: asks the gate, then calls them.
 
-Used by listener.py. Our own server does the same in http2/calls.py.
+Used by listener.py; who is at the other end of a connection is known to grpcio_port.py. Our own server does the same
+in http2/calls.py.
 """
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from tenfold_core.access.roles import Role
 
     from ..http2.handler import UnaryHandler
+    from .grpcio_port import Came
     from .service import TableService
 
 
 class AioService(grpc.GenericRpcHandler):
-    """`table` as grpc.aio takes services; `port()` is the one that it is served at."""
+    """`table` as grpc.aio takes services; `came(peer)` says who is behind a call's peer."""
 
-    def __init__(self, table: TableService, gate: Gate, port: Callable[[], int]) -> None:
-        self._table, self._gate, self._port = table, gate, port
+    def __init__(self, table: TableService, gate: Gate, came: Callable[[str], Came]) -> None:
+        self._table, self._gate, self._came = table, gate, came
 
     def service(self, handler_call_details: Any) -> Any | None:
         """The handler of a call; None for one of another service."""
@@ -46,18 +47,18 @@ class AioService(grpc.GenericRpcHandler):
 
     def _handle(self, handler: UnaryHandler, name: str) -> Callable[[bytes, Any], Awaitable[bytes]]:
         async def handle(data: bytes, context: Any) -> bytes:
-            address = unquote(context.peer())
-            caller = self._neighbour(address)
+            came = self._came(unquote(context.peer()))
+            caller = came.caller
             try:
                 caller = self._caller(context, caller)
                 error = self._gate.refusal(caller.role, handler.needs, name)
             except OpError as refused:
                 error = refused
             if error is not None:
-                audit.refusals.note(caller, handler.action, error.message, address=address)
+                audit.refusals.note(caller, handler.action, error.message, address=came.address)
                 await context.abort(STATUS_BY_NUMBER[error.code], error.message)
             OTHERS.received += len(data)
-            outcome = handler.begin(data, _Context(context, caller))
+            outcome = handler.begin(data, _Context(context, caller, came.address))
             if not isinstance(outcome, (bytes, list, Failure)):
                 outcome = await outcome
             if isinstance(outcome, Failure):
@@ -67,16 +68,6 @@ class AioService(grpc.GenericRpcHandler):
             return answer
 
         return handle
-
-    def _neighbour(self, address: str) -> Caller:
-        """Who is at the other end. gRPC tells no connections, only where the caller is: the system is asked for its
-        user with each call."""
-        kind, _, rest = address.partition(":")
-        host, _, port = rest.rpartition(":")
-        peer = (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") and port.isdecimal() else None
-        # it does not tell our own address either: over loopback it is, but for odd cases, the caller's
-        own = None if peer is None else (peer[0], self._port())
-        return self._gate.neighbour(peer, own, socket.AF_INET6 if kind == "ipv6" else socket.AF_INET)
 
     def _caller(self, context: Any, neighbour: Caller) -> Caller:
         """Raises UnauthenticatedError, InvalidArgumentError for a lesser role that there is not."""
@@ -93,14 +84,14 @@ class AioService(grpc.GenericRpcHandler):
 class _Context:
     """The context of grpc.aio, and the caller."""
 
-    def __init__(self, context: Any, caller: Caller) -> None:
-        self._context, self._caller = context, caller
+    def __init__(self, context: Any, caller: Caller, address: str) -> None:
+        self._context, self._caller, self._address = context, caller, address
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
     def peer(self) -> str:
-        return unquote(self._context.peer())
+        return self._address
 
     def role(self) -> Role:
         return self._caller.role

@@ -5,7 +5,6 @@ Used by task_port.py. Why there are two: docs/decisions/0022-http2-without-grpc-
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core import errors
@@ -43,52 +42,36 @@ async def listen(
     """A listener that serves `services` at `host`, and its port, to those whom `gate` lets in; by default to the same
     user of this machine alone. With `certificates` those beyond this machine speak TLS. Raises OSError where that
     cannot be had, InvalidArgumentError where a transport cannot do it."""
-    gate = gate or Gate("this server")
+    from ..http2.settings import DEFAULT_HTTP2_SETTINGS
+
+    gate, http2 = gate or Gate("this server"), http2 or DEFAULT_HTTP2_SETTINGS
     if transport == "grpcio":
         if certificates is not None:
             raise errors.invalid_argument("TENFOLD_GRPC=grpcio does not serve TLS; leave TENFOLD_TLS_CERT or it out.")
-        return await _listen_with_grpcio(services, limits, host, port, gate)
+        return await _listen_with_grpcio(services, limits, host, port, http2, gate)
     from ..http2.server import Http2Server
-    from ..http2.settings import DEFAULT_HTTP2_SETTINGS
 
-    server = Http2Server(finder(services), http2 or DEFAULT_HTTP2_SETTINGS, gate, certificates)
+    server = Http2Server(finder(services), http2, gate, certificates)
     return server, await server.start(host, port)
 
 
 async def _listen_with_grpcio(
-    services: Sequence[TableService], limits: Limits, host: str, port: int, gate: Gate
+    services: Sequence[TableService], limits: Limits, host: str, port: int, http2: Http2Settings, gate: Gate
 ) -> tuple[Listener, int]:
     from grpc import aio
 
     from .aio_handlers import AioService
     from .channels import SIZES
+    from .grpcio_port import GrpcioPort
 
     options = (
         *SIZES,
-        ("grpc.so_reuseport", 0),
         # clients of other makers may ping as often as they like
         ("grpc.http2.min_ping_interval_without_data_ms", 1000),
         ("grpc.http2.max_ping_strikes", 0),
     )
     server = aio.server(options=options, maximum_concurrent_rpcs=limits.concurrent_rpcs)
-    open_port = 0
-    handlers: Any = tuple(AioService(service, gate, lambda: open_port) for service in services)
+    behind = GrpcioPort(server, gate, http2)
+    handlers: Any = tuple(AioService(service, gate, behind.came) for service in services)
     server.add_generic_rpc_handlers(handlers)
-    try:
-        open_port = server.add_insecure_port(f"{host}:{port}")
-    except RuntimeError as error:
-        _try_port(host, port)
-        raise OSError(str(error)) from None
-    if not open_port:
-        _try_port(host, port)
-        raise OSError("gRPC does not say why")
-    await server.start()
-    return server, open_port
-
-
-def _try_port(host: str, port: int) -> None:
-    """Raises OSError with the system's words if the port cannot be listened on."""
-    family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((host.strip("[]"), port))
-        probe.listen(1)
+    return behind, await behind.start(host, port)

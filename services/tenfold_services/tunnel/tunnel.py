@@ -158,15 +158,15 @@ class Tunnel:
         """Raises Refused for a connection that is not the same user's; in reverse, without a task's certificate."""
         try:
             caller, why = self._by_certificate(sock) if self._reverse else self._by_user(sock)
-        except OSError as error:
-            raise Refused(f"it is gone already: {_why(error)}") from None
+        except errors.OpError as error:
+            raise Refused(error.message) from None
         if why:
             audit.refusals.note(caller, "tunnel", why, address=peer, to=_shown(self._to))
             raise Refused(why, errors.PERMISSION_DENIED)
         audit.done(caller, "tunnel", "opened", address=peer, to=_shown(self._to))
 
     def _by_user(self, sock: socket.socket) -> tuple[Caller, str]:
-        caller = self._gate.neighbour(sock.getpeername(), sock.getsockname(), sock.family)
+        caller = self._gate.accepted(sock)
         why = f"this tunnel is for the user who runs it, on this machine; this is {caller.name}"
         return caller, "" if caller.role >= Role.RUN else why
 
