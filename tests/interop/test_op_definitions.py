@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import opdefs
+from tenfold_core import graph_versions, opdefs
 from tenfold_protos import op_def_pb2
 
 if TYPE_CHECKING:
@@ -77,3 +77,21 @@ def test_the_definitions_of_contribs_libraries_are_tensorflows(forks: dict[str, 
 
     assert set(registry) >= _CONTRIB
     assert _differing(_CONTRIB, registry) == {}
+
+
+def test_operations_went_when_they_went_in_tensorflow(
+    ask_tensorflow: Callable[..., Any], forks: dict[str, Forks]
+) -> None:
+    older = _DUMP.replace(
+        "tensorflow.python.client import pywrap_tf_session", "tensorflow.python import pywrap_tensorflow"
+    )
+    registries = [_registry(forks["1.15"].ask(older)), _registry(ask_tensorflow(_DUMP))]
+
+    theirs = {
+        name: (op.deprecation.version, op.deprecation.explanation)
+        for registry in registries
+        for name, op in registry.items()
+        if op.HasField("deprecation") and name != "Old"  # of TensorFlow's tests
+    }
+
+    assert theirs == graph_versions.REMOVED

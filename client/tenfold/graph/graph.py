@@ -23,7 +23,7 @@ from tenfold.graph.shapes import set_output_shapes
 from tenfold.graph.tensor import Tensor
 from tenfold.graph.traceback import Traceback
 from tenfold_core import attr_value as attr_values
-from tenfold_core import opdefs
+from tenfold_core import graph_versions, opdefs
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, graph_pb2, node_def_pb2, tensor_pb2
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from tenfold_core.op_def import OpDef
     from tenfold_protos import function_pb2, versions_pb2
 
-#: The GraphDef version of TensorFlow 1.15, whose meaning Tenfold's graphs have.
-GRAPH_DEF_VERSION = 134
+GRAPH_DEF_VERSION = graph_versions.WRITTEN
 _MAX_GRAPH_DEF_BYTES = (1 << 31) - 1
 
 
@@ -99,7 +98,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
 
     @property
     def graph_def_versions(self) -> versions_pb2.VersionDef:
-        """The versions that a GraphDef of this graph carries."""
+        """The versions that a GraphDef of this graph carries: those of Tenfold, or what was imported of old."""
         return self._versions
 
     # --- adding operations ---

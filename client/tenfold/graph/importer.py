@@ -19,7 +19,7 @@ from tenfold.graph.import_names import free_names
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
-from tenfold_core import errors, opdefs
+from tenfold_core import errors, graph_versions, opdefs
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.op_def import OpDef
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tenfold.graph.graph import Graph
     from tenfold.graph.tensor import Tensor
-    from tenfold_protos import node_def_pb2
+    from tenfold_protos import node_def_pb2, versions_pb2
 
 
 def import_graph_def(
@@ -62,6 +62,7 @@ def import_graph_def(
     scope_context: Any = nullcontext("") if name == "" else name_scope(name, "import", list(replacements.values()))
     with scope_context as scope:
         graph = get_default_graph()
+        _take_versions(graph, graph_def.versions)
         # First: nodes may call the functions.
         library = graph_def.library
         graph._functions.update((function.signature.name, function) for function in library.function)
@@ -80,6 +81,15 @@ def import_graph_def(
     return None if return_elements is None else [job.find(element) for element in return_elements]
 
 
+def _take_versions(graph: Graph, versions: versions_pb2.VersionDef) -> None:
+    """The graph means from now on what the older of it and `versions` means. Raises ValueError for one not to read."""
+    try:
+        graph_versions.check_versions(versions)
+    except errors.InvalidArgumentError as error:
+        raise ValueError(error.message) from None
+    graph_versions.join(graph.graph_def_versions, versions)
+
+
 class _Import:
     """One import: the GraphDef's nodes by name, and the operations made of them so far."""
 
@@ -88,6 +98,7 @@ class _Import:
         self.replacements = replacements
         self.scope = scope
         self.used_replacements: set[str] = set()
+        self.producer = graph_def.versions.producer
         self.nodes: dict[str, node_def_pb2.NodeDef] = {}
         self.ops: dict[str, Operation] = {}
         #: (Merge, input index, name in the GraphDef): edges that close loops.
@@ -190,10 +201,13 @@ class _Import:
     def _add(self, node: node_def_pb2.NodeDef) -> None:
         try:
             op_def = self._definition(node.op)
+            graph_versions.check_op(node.op, self.producer)
             resolved = attr_values.resolve_attrs(op_def, node)
             attr_values.refuse_placeholders(resolved)
             attrs = {attr.name: resolved[attr.name] for attr in op_def.attrs}
             wanted = signature(op_def, attrs).input_types
+        except errors.UnimplementedError as error:
+            raise errors.UnimplementedError(node, None, f"Node '{node.name}': {error.message}") from None
         except errors.OpError as error:
             raise ValueError(f"Node '{node.name}': {error.message}") from None
         except TypeError as error:

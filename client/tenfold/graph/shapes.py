@@ -31,6 +31,7 @@ def set_output_shapes(op: Operation) -> None:
             lambda index: known_value(inputs[index]),
             len(op.outputs),
             lambda index: constant_value_as_shape(inputs[index]),
+            op.graph.graph_def_versions.producer,
         )
     except (ValueError, errors.InvalidArgumentError) as error:
         text = error.message if isinstance(error, errors.OpError) else str(error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold_core.graph_versions import LAST_WITH_PLACEHOLDERS_WITHOUT_SHAPE
 from tenfold_core.tensor_shape import TensorShape, as_shape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
@@ -130,8 +131,9 @@ def const(c: ShapeContext) -> Shapes:
 
 
 def placeholder(c: ShapeContext) -> Shapes:
-    # A scalar shape in the attribute of an old graph means "not said"; our client writes unknown rank instead.
-    return [as_shape(c.attrs["shape"])]
+    """In a graph of old a scalar's shape means that none was given."""
+    shape = as_shape(c.attrs["shape"])
+    return [_UNKNOWN if shape.ndims == 0 and c.producer <= LAST_WITH_PLACEHOLDERS_WITHOUT_SHAPE else shape]
 
 
 def placeholder_with_default(c: ShapeContext) -> Shapes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import device as device_lib
-from tenfold_core import errors, opdefs
+from tenfold_core import errors, graph_versions, opdefs
 from tenfold_core.attr_value import refuse_placeholders
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import (
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
 
-#: The GraphDef version up to which a graph means here what it means to TensorFlow: that of TensorFlow 2.21, from which
-#: the op definitions are.
-GRAPH_DEF_VERSION = 2474
 #: A client's graph with more nodes than this is refused: placing takes some 50 µs a node, on the event loop's thread.
 MAX_NODES = 500_000
 #: What sets another bound, for the refusal.
@@ -99,13 +96,17 @@ class RuntimeGraph:
         total = len(self.nodes) + len(graph_def.node)
         if total > max_nodes:
             raise limit_reached(f"The graph would have {total} nodes", max_nodes, NODES_VARIABLE)
-        _check_versions(graph_def.versions)
+        graph_versions.check_versions(graph_def.versions)
         library = self.library.extended(graph_def.library)
         nodes = dict(self.nodes)
         added: list[Node] = []
         resolver = Resolver()
         for node_def in graph_def.node:
             node = client_node(node_def, library, resolver)
+            try:
+                graph_versions.check_op(node.op, graph_def.versions.producer)
+            except errors.UnimplementedError as e:
+                raise _named(e, node_def) from None
             if node.name in self.nodes:
                 raise at_node(
                     node,
@@ -123,6 +124,8 @@ class RuntimeGraph:
         if graph_def.HasField("versions"):
             versions = versions_pb2.VersionDef()
             versions.CopyFrom(graph_def.versions)
+            if self.nodes:
+                graph_versions.join(versions, self.versions)
         return RuntimeGraph(nodes, versions, library, self.outputs)
 
     def with_nodes(self, nodes: Iterable[Node]) -> RuntimeGraph:
@@ -140,19 +143,6 @@ class RuntimeGraph:
     def tensor_type(self, tensor: TensorName) -> DType:
         """The type of one output. Raises KeyError or IndexError: callers have checked the name."""
         return self.nodes[tensor.node].output_types[tensor.output]
-
-
-def _check_versions(versions: versions_pb2.VersionDef) -> None:
-    """Raises InvalidArgumentError for a graph that its producer meant for other consumers than this one."""
-    problem = ""
-    if versions.min_consumer > GRAPH_DEF_VERSION:
-        problem = f"min consumer version {versions.min_consumer} above current version {GRAPH_DEF_VERSION}"
-    elif versions.producer < 0:
-        problem = f"producer version {versions.producer} below min producer 0"
-    elif GRAPH_DEF_VERSION in versions.bad_consumers:
-        problem = f"disallows consumer version {GRAPH_DEF_VERSION}"
-    if problem:
-        raise errors.invalid_argument(f"GraphDef {problem}: this server cannot run it.")
 
 
 def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver | None = None) -> Node:

@@ -60,6 +60,24 @@ def test_versions_are_kept() -> None:
     assert RuntimeGraph.from_graph_def(graph_def).versions.producer == 134
 
 
+def test_a_graph_that_is_extended_has_the_older_version() -> None:
+    old, new = parse_text("a = NoOp()"), parse_text("b = NoOp()")
+    old.versions.producer, new.versions.producer = 21, 134
+
+    assert RuntimeGraph.from_graph_def(old).extend(new).versions.producer == 21
+    assert RuntimeGraph.from_graph_def(new).extend(old).versions.producer == 21
+
+
+def test_an_operation_that_went_before_the_graph_was_written_is_refused() -> None:
+    graph_def = parse_text("x = Placeholder() dtype=float\na = TopK(x) k=1")
+    graph_def.versions.producer = 6
+    RuntimeGraph.from_graph_def(graph_def)
+
+    graph_def.versions.producer = 7
+    with pytest.raises(errors.UnimplementedError, match="Node 'a': Op TopK is not available in GraphDef version 7"):
+        RuntimeGraph.from_graph_def(graph_def)
+
+
 def test_a_repeated_control_input_counts_once() -> None:
     graph = RuntimeGraph.from_graph_def(
         raw('node { name: "a" op: "NoOp" } node { name: "b" op: "NoOp" input: ["^a", "^a"] }')
