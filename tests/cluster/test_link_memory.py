@@ -179,6 +179,20 @@ async def test_more_links_than_one_peer_may_have(ends: Ends) -> None:
     await other.close()
 
 
+@pytest.mark.parametrize("role", [Role.RUN_UNTRUSTED, Role.RUN])
+async def test_who_may_not_run_code_lends_no_memory(ends: Ends, role: Role) -> None:
+    """A peer can write to what it has lent while a kernel indexes by it."""
+    listener = await ends.listen()
+    request = handshake.ask(DEFAULT_LINK_SETTINGS, CLIENT)
+
+    answer = listener.open_link(request, role)
+    link = await connect(answer, ADDRESS, settings=DEFAULT_LINK_SETTINGS)
+
+    assert link.path == ("unix+shm" if role is Role.RUN else "unix")
+    assert ends.service.links[-1].path == link.path
+    await link.close()
+
+
 @pytest.mark.parametrize("role", [Role.RUN, Role.REGISTER])
 async def test_the_file_of_all_variables_is_for_members(
     ends: Ends, monkeypatch: pytest.MonkeyPatch, role: Role

@@ -112,7 +112,7 @@ def build_temporary_variable(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("DestroyTemporaryVariable")
+@kernel("DestroyTemporaryVariable", views=True)
 def build_destroy_temporary_variable(node: KernelNode) -> Compute:
     """The last value. Raises NotFoundError for a variable of another name and for one that was destroyed before."""
     name = text_attr(node, "var_name")

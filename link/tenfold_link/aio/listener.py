@@ -215,7 +215,8 @@ class LinkListener:
         same_host = bool(self._unix_name) and request.host_identity == self._host_identity and not request.tcp_only
         if not same_host and not self._tcp_port:
             raise errors.FailedPreconditionError(None, None, f"{self.task} has no TCP port for links.")
-        shared = same_host and request.shared_memory and self._settings.shared_memory
+        # a sender can write to what it has lent, and who may not run code here must not choose what a kernel indexes by
+        shared = same_host and request.shared_memory and self._settings.shared_memory and role >= Role.RUN
         token = secrets.token_bytes(32)
         self._tokens[token] = _Agreement(now + self._settings.token_seconds, who, shared, role, name, version)
         return link_pb2.OpenLinkResponse(

@@ -36,6 +36,7 @@ from .functions import FunctionRuntime
 from .optimize import optimize
 from .optimize.nodes import views_of_references
 from .part import PartGraph, PartNode, node_error, read_part
+from .private_inputs import steered_by_others, with_copies
 from .program import Program
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def compile_program(
     optimize(part, constants, partial(build, device_type="CPU"))
     if uses_gpu:
         insert_copies(part, constants, views_of_references(part, constants))
+    views = views_of_references(part, constants)
     kernels: dict[int, Any] = {}
     for node in part.nodes:
         if _is_executors_own(node):
@@ -110,6 +112,8 @@ def compile_program(
                 kernels[node.index] = copies.begin if node.op == "_BeginCopyToHost" else copies.kernel(place)
         elif node.index not in constants:
             kernels[node.index] = build(node)
+            if views and (places := steered_by_others(node, views)):
+                kernels[node.index] = with_copies(kernels[node.index], places)
             device_type = device_type_of(node.node_def.device)
             node.blocking = registry.is_blocking(node.op, device_type)
             if with_files is not None and registry.uses_files(node.op, device_type):
