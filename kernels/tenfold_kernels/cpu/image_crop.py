@@ -18,6 +18,10 @@ from tenfold_kernels.typesets import FLOATING, REAL
 _SHARE = 1 << 16
 
 
+def _no_image(batch: int) -> errors.OutOfRangeError:
+    return errors.OutOfRangeError(None, None, f"box_index has values outside [0, batch_size): [0, {batch})")
+
+
 def _check_boxes(boxes: Array, box_index: Array, batch: int, gradient: Array | None = None) -> None:
     """Raises InvalidArgumentError unless each box is finite and has a crop of `gradient`.
 
@@ -28,7 +32,7 @@ def _check_boxes(boxes: Array, box_index: Array, batch: int, gradient: Array | N
     if box_index.shape != (len(boxes),):
         raise invalid(f"box_index has incompatible shape: {shape_text(box_index.shape)}")
     if box_index.size and (box_index.min() < 0 or box_index.max() >= batch):
-        raise errors.OutOfRangeError(None, None, f"box_index has values outside [0, batch_size): [0, {batch})")
+        raise _no_image(batch)
     if not np.isfinite(boxes).all():
         raise invalid("boxes values must be finite")
     if gradient is None:
@@ -64,7 +68,12 @@ def build_crop_and_resize(node: KernelNode) -> Compute:
         if out.size:
             wide, corners = contiguous(images.astype(np.float32, copy=False)), contiguous(boxes)
             index, least = contiguous(box_index), _SHARE // (height * width * channels) + 1
-            in_parts(lambda a, b: run(wide, corners, index, nearest, outside, a, b, out), len(boxes), least)
+
+            def crop(first: int, last: int) -> None:
+                if run(wide, corners, index, nearest, outside, first, last, out) >= 0:
+                    raise _no_image(len(images))
+
+            in_parts(crop, len(boxes), least)
         return out
 
     return compute
@@ -88,8 +97,11 @@ def build_crop_and_resize_grad_image(node: KernelNode) -> Compute:
             raise invalid("image dimensions must be positive")
         allow(dims, np.float32)
         out = np.zeros(dims, np.float32)
+        bad = -1
         if gradient.size and out.size:
-            run(contiguous(gradient), contiguous(boxes), contiguous(box_index), nearest, out)
+            bad = run(contiguous(gradient), contiguous(boxes), contiguous(box_index), nearest, out)
+        if bad >= 0:
+            raise _no_image(dims[0])
         return out.astype(dtype, copy=False)
 
     return compute

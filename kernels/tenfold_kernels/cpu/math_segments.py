@@ -45,12 +45,14 @@ def _chosen_summer(node: KernelNode) -> _ChosenSum:
         out = np.zeros((count, *data.shape[1:]), data.dtype)
         if out.size and ids.size:
             width = out.size // count
-            add(
+            bad = add(
                 contiguous(data).reshape(len(data), width),
                 contiguous(places).astype(index, copy=False),
                 contiguous(ids).astype(index, copy=False),
                 out.reshape(count, width),
             )
+            if bad >= 0:
+                raise invalid(f"indices[{bad}] and segment_ids[{bad}] name no row: [0, {len(data)}), [0, {count})")
         return out
 
     return sum_chosen

@@ -353,7 +353,9 @@ def build_sparse_fill_empty_rows(node: KernelNode) -> Compute:
         empty[indices[:, 0]] = False
         out, source, back = np.empty((total, len(dims)), np.int64), np.empty(total, np.int64), np.empty(count, np.int64)
         # values come before nothing else in their row, so they keep their order in it
-        fill(places, ends, out, source, back)
+        bad = fill(places, ends, out, source, back)
+        if bad >= 0:
+            raise invalid(f"indices({min(bad, count - 1)}, 0) was written to while the rows were filled")
         if total > count:
             padded = np.empty(count + 1, values.dtype)
             padded[:count] = values

@@ -30,9 +30,7 @@ FEW = 4096
 _BYTE, _INT64 = np.dtype(np.uint8), np.dtype(np.int64)
 
 
-def update_rows(
-    kernel: Kernel, rows: DeviceArray, limit: int, width: int, arrays: Sequence[DeviceArray]
-) -> None:
+def update_rows(kernel: Kernel, rows: DeviceArray, limit: int, width: int, arrays: Sequence[DeviceArray]) -> None:
     """Launches a kernel of `text` over tables of `limit` rows of `width` elements; those of other rows are left out."""
     count, runtime = rows.size, rows.runtime
     if not count * width:
@@ -42,7 +40,7 @@ def update_rows(
         launch_over(_link(rows.dtype.name), count, (limit,), (rows, first, following))
     else:
         launch_over(_link_sorted(), count, (limit,), (*_sorting.sort(rows, limit), first, following))
-    launch_over(kernel, count * width, (width,), (first, following, rows, *arrays))
+    launch_over(kernel, count * width, (width, limit), (first, following, rows, *arrays))
 
 
 @functools.cache
@@ -62,8 +60,8 @@ def _link_sorted() -> Kernel:
 def text(
     variables: Sequence[str], others: Sequence[str], prepared: Sequence[str], step: str, dtype: np.dtype[Any]
 ) -> str:
-    """The text of `run`, whose arguments are (elements of the updates, width, first, following, rows, `variables`,
-    `others`).
+    """The text of `run`, whose arguments are (elements of the updates, width, rows of the tables, first, following,
+    rows, `variables`, `others`).
 
     `prepared` are lines before the loop; `step` is one update of x0, x1…, the elements of the variables, by what is at
     `place`, the element's place in the updates. Elements of half are rounded after the last.
@@ -72,13 +70,15 @@ def text(
     writes = [f"            {name}[at] = {narrowed(f'x{i}', dtype)}" for i, name in enumerate(variables)]
     return "\n".join(
         (
-            f"def run({', '.join(['n', 'width', 'first', 'following', 'rows', *variables, *others])}):",
+            f"def run({', '.join(['n', 'width', 'limit', 'first', 'following', 'rows', *variables, *others])}):",
             *(f"    {line}" for line in prepared),
             "    for i in range(cuda.grid(1), n, cuda.gridsize(1)):",
             "        k = i // width",
-            "        if first[k] != 0:",
+            "        row = rows[k]",
+            # looked at again: an assignment may have come since the list was linked
+            "        if first[k] != 0 and 0 <= row < limit:",
             "            j = i - k * width",
-            "            at = rows[k] * width + j",
+            "            at = row * width + j",
             *reads,
             "            while k >= 0:",
             "                place = k * width + j",
@@ -92,4 +92,4 @@ def text(
 
 def types(index: np.dtype[Any], arrays: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
     """The types of the arguments of `text`'s function."""
-    return ("int64", "int64", "uint8*", "int64*", pointer(index), *map(pointer, arrays))
+    return ("int64", "int64", "int64", "uint8*", "int64*", pointer(index), *map(pointer, arrays))

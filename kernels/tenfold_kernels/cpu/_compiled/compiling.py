@@ -42,6 +42,23 @@ def _mode_of(text: str | None) -> str:
     return mode
 
 
+def _with_private_indices(stand_in: Callable[..., Any], codes: str) -> Callable[..., Any]:
+    """`stand_in` with copies of the index arrays that it reads: NumPy checks all of them first and then reads them
+    again, and another step may write to them meanwhile. The loop needs none: it checks what it has read (reading.py).
+    """
+    places = [place for place, code in enumerate(codes.split()) if code.startswith("i")]
+    if not places:
+        return stand_in
+
+    def call(*arguments: Any) -> Any:
+        given = list(arguments)
+        for place in places:
+            given[place] = given[place].copy()
+        return stand_in(*given)
+
+    return call
+
+
 class Loops:
     """The loops of this process. Thread-safe."""
 
@@ -71,6 +88,7 @@ class Loops:
             from . import machine_code
 
             return machine_code.compile_spec(spec)
+        stand_in = _with_private_indices(stand_in, spec.codes)
         # a partial of nothing costs 30 ns a call, and can be given another function while it is in use
         shell: partial[Any] = partial((Heavy if heavy else StandIn)(stand_in))
         self.loader.add(spec, shell)

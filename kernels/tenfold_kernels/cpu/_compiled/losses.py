@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.intrinsics import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,9 @@ def _sparse(shifted_BC, labels_B, loss_B, backprop_BC):  # type: ignore[no-untyp
         total = backprop_BC[b, 0]
         for c in range(1, classes):
             total += backprop_BC[b, c]
-        label = labels_B[b]
+        label = once(labels_B, b)
+        if label < 0 or label >= classes:
+            return b
         loss_B[b] = math.log(total) - shifted_BC[b, label]
         for c in range(classes):
             backprop_BC[b, c] = backprop_BC[b, c] / total

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.intrinsics import once
 from tenfold_kernels.resources.accumulators import walk_in_step
 
 if TYPE_CHECKING:
@@ -20,20 +21,23 @@ def _walk(ours_N, sums_NW, counts_N, theirs_M, values_MW, idx_K, out_KW, times_K
     width = sums_NW.shape[1]
     i = j = k = 0
     while i < ours_N.size or j < theirs_M.size:
-        mine = j >= theirs_M.size or (i < ours_N.size and ours_N[i] <= theirs_M[j])
-        other = i >= ours_N.size or (j < theirs_M.size and theirs_M[j] <= ours_N[i])
+        # each is read once: two numbers that were neither less, nor greater, nor equal would never end
+        first = once(ours_N, i) if i < ours_N.size else 0
+        second = once(theirs_M, j) if j < theirs_M.size else 0
+        mine = j >= theirs_M.size or (i < ours_N.size and first <= second)
+        other = i >= ours_N.size or (j < theirs_M.size and second <= first)
         if mine and other:
-            idx_K[k] = ours_N[i]
+            idx_K[k] = first
             times_K[k] = counts_N[i] + 1
             for w in range(width):
                 out_KW[k, w] = sums_NW[i, w] + values_MW[j, w]
         elif mine:
-            idx_K[k] = ours_N[i]
+            idx_K[k] = first
             times_K[k] = counts_N[i]
             for w in range(width):
                 out_KW[k, w] = sums_NW[i, w]
         else:
-            idx_K[k] = theirs_M[j]
+            idx_K[k] = second
             times_K[k] = 1
             for w in range(width):
                 out_KW[k, w] = values_MW[j, w]

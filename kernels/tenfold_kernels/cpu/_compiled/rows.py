@@ -1,6 +1,7 @@
 """Gather and scatter of rows by index. Every index is checked; the first bad position is returned, −1 if all are good.
 
-A scatter checks all indices before it writes anything: a step with a bad index leaves the variable as it was.
+A scatter checks all indices before it writes anything: a step with a bad index leaves the variable as it was. Each
+number that indexes memory is read once and checked then, so that one that another step changes meanwhile ends the loop.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.intrinsics import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +24,7 @@ def _gather_rows(params_LW, indices_N, out_NW):  # type: ignore[no-untyped-def]
     limit = params_LW.shape[0]
     width = params_LW.shape[1]
     for i in range(indices_N.size):
-        row = indices_N[i]
+        row = once(indices_N, i)
         if row < 0 or row >= limit:
             return i
         for j in range(width):
@@ -36,7 +38,9 @@ def _scatter_add(var_LW, indices_N, updates_NW, sign):  # type: ignore[no-untype
         if indices_N[i] < 0 or indices_N[i] >= limit:
             return i
     for i in range(indices_N.size):
-        row = indices_N[i]
+        row = once(indices_N, i)
+        if row < 0 or row >= limit:
+            return i
         for j in range(var_LW.shape[1]):
             var_LW[row, j] += sign * updates_NW[i, j]
     return -1
@@ -48,7 +52,9 @@ def _scatter_update(var_LW, indices_N, updates_NW):  # type: ignore[no-untyped-d
         if indices_N[i] < 0 or indices_N[i] >= limit:
             return i
     for i in range(indices_N.size):
-        row = indices_N[i]
+        row = once(indices_N, i)
+        if row < 0 or row >= limit:
+            return i
         for j in range(var_LW.shape[1]):
             var_LW[row, j] = updates_NW[i, j]
     return -1
@@ -58,7 +64,7 @@ def _add_rows(data_NW, ids_N, out_CW):  # type: ignore[no-untyped-def]
     # C rows of sums; a row of data with a negative id belongs to none.
     count = out_CW.shape[0]
     for i in range(ids_N.size):
-        row = ids_N[i]
+        row = once(ids_N, i)
         if row >= count:
             return i
         if row >= 0:
@@ -68,12 +74,14 @@ def _add_rows(data_NW, ids_N, out_CW):  # type: ignore[no-untyped-def]
 
 
 def _add_chosen_rows(data_LW, places_N, ids_N, out_CW):  # type: ignore[no-untyped-def]
-    # The places and the ids were checked: they are those of rows of data and of sums.
     for i in range(ids_N.size):
-        place = places_N[i]
-        row = ids_N[i]
+        place = once(places_N, i)
+        row = once(ids_N, i)
+        if place < 0 or place >= data_LW.shape[0] or row < 0 or row >= out_CW.shape[0]:
+            return i
         for j in range(out_CW.shape[1]):
             out_CW[row, j] += data_LW[place, j]
+    return -1
 
 
 def _fit_segments(places_N, ids_N, length, count, increasing):  # type: ignore[no-untyped-def]
@@ -93,7 +101,7 @@ def _split_rows(data_NW, parts_N, ends_P, out_NW):  # type: ignore[no-untyped-de
     for p in range(parts):
         ends_P[p] = 0
     for i in range(parts_N.size):
-        part = parts_N[i]
+        part = once(parts_N, i)
         if part < 0 or part >= parts:
             return i
         ends_P[part] += 1
@@ -103,8 +111,12 @@ def _split_rows(data_NW, parts_N, ends_P, out_NW):  # type: ignore[no-untyped-de
         ends_P[p] = total
         total += size
     for i in range(parts_N.size):
-        part = parts_N[i]
+        part = once(parts_N, i)
+        if part < 0 or part >= parts:
+            return i
         at = ends_P[part]
+        if at >= out_NW.shape[0]:
+            return i
         for j in range(data_NW.shape[1]):
             out_NW[at, j] = data_NW[i, j]
         ends_P[part] = at + 1
@@ -152,8 +164,11 @@ def _add_rows_in_numpy(data_NW: Array, ids_N: Array, out_CW: Array) -> int:
     return -1 if end == ids_N.size else end
 
 
-def _add_chosen_rows_in_numpy(data_LW: Array, places_N: Array, ids_N: Array, out_CW: Array) -> None:
-    np.add.at(out_CW, ids_N, data_LW[places_N])
+def _add_chosen_rows_in_numpy(data_LW: Array, places_N: Array, ids_N: Array, out_CW: Array) -> int:
+    bad = _first_bad(places_N, data_LW.shape[0]), _first_bad(ids_N, out_CW.shape[0])
+    if max(bad) < 0:
+        np.add.at(out_CW, ids_N, data_LW[places_N])
+    return max(bad)
 
 
 def _fit_segments_in_numpy(places_N: Array, ids_N: Array, length: int, count: int, increasing: bool) -> int:
@@ -194,9 +209,11 @@ def add_rows(element: Any, index: Any) -> Callable[..., int]:
     return compile_loop(_add_rows, "r2 i1 w2", element, index, result="n", stand_in=_add_rows_in_numpy)
 
 
-def add_chosen_rows(element: Any, index: Any) -> Callable[..., None]:
-    """(data_LW, places_N, ids_N, out_CW): adds row `places[i]` of data to row `ids[i]` of out, i in order."""
-    return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index, stand_in=_add_chosen_rows_in_numpy)
+def add_chosen_rows(element: Any, index: Any) -> Callable[..., int]:
+    """(data_LW, places_N, ids_N, out_CW) → a bad position; adds row `places[i]` of data to row `ids[i]` of out, in
+    order.
+    """
+    return compile_loop(_add_chosen_rows, "r2 i1 i1 w2", element, index, result="n", stand_in=_add_chosen_rows_in_numpy)
 
 
 def fit_segments(index: Any) -> Callable[..., int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
+from tenfold_kernels.cpu._compiled.intrinsics import once, once_2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,11 +76,15 @@ def _crop(image_NHWC, boxes_M4, index_M, nearest, outside, first, last, out_MhwC
     # Boxes first ≤ box < last.
     height, width, channels = image_NHWC.shape[1], image_NHWC.shape[2], image_NHWC.shape[3]
     for m in range(first, last):
-        n = index_M[m]
+        n = once(index_M, m)
+        if n < 0 or n >= image_NHWC.shape[0]:
+            return m
+        from_y, from_x = once_2(boxes_M4, m, 0), once_2(boxes_M4, m, 1)
+        to_y, to_x = once_2(boxes_M4, m, 2), once_2(boxes_M4, m, 3)
         for y in range(out_MhwC.shape[1]):
-            at_y = _place(boxes_M4[m, 0], boxes_M4[m, 2], height, out_MhwC.shape[1], y)
+            at_y = _place(from_y, to_y, height, out_MhwC.shape[1], y)
             for x in range(out_MhwC.shape[2]):
-                at_x = _place(boxes_M4[m, 1], boxes_M4[m, 3], width, out_MhwC.shape[2], x)
+                at_x = _place(from_x, to_x, width, out_MhwC.shape[2], x)
                 if not (at_y >= 0 and at_y <= height - 1 and at_x >= 0 and at_x <= width - 1):
                     for c in range(channels):
                         out_MhwC[m, y, x, c] = outside
@@ -96,17 +101,22 @@ def _crop(image_NHWC, boxes_M4, index_M, nearest, outside, first, last, out_MhwC
                         d, e = image_NHWC[n, bottom, left, c], image_NHWC[n, bottom, right, c]
                         upper, lower = a + (b - a) * dx, d + (e - d) * dx
                         out_MhwC[m, y, x, c] = upper + (lower - upper) * dy
+    return -1
 
 
 def _crop_gradient(given_MhwC, boxes_M4, index_M, nearest, image_NHWC):  # type: ignore[no-untyped-def]
     # Adds to the image, which is zero before.
     height, width, channels = image_NHWC.shape[1], image_NHWC.shape[2], image_NHWC.shape[3]
     for m in range(given_MhwC.shape[0]):
-        n = index_M[m]
+        n = once(index_M, m)
+        if n < 0 or n >= image_NHWC.shape[0]:
+            return m
+        from_y, from_x = once_2(boxes_M4, m, 0), once_2(boxes_M4, m, 1)
+        to_y, to_x = once_2(boxes_M4, m, 2), once_2(boxes_M4, m, 3)
         for y in range(given_MhwC.shape[1]):
-            at_y = _place(boxes_M4[m, 0], boxes_M4[m, 2], height, given_MhwC.shape[1], y)
+            at_y = _place(from_y, to_y, height, given_MhwC.shape[1], y)
             for x in range(given_MhwC.shape[2]):
-                at_x = _place(boxes_M4[m, 1], boxes_M4[m, 3], width, given_MhwC.shape[2], x)
+                at_x = _place(from_x, to_x, width, given_MhwC.shape[2], x)
                 if not (at_y >= 0 and at_y <= height - 1 and at_x >= 0 and at_x <= width - 1):
                     continue
                 if nearest:
@@ -123,6 +133,7 @@ def _crop_gradient(given_MhwC, boxes_M4, index_M, nearest, image_NHWC):  # type:
                     image_NHWC[n, top, right, c] += dx * upper
                     image_NHWC[n, bottom, left, c] += (1 - dx) * lower
                     image_NHWC[n, bottom, right, c] += dx * lower
+    return -1
 
 
 def _bilinear_in_numpy(
@@ -163,11 +174,13 @@ def bilinear() -> Callable[..., None]:
     return compile_loop(_bilinear, "r4 i1 i1 r1 i1 i1 r1 n n w4", np.float32, stand_in=_bilinear_in_numpy)
 
 
-def crop() -> Callable[..., None]:
-    """(image_NHWC, boxes_M4, index_M int32, whether nearest, what is outside, first, last box, out_MhwC), float32"""
-    return compile_loop(_crop, "r4 r2 i1 b s n n w4", np.float32, np.int32)
+def crop() -> Callable[..., int]:
+    """(image_NHWC, boxes_M4, index_M int32, whether nearest, what is outside, first, last box, out_MhwC), float32 → the
+    first box of no image, or −1.
+    """
+    return compile_loop(_crop, "r4 r2 i1 b s n n w4", np.float32, np.int32, result="n")
 
 
-def crop_gradient() -> Callable[..., None]:
+def crop_gradient() -> Callable[..., int]:
     """(given_MhwC, boxes_M4, index_M int32, whether nearest, image_NHWC of zeros), float32"""
-    return compile_loop(_crop_gradient, "r4 r2 i1 b w4", np.float32, np.int32)
+    return compile_loop(_crop_gradient, "r4 r2 i1 b w4", np.float32, np.int32, result="n")

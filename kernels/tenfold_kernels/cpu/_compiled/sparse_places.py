@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
+from tenfold_kernels.cpu._compiled.intrinsics import once_2
 from tenfold_kernels.hashes import concatenated
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _number(indices_NR, dims_R, i):  # type: ignore[no-untyped-def]
     # The row-major number of a place; −1 for one that lies outside.
     number = 0
     for j in range(dims_R.size):
-        at = indices_NR[i, j]
+        at = once_2(indices_NR, i, j)
         if at < 0 or at >= dims_R[j]:
             return -1
         number = number * dims_R[j] + at
@@ -60,10 +61,13 @@ def _reshape_places(indices_NR, dims_R, wanted_S, out_NS):  # type: ignore[no-un
 
 def _begin_rows(indices_NR, dims_R, begins_B):  # type: ignore[no-untyped-def]
     for i in range(indices_NR.shape[0]):
+        row = once_2(indices_NR, i, 0)
+        if row < 0 or row >= begins_B.size:
+            return -1 - i
         for j in range(dims_R.size):
             if indices_NR[i, j] < 0 or indices_NR[i, j] >= dims_R[j]:
                 return -1 - i
-        begins_B[indices_NR[i, 0]] += 1
+        begins_B[row] += 1
     total = 0
     for b in range(begins_B.size):
         size = max(begins_B[b], 1)
@@ -75,8 +79,12 @@ def _begin_rows(indices_NR, dims_R, begins_B):  # type: ignore[no-untyped-def]
 def _fill_rows(indices_NR, ends_B, out_MR, source_M, back_N):  # type: ignore[no-untyped-def]
     count = indices_NR.shape[0]
     for i in range(count):
-        row = indices_NR[i, 0]
+        row = once_2(indices_NR, i, 0)
+        if row < 0 or row >= ends_B.size:
+            return i
         at = ends_B[row]
+        if at >= source_M.size:
+            return i
         ends_B[row] = at + 1
         for j in range(indices_NR.shape[1]):
             out_MR[at, j] = indices_NR[i, j]
@@ -85,21 +93,24 @@ def _fill_rows(indices_NR, ends_B, out_MR, source_M, back_N):  # type: ignore[no
     begin = 0
     for b in range(ends_B.size):
         if ends_B[b] == begin:
+            if begin >= source_M.size:
+                return count
             out_MR[begin, 0] = b
             for j in range(1, indices_NR.shape[1]):
                 out_MR[begin, j] = 0
             source_M[begin] = count
             ends_B[b] = begin + 1
         begin = ends_B[b]
+    return -1
 
 
 def _end_rows(indices_NR, ends_B):  # type: ignore[no-untyped-def]
-    # Rows in their order; the caller has checked them.
     row = 0
     for i in range(indices_NR.shape[0]):
-        if indices_NR[i, 0] < row:
+        own = once_2(indices_NR, i, 0)
+        if own < row or own >= ends_B.size:
             return i
-        while row < indices_NR[i, 0]:
+        while row < own:
             ends_B[row] = i
             row += 1
     while row < ends_B.size:
@@ -148,6 +159,7 @@ def _numbers(indices_NR: Array, dims_R: Array) -> Array:
 
 
 def _number_places_in_numpy(indices_NR: Array, dims_R: Array, numbers_N: Array, increasing: bool) -> int:
+    indices_NR = indices_NR.copy()  # another step may write to them between the check and the numbers
     bad = _first_outside(indices_NR, dims_R)
     end = len(indices_NR) if bad < 0 else bad
     numbers_N[:end] = _numbers(indices_NR[:end], dims_R)
@@ -177,8 +189,12 @@ def _begin_rows_in_numpy(indices_NR: Array, dims_R: Array, begins_B: Array) -> i
     return total
 
 
-def _fill_rows_in_numpy(indices_NR: Array, ends_B: Array, out_MR: Array, source_M: Array, back_N: Array) -> None:
+def _fill_rows_in_numpy(indices_NR: Array, ends_B: Array, out_MR: Array, source_M: Array, back_N: Array) -> int:
     count = len(indices_NR)
+    rows_N = indices_NR[:, 0]
+    sizes_B = np.bincount(rows_N, minlength=ends_B.size) if not (rows_N < 0).any() else np.empty(0)
+    if sizes_B.size != ends_B.size or (np.maximum(sizes_B, 1) != np.diff(ends_B, append=len(source_M))).any():
+        return count
     order_N = np.argsort(indices_NR[:, 0], kind="stable")
     rows_N = indices_NR[order_N, 0]
     places_N = ends_B[rows_N] + np.arange(count) - np.searchsorted(rows_N, rows_N)
@@ -189,6 +205,7 @@ def _fill_rows_in_numpy(indices_NR: Array, ends_B: Array, out_MR: Array, source_
     out_MR[ends_B, 1:] = 0
     out_MR[places_N] = indices_NR[order_N]
     ends_B[:] = np.append(ends_B[1:], len(source_M))[: ends_B.size]
+    return -1
 
 
 def _end_rows_in_numpy(indices_NR: Array, ends_B: Array) -> int:
@@ -235,16 +252,17 @@ def begin_rows() -> Callable[..., int]:
     return compile_loop(_begin_rows, "i2 i1 x1", np.int64, result="n", stand_in=_begin_rows_in_numpy)
 
 
-def fill_rows() -> Callable[..., None]:
-    """(indices_NR, begins_B, out_MR, source_M, back_N): places by row, a row without any gets one in column 0.
+def fill_rows() -> Callable[..., int]:
+    """(indices_NR, begins_B, out_MR, source_M, back_N) → −1; or a place that is another one than `begin_rows` saw.
 
+    Gives the places by row, and a row without any gets one in column 0.
     `source` is the place that each came from, N for one that was made; `back` where each went; begins become ends.
     """
-    return compile_loop(_fill_rows, "i2 x1 x2 x1 x1", np.int64, stand_in=_fill_rows_in_numpy)
+    return compile_loop(_fill_rows, "i2 x1 x2 x1 x1", np.int64, result="n", stand_in=_fill_rows_in_numpy)
 
 
 def end_rows() -> Callable[..., int]:
-    """(indices_NR in [0, B), ends_B) → the first place in an earlier row than the one before; where each row ends."""
+    """(indices_NR, ends_B) → the first place in an earlier row than the one before, or in none; where each row ends."""
     return compile_loop(_end_rows, "i2 x1", np.int64, result="n", stand_in=_end_rows_in_numpy)
 
 

@@ -1,7 +1,8 @@
 """The optimizers' loops by row: the gradient has a row for each of K indices into a table of L rows, W elements each.
 
 A row named twice is updated twice, one after the other, as TensorFlow's sparse updates do. All indices are checked
-first; the first bad position is returned, −1 if all are good. Bodies are in scalar.py, dense twins in updates.py.
+first, and each once more when it is used, for another step may have written to them meanwhile; the first bad position
+is returned, −1 if all are good. Bodies are in scalar.py, dense twins in updates.py.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_kernels import scalar
 from tenfold_kernels.cpu._compiled import plain_updates
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
+from tenfold_kernels.cpu._compiled.intrinsics import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +42,9 @@ def momentum(var_LW, accum_LW, grad_KW, indices_K, lr, decay, nesterov):  # type
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], accum_LW[r, j] = _momentum(var_LW[r, j], accum_LW[r, j], grad_KW[k, j], lr, decay, nesterov)
     return -1
@@ -51,7 +55,9 @@ def keras_momentum(var_LW, accum_LW, grad_KW, indices_K, lr, decay, nesterov):  
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], accum_LW[r, j] = _keras_momentum(
                 var_LW[r, j], accum_LW[r, j], grad_KW[k, j], lr, decay, nesterov
@@ -64,7 +70,9 @@ def adagrad(var_LW, accum_LW, grad_KW, indices_K, lr, epsilon, update_slots):  #
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], accum_LW[r, j] = _adagrad(
                 var_LW[r, j], accum_LW[r, j], grad_KW[k, j], lr, epsilon, update_slots
@@ -79,7 +87,9 @@ def rmsprop(  # type: ignore[no-untyped-def]
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], ms_LW[r, j], mom_LW[r, j] = _rmsprop(
                 var_LW[r, j], ms_LW[r, j], mom_LW[r, j], grad_KW[k, j], lr, one_minus_rho, decay, epsilon
@@ -94,7 +104,9 @@ def centered_rmsprop(  # type: ignore[no-untyped-def]
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], mg_LW[r, j], ms_LW[r, j], mom_LW[r, j] = _centered_rmsprop(
                 var_LW[r, j], mg_LW[r, j], ms_LW[r, j], mom_LW[r, j], grad_KW[k, j], lr, one_minus_rho, decay, epsilon
@@ -109,7 +121,9 @@ def adadelta(  # type: ignore[no-untyped-def]
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], accum_LW[r, j], accum_update_LW[r, j] = _adadelta(
                 var_LW[r, j], accum_LW[r, j], accum_update_LW[r, j], grad_KW[k, j], lr, rho, one_minus_rho, epsilon
@@ -124,7 +138,9 @@ def ftrl(  # type: ignore[no-untyped-def]
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], accum_LW[r, j], linear_LW[r, j] = _ftrl(
                 var_LW[r, j],
@@ -146,7 +162,9 @@ def proximal_gradient_descent(var_LW, grad_KW, indices_K, alpha, l1, one_plus_l2
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j] = _proximal_gradient_descent(var_LW[r, j], grad_KW[k, j], alpha, l1, one_plus_l2_alpha)
     return -1
@@ -157,7 +175,9 @@ def proximal_adagrad(var_LW, accum_LW, grad_KW, indices_K, lr, l1, l2, one):  # 
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], accum_LW[r, j] = _proximal_adagrad(
                 var_LW[r, j], accum_LW[r, j], grad_KW[k, j], lr, l1, l2, one
@@ -172,7 +192,9 @@ def adagrad_da(  # type: ignore[no-untyped-def]
     if bad >= 0:
         return bad
     for k in range(indices_K.size):
-        r = indices_K[k]
+        r = once(indices_K, k)
+        if r < 0 or r >= var_LW.shape[0]:
+            return k
         for j in range(var_LW.shape[1]):
             var_LW[r, j], total_LW[r, j], squared_LW[r, j] = _adagrad_da(
                 var_LW[r, j], total_LW[r, j], squared_LW[r, j], grad_KW[k, j], lr, l1_steps, l2_steps
