@@ -100,8 +100,9 @@ class Reserve:
     """A descriptor that is kept for when there is no other one: in its place a listener takes those who wait, tells
     them why and sends them away, where they would else wait for it in vain. One thread."""
 
-    def __init__(self, who: str) -> None:
-        self._who = who
+    def __init__(self, who: str, close: Callable[[socket.socket], None] | None = None) -> None:
+        """`close` closes what was accepted, where that might block."""
+        self._who, self._close = who, close or _close
         self._kept = -1
         self._told_at = -_TELL_EVERY_S
         self._keep()
@@ -116,9 +117,12 @@ class Reserve:
         self._kept = -1
         try:
             sock, _ = listening.accept()
-            with sock, contextlib.suppress(OSError):
-                sock.setblocking(False)
-                say(sock)
+            try:
+                with contextlib.suppress(OSError):
+                    sock.setblocking(False)
+                    say(sock)
+            finally:
+                self._close(sock)
         finally:
             self._keep()
         self.tell()
@@ -153,6 +157,10 @@ class Reserve:
         if self._kept < 0:
             with contextlib.suppress(OSError):
                 self._kept = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _close(sock: socket.socket) -> None:
+    sock.close()
 
 
 def is_out_of_files(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_core.access.tls import host_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire import handshake
+from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind
 
 from .listener import when_readable
@@ -79,7 +79,7 @@ async def way(answer: link_pb2.OpenLinkResponse, address: str, settings: LinkSet
     for family, where in handshake.targets(answer, address, settings):
         try:
             async with asyncio.timeout(settings.hello_seconds):
-                (await _connected(family, where)).close()
+                sockets.close(await _connected(family, where))
             return "unix" if isinstance(where, str) else f"tcp:{where[1]}"
         except handshake.FAILURES as error:
             failures.append(handshake.failure(where, error))
@@ -178,7 +178,7 @@ async def _connected(family: int, where: Any) -> socket.socket:
         sock.setblocking(False)
         await loop.sock_connect(sock, where)
     except BaseException:
-        sock.close()
+        sockets.close(sock)
         raise
     return sock
 
@@ -214,7 +214,7 @@ async def _shake_hands(
             raise
         return link
     except BaseException:
-        sock.close()
+        sockets.close(sock)
         raise
     finally:
         greeting.close()

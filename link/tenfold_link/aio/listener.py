@@ -29,6 +29,7 @@ from tenfold_core.open_files import TOLD, Reserve, is_out_of_files, words
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
+from tenfold_link.wire.apart import apart
 from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_protos import link_pb2
 
@@ -121,7 +122,7 @@ class LinkListener:
         self._loop = asyncio.get_running_loop()
         if self._settings.mode == "off":
             return
-        self._reserve = Reserve(f"The listener for links of {self.task}")
+        self._reserve = Reserve(f"The listener for links of {self.task}", sockets.close)
         if self._host_identity and self._settings.mode == "auto":
             name = f"tenfold-{secrets.token_hex(16)}".encode()
             with contextlib.suppress(OSError):
@@ -149,7 +150,10 @@ class LinkListener:
         for sock in self._sockets:
             if self._loop is not None:
                 self._loop.remove_reader(sock)
-            sock.close()
+            if sock.family == socket.AF_UNIX:
+                apart.close(sock.close)  # with it go those who wait there, whoever they are
+            else:
+                sock.close()
         self._sockets.clear()
         if self._reserve is not None:
             self._reserve.close()
@@ -213,6 +217,8 @@ class LinkListener:
                 "TENFOLD_LINK_LINKS_PER_PEER",
             )
         same_host = bool(self._unix_name) and request.host_identity == self._host_identity and not request.tcp_only
+        # while all that closes what others passed stands still, nothing is accepted there
+        same_host = same_host and apart.has_room
         if not same_host and not self._tcp_port:
             raise errors.FailedPreconditionError(None, None, f"{self.task} has no TCP port for links.")
         # a sender can write to what it has lent, and who may not run code here must not choose what a kernel indexes by
@@ -253,6 +259,12 @@ class LinkListener:
             assert self._loop is not None
             self._loop.add_reader(listening, self._accept, listening)
 
+    def _rest(self, listening: socket.socket) -> None:
+        """Accepts nothing there for a moment."""
+        assert self._loop is not None
+        self._loop.remove_reader(listening)
+        self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+
     def _accept(self, listening: socket.socket) -> None:
         assert self._loop is not None
         for _ in range(_BACKLOG):
@@ -266,9 +278,15 @@ class LinkListener:
                 if sent_away:
                     continue
                 if sent_away is None:
-                    self._loop.remove_reader(listening)
-                    self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+                    self._rest(listening)
                 return
+            if sock.family == socket.AF_UNIX and not sockets.is_own(sock):
+                self._refused(sock, "a Unix socket of another user's", f"user {sockets.owner(sock)}")
+                sockets.close(sock)
+                if not apart.has_room:
+                    self._rest(listening)
+                    return
+                continue
             if len(self._handshakes) >= self._settings.handshakes:
                 sock.close()  # its peer uses gRPC
                 return
@@ -311,14 +329,15 @@ class LinkListener:
             if link is None:
                 sock.close()
 
-    def _refused(self, sock: socket.socket, why: str) -> None:
-        _log.warning("%s: a connection is refused: %s", self.task, why)
+    def _refused(self, sock: socket.socket, why: str, who: str = "") -> None:
+        caller = NOBODY._replace(name=who) if who else NOBODY
+        _log.log(logging.INFO if who else logging.WARNING, "%s: a connection is refused: %s", self.task, why)
         address = "its own machine"
         with contextlib.suppress(OSError):
             if sock.family != socket.AF_UNIX:
                 host, port, *_ = sock.getpeername()
                 address = f"{host}:{port}"
-        audit.refusals.note(NOBODY, "open link", why, address=address)
+        audit.refusals.note(caller, "open link", why, address=address)
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
         agreement = self._tokens.pop(hello.token, None)

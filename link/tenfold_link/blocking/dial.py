@@ -15,7 +15,7 @@ from tenfold_core.access.tls import host_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire import handshake
+from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind
 from tenfold_link.wire.traced import ABILITY
 
@@ -110,7 +110,7 @@ def _shake_hands(
             make = TracedBlockingLink
         return make(sock, peer=peer, settings=settings, agreed=agreed)
     except BaseException:
-        sock.close()
+        sockets.close(sock)
         raise
     finally:
         greeting.close()

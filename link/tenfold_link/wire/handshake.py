@@ -6,8 +6,11 @@ this process's variables travel with the frame, as SCM_RIGHTS.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
+import stat
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -20,6 +23,7 @@ from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.memory.extents import pages
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire import sockets
+from tenfold_link.wire.apart import apart
 from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, FrameKind, pack
 from tenfold_protos import link_pb2
 
@@ -101,9 +105,10 @@ def largest_mapping(settings: LinkSettings) -> int:
 def targets(
     answer: link_pb2.OpenLinkResponse, address: str, settings: LinkSettings
 ) -> list[tuple[int, str | tuple[str, int]]]:
-    """(family, address) to try, best first. `address` is where the gRPC service was reached, "host:port"."""
+    """(family, address) to try, best first. `address` is where the gRPC service was reached, "host:port". No Unix
+    socket while nothing more can be closed that turns out to be another user's (apart.py)."""
     found: list[tuple[int, str | tuple[str, int]]] = []
-    if answer.unix_name and settings.mode != "tcp":
+    if answer.unix_name and settings.mode != "tcp" and apart.has_room:
         found.append((socket.AF_UNIX, "\0" + answer.unix_name.decode(errors="replace")))
     if answer.tcp_port:
         host = address.rpartition(":")[0].strip("[]")
@@ -141,12 +146,14 @@ def begin(
     """The connecting end's HELLO on a fresh socket; our arena, if it went along.
 
     Raises OSError, UnavailableError with the peer's reason where it hung up; PermissionDeniedError for a Unix socket
-    that another user than the server's listens on.
+    that another user than the server's listens on, or another one than this process's.
     """
     sockets.tune(sock)
     unix = sock.family == socket.AF_UNIX
     if unix and (uid := sockets.owner(sock)) != answer.unix_uid:
         raise errors.PermissionDeniedError(None, None, f"it belongs to user {uid}, not to {answer.unix_uid}")
+    if unix and not sockets.is_own(sock):
+        raise errors.PermissionDeniedError(None, None, f"it belongs to user {uid}; of other users TCP is taken alone")
     shares = unix and answer.shared_memory and settings.shared_memory and sockets.may_share_memory(sock)
     arena = make_arena(settings) if shares else None
     try:
@@ -242,24 +249,28 @@ class Greeting:
         self.fd = self.variables = -1
 
     def receive(self, sock: socket.socket) -> bytes | None:
-        """Reads once; the frame's header when it is complete, else None.
+        """Reads once; the frame's header when it is complete, else None. Descriptors are taken over a Unix socket
+        alone, which is_own (sockets.py).
 
-        Raises ProtocolError for anything but that frame, UnavailableError with the peer's reason when it sent one or
-        hung up, and what the socket raises.
+        Raises ProtocolError for anything but that frame, and for descriptors that are no memory files; UnavailableError
+        with the peer's reason when it sent one or hung up, and what the socket raises.
         """
-        data, fds, flags, _ = socket.recv_fds(sock, HELLO_BYTES, _DESCRIPTORS)
-        for fd in fds:
-            if self.fd < 0:
-                self.fd = fd
-            elif self.variables < 0:
-                self.variables = fd
-            else:
-                os.close(fd)
+        fds: list[int] = []
+        flags = 0
+        if sock.family != socket.AF_UNIX:
+            data = sock.recv(HELLO_BYTES)
+        elif sockets.is_own(sock):
+            data, fds, flags, _ = socket.recv_fds(sock, HELLO_BYTES, _DESCRIPTORS)
+        else:
+            raise ProtocolError("a Unix socket of another user's")
+        all_fit = self._take(fds)
         if flags & socket.MSG_CTRUNC:
             # the system leaves out those that it has no number for here, and those that there is no room for
             if len(fds) < _DESCRIPTORS:
                 raise out_of_files()
             raise ProtocolError(f"more than {_DESCRIPTORS} descriptors")
+        if not all_fit:
+            raise ProtocolError("a descriptor that is no memory file")
         if not data:
             raise errors.UnavailableError(None, None, "it hung up during the handshake")
         self._data += data
@@ -283,6 +294,21 @@ class Greeting:
             raise errors.UnavailableError(None, None, f"it refused: {header.decode(errors='replace')}")
         return header
 
+    def _take(self, fds: list[int]) -> bool:
+        """Keeps memory files, and has all else closed apart; whether there was nothing else."""
+        fitting = [fd for fd in fds if _is_memory_file(fd)]
+        for fd in fds:
+            if fd not in fitting:
+                apart.close(partial(os.close, fd))
+        for fd in fitting:
+            if self.fd < 0:
+                self.fd = fd
+            elif self.variables < 0:
+                self.variables = fd
+            else:
+                os.close(fd)
+        return len(fitting) == len(fds)
+
     def take_descriptor(self) -> int:
         """The descriptor; the caller closes it."""
         fd, self.fd = self.fd, -1
@@ -298,6 +324,15 @@ class Greeting:
         for fd in (self.take_descriptor(), self.take_variables()):
             if fd >= 0:
                 os.close(fd)
+
+
+def _is_memory_file(fd: int) -> bool:
+    """Whether it is what arenas are in: such a file can be read, mapped and closed without waiting for anybody."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+        return stat.S_ISREG(os.fstat(fd).st_mode)
+    except OSError:
+        return False
 
 
 def parse_hello(header: bytes) -> link_pb2.LinkHello:

@@ -1,4 +1,5 @@
-"""Sockets of links: which processes share a host, options of a connected socket, and the user at its other end."""
+"""Sockets of links: which processes share a host, options of a connected socket, the user at its other end, and how
+one is closed that is another user's (apart.py)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import os
 import socket
 import struct
 from functools import lru_cache
+
+from tenfold_link.wire.apart import apart
 
 _CREDENTIALS = struct.Struct("3i")
 #: Socket buffers: one system call moves this much, and a small message never waits for room.
@@ -40,6 +43,23 @@ def owner(sock: socket.socket) -> int:
 def may_share_memory(sock: socket.socket) -> bool:
     """Whether the other end of a Unix socket is the same user, or root: others get no memory file of ours."""
     return owner(sock) in (user(), 0)
+
+
+def is_own(sock: socket.socket) -> bool:
+    """Whether the other end of a Unix socket is the same user, or root. Where it is not, or the system does not tell,
+    nothing is read from it and it is closed by `close`: what it passes must not come in, not even to be dropped."""
+    try:
+        return owner(sock) in (user(), 0)
+    except OSError:
+        return False
+
+
+def close(sock: socket.socket) -> None:
+    """Closes any socket without blocking: a Unix socket of another user's apart, because of what may lie in it."""
+    if sock.fileno() >= 0 and sock.family == socket.AF_UNIX and not is_own(sock):
+        apart.close(sock.close)
+    else:
+        sock.close()
 
 
 def tune(sock: socket.socket) -> None:
