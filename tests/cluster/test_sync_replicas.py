@@ -43,13 +43,29 @@ def servers() -> Iterator[dict[tuple[str, int], BackgroundServer]]:
 class Worker:
     """One worker's graph: the mean of its inputs moves `w`; the step counts."""
 
-    def __init__(self, index: int, aggregate: int, total: int, make: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self,
+        index: int,
+        aggregate: int,
+        total: int,
+        make: Callable[[], Any] | None = None,
+        step_type: Any = tf.int64,
+        use_resource: bool = False,
+    ) -> None:
         self.index, self.graph = index, tf.Graph()
         with self.graph.as_default():
             setter = tf.train.replica_device_setter(ps_tasks=1, worker_device=f"/job:worker/task:{index}")
             with tf.device(setter):
-                self.step = tf.train.get_or_create_global_step()
-                self.w = tf.get_variable("w", [2], initializer=tf.zeros_initializer())
+                self.step = tf.get_variable(
+                    "global_step",
+                    [],
+                    step_type,
+                    tf.zeros_initializer(),
+                    trainable=False,
+                    collections=[tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP],
+                    use_resource=use_resource,
+                )
+                self.w = tf.get_variable("w", [2], initializer=tf.zeros_initializer(), use_resource=use_resource)
                 self.slope = tf.placeholder(tf.float32, [2])
                 inner = make() if make is not None else tf.train.GradientDescentOptimizer(0.1)
                 self.optimizer = tf.train.SyncReplicasOptimizer(inner, aggregate, total)
@@ -86,17 +102,19 @@ def run_all(works: list[Callable[[], None]]) -> None:
     assert not any(thread.is_alive() for thread in threads), "a worker waits for ever"
 
 
-def ended_with(server: BackgroundServer) -> tuple[int, np.ndarray[Any, Any]]:
-    """(global step, w) that the parameter server holds."""
-    worker = Worker(1, 1, 1)
+def ended_with(server: BackgroundServer, **kinds: Any) -> tuple[int, np.ndarray[Any, Any]]:
+    """(global step, w) that the parameter server holds. `kinds` as for Worker."""
+    worker = Worker(1, 1, 1, **kinds)
     with tf.Session(server.target, graph=worker.graph) as session:
         step, w = session.run([worker.step, worker.w])
         return int(step), w
 
 
-def trains(servers: Any, index: int, last: int, aggregate: int, total: int, ends: list[float]) -> Callable[[], None]:
+def trains(
+    servers: Any, index: int, last: int, aggregate: int, total: int, ends: list[float], step_type: Any = tf.int64
+) -> Callable[[], None]:
     def work() -> None:
-        worker = Worker(index, aggregate, total)
+        worker = Worker(index, aggregate, total, step_type=step_type)
         with worker.graph.as_default():
             session = worker.session(servers["worker", index].target, last)
             with session:
@@ -219,3 +237,81 @@ def test_a_chief_that_comes_back_counts_nothing_of_its_former_life(servers):
         # and so begins a worker that is started now
         at_worker.run(worker.optimizer.local_step_init_op)
         assert at_worker.run(worker.optimizer._local_step) == chief_generation.STRIDE
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_trainer_of_2016_begins_by_tokens_alone(servers, resource):
+    """As Inception's: a Supervisor, the chief's queue runner, its first tokens; `chief_init_op` is never run."""
+    last: list[int] = []
+
+    def trainer(index: int) -> Callable[[], None]:
+        def work() -> None:
+            worker = Worker(index, 2, 2, use_resource=resource)
+            with worker.graph.as_default():
+                runners = [worker.optimizer.get_chief_queue_runner()]
+                tokens = worker.optimizer.get_init_tokens_op()
+                supervisor = tf.train.Supervisor(
+                    is_chief=index == 0,
+                    init_op=tf.global_variables_initializer(),
+                    global_step=worker.step,
+                    summary_op=None,
+                    recovery_wait_secs=0.1,
+                    stop_grace_secs=5,
+                )
+                session = supervisor.prepare_or_wait_for_session(servers["worker", index].target, max_wait_secs=30)
+                if index == 0:
+                    supervisor.start_queue_runners(session, runners)
+                    session.run(tokens)
+                step = 0
+                while step < 6:
+                    _, step = session.run([worker.train, worker.step], {worker.slope: [1.0, float(index)]})
+                # whoever is still at its last step gets its token
+                session.run(tokens)
+                last.append(int(step))
+                supervisor.stop()
+                session.close()
+
+        return work
+
+    run_all([trainer(index) for index in range(2)])
+
+    step, w = ended_with(servers["ps", 0], use_resource=resource)
+    assert len(last) == 2
+    assert step >= 6
+    np.testing.assert_allclose(w[0], -0.1 * step, rtol=1e-5)
+
+
+def test_tokens_that_go_while_they_are_counted_are_not_waited_for(servers):
+    """A worker takes one between the chief's two looks at the queue: the chief must not wait for another."""
+    worker = Worker(0, 1, 1)
+    with worker.graph.as_default():
+        queue = worker.optimizer._sync_token_queue
+        give = queue.enqueue_many([[7, 7]])
+        emptied = next(op for op in worker.graph.get_operations() if op.type == "QueueDequeueUpToV2")
+        counted = emptied.inputs[1]
+
+    with tf.Session(servers["worker", 0].target, graph=worker.graph) as session:
+        session.run(give)
+        options = tf.RunOptions(timeout_in_ms=20_000)
+        taken = session.run(emptied.outputs[0], {counted: 5}, options)
+
+    assert taken.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.int32])
+def test_each_run_begins_without_the_tokens_of_the_last_one(servers, dtype):
+    """The parameter server goes on: what a run left there must not let workers of the next one run ahead."""
+    begun: list[int] = []
+    for _ in range(3):
+        chief = Worker(0, 2, 3, step_type=dtype)
+        with chief.graph.as_default():
+            tokens = chief.optimizer._sync_token_queue.size()
+            with chief.session(servers["worker", 0].target, 6) as session:
+                # nobody took one, and the first update needs a second gradient
+                begun.append(int(session._tf_sess().run(tokens)))
+                run_all([trains(servers, index, 6, 2, 3, [], dtype) for index in (1, 2)])
+        step, w = ended_with(servers["ps", 0], step_type=dtype)
+        assert step == 6
+        np.testing.assert_allclose(w[0], -0.1 * 6, rtol=1e-5)
+
+    assert begun == [2, 2, 2]

@@ -14,7 +14,7 @@ from tenfold import logging
 from tenfold.graph import IndexedSlices, control_dependencies, device, name_scope
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.tensor import Tensor
-from tenfold.ops import array, control_flow, state_ops
+from tenfold.ops import array, control_flow, math, state_ops
 from tenfold.ops import variables as variables_module
 from tenfold.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
 from tenfold.ops.queues import FIFOQueue
@@ -93,7 +93,7 @@ class SyncReplicasOptimizer(Optimizer):
                 name="sync_rep_local_step",
             )
             self._generation = Generation(global_step)
-        self.local_step_init_op = state_ops.assign(self._local_step, self._generation.first_step())
+        self.local_step_init_op = state_ops.assign(self._local_step, self._generation.step())
         self.ready_for_local_init_op = variables_module.report_uninitialized_variables(
             variables_module.global_variables()
         )
@@ -110,8 +110,9 @@ class SyncReplicasOptimizer(Optimizer):
                 train_op = self._wait_for_token(contributions, update, global_step)
             self.chief_init_op = self._generation.begin(
                 self._accumulator_list,
+                self._sync_token_queue,
                 lambda step: state_ops.assign(self._local_step, step),
-                lambda: control_flow.group(self._give_tokens(self._tokens_per_step)),
+                lambda: control_flow.group(self._give_tokens(self._replicas_to_aggregate)),
             )
         self._gradients_applied = True
         return train_op
@@ -173,7 +174,8 @@ class SyncReplicasOptimizer(Optimizer):
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
         """An op with which the chief fills the token queue at first (-1: `replicas_to_aggregate` tokens).
 
-        Raises ValueError before `apply_gradients`, or for too few tokens for the first step to end.
+        It gives what is missing to `num_tokens` where `chief_init_op` has given tokens, which it does where a chief was
+        there before. Raises ValueError before `apply_gradients`, or for too few tokens for the first step to end.
         """
         if not self._gradients_applied or self._sync_token_queue is None:
             raise ValueError("get_init_tokens_op() should be called after apply_gradients().")
@@ -184,9 +186,15 @@ class SyncReplicasOptimizer(Optimizer):
             raise ValueError(f"Too few tokens to finish the first step: {num_tokens} (given) vs {needed} (needed)")
         if num_tokens <= 0:
             return control_flow.no_op(name="no_init_tokens")
-        return self._give_tokens(num_tokens)
+        later = self._generation.later()
+        if later is None:
+            return self._give_tokens(num_tokens)
+        given = min(num_tokens, self._replicas_to_aggregate)
+        with device(self._global_step.device), name_scope(""):
+            missing = num_tokens - given * math.cast(later, dtypes.int32)
+        return self._give_tokens(missing)
 
-    def _give_tokens(self, count: int) -> Any:
+    def _give_tokens(self, count: Any) -> Any:
         assert self._sync_token_queue is not None
         with device(self._global_step.device), name_scope(""):
             return self._sync_token_queue.enqueue_many((array.fill([count], self._generation.step()),))

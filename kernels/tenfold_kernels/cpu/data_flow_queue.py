@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import dtypes
+from tenfold_core.chief_generation import AT_ONCE
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -179,9 +180,10 @@ def build_dequeue(node: KernelNode) -> Compute:
 
 @kernel("QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2", blocking=True)
 def build_dequeue_many(node: KernelNode) -> Compute:
-    """Waits for so many elements; UpTo takes fewer once the queue is closed."""
+    """Waits for so many elements; UpTo takes fewer once the queue is closed, or where the node must not wait."""
     _no_timeout(node)
     up_to = node.op.startswith("QueueDequeueUpTo")
+    at_once = up_to and node.attrs.get(AT_ONCE) is True
 
     def compute(handle: Any, n: Array) -> Any:
         queue = resource_of(node, handle, Queue)
@@ -191,7 +193,7 @@ def build_dequeue_many(node: KernelNode) -> Compute:
         if count < 0:
             raise invalid(f"{'DequeueUpToOp' if up_to else 'DequeueManyOp'} requested {count} < 0 elements")
         _check_outputs(node, queue)
-        return queue.dequeue_many(count, allow_small=up_to)
+        return queue.dequeue_at_once(count) if at_once else queue.dequeue_many(count, allow_small=up_to)
 
     return compute
 

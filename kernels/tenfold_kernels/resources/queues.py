@@ -141,17 +141,31 @@ class Queue:
 
     def dequeue_many(self, count: int, *, allow_small: bool = False) -> Any:
         """The next `count` elements as one batch; what is left, once closed, with `allow_small`."""
+        shapes = self._shapes_of_batches()
+        if not count:
+            return self._as_outputs(batch((), self.types, shapes))
+        attempt = _Attempt(self._try_dequeue_many, count)
+        attempt.allow_small = allow_small
+        return self._submit(attempt, self._dequeues)
+
+    def dequeue_at_once(self, limit: int) -> Any:
+        """What may be taken now, at most `limit` elements, as one batch: never a Waiting, maybe none."""
+        shapes = self._shapes_of_batches()
+        with self._lock:
+            taken = [self._take() for _ in range(min(limit, self.store.available(self._closed)))]
+            finished = self._advance()
+        _deliver(finished)
+        return self._as_outputs(batch(taken, self.types, shapes))
+
+    def _shapes_of_batches(self) -> tuple[TensorShape, ...]:
+        """The shapes of the components, which batches need. Raises InvalidArgumentError if the queue declares none."""
         if self.shapes is None:
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
             )
-        if not count:
-            return self._as_outputs(batch((), self.types, self.shapes))
-        attempt = _Attempt(self._try_dequeue_many, count)
-        attempt.allow_small = allow_small
-        return self._submit(attempt, self._dequeues)
+        return self.shapes
 
     def close(self, *, cancel_pending_enqueues: bool = False) -> Waiting | None:
         """No element goes in after those that wait already; with `cancel_pending_enqueues` not even those."""

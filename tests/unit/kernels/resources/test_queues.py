@@ -159,6 +159,22 @@ def test_up_to_takes_what_is_left_once_closed() -> None:
         queue.dequeue_many(1, allow_small=True)
 
 
+def test_what_is_taken_at_once_is_what_is_there() -> None:
+    queue = fifo(capacity=3)
+    put_many(queue, [1, 2, 3])
+    fourth = Result(put(queue, 4))
+
+    assert queue.dequeue_at_once(2).tolist() == [1, 2]
+    assert fourth.told, "who waited for room goes on"
+    assert queue.dequeue_at_once(9).tolist() == [3, 4]
+    assert queue.dequeue_at_once(9).tolist() == []
+    assert queue.dequeue_at_once(0).shape == (0,)
+    put(queue, 5)
+    assert queue.size() == 1
+    with pytest.raises(errors.InvalidArgumentError, match="specified shapes"):
+        fifo(shapes=None).dequeue_at_once(1)
+
+
 def test_batches_need_shapes() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="require the components to have specified shapes"):
         fifo(shapes=None).dequeue_many(1)
