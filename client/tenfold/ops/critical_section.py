@@ -98,8 +98,9 @@ class CriticalSection:
                 )
             self._refuse_shared(resources, exclusive_resource_access)
             done = [_identity(each) for each in nest.flatten(returned)]
-            with control_dependencies(done), colocate_with(self._handle):
-                released = apply_op("ConsumeMutexLock", mutex_lock=lock)
+            with control_dependencies(done):
+                with colocate_with(self._handle):
+                    released = apply_op("ConsumeMutexLock", mutex_lock=lock)
                 together = nest.pack_sequence_as(returned, control_flow.tuple(nest.flatten(returned)))
             with control_dependencies([released]):
                 outputs = nest.map_structure(_identity, together)

@@ -1,6 +1,7 @@
 """Mutexes that steps hold: a lock is a value of a step, and is given back when it is consumed or let go.
 
-Steps that wait stand in a line and hold no thread. Used by cpu/data_flow_mutex.py. Follows mutex_ops.cc.
+A step that fails gives back what it holds: its error, with the frames in which it was raised, may keep the value for
+long. Steps that wait stand in a line and hold no thread. Used by cpu/data_flow_mutex.py. Follows mutex_ops.cc.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import functools
 import threading
 import weakref
 from collections import deque
-from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,11 @@ from tenfold_kernels.resources.waiting import Waiting
 class MutexLock:
     """The value of a variant edge: who has it holds the mutex."""
 
-    __slots__ = ("__weakref__", "_release")
+    __slots__ = ("__weakref__", "release")
 
     def __init__(self, mutex: Mutex) -> None:
-        self._release = weakref.finalize(self, mutex.release)
-
-    def release(self) -> None:
-        """Gives the mutex back, once."""
-        self._release()
+        #: Gives the mutex back, once; without a hold on this value.
+        self.release = weakref.finalize(self, mutex.release)
 
 
 class Mutex:
@@ -38,16 +35,17 @@ class Mutex:
         self._is_held = False
         self._line: deque[Waiting] = deque()
 
-    def ask(self) -> Any:
-        """An array with a MutexLock, or a Waiting for it."""
+    def ask(self) -> Waiting:
+        """A Waiting for an array with a MutexLock, which a step that fails gives back by `cancel`."""
+        waiting = Waiting()
         with self._lock:
-            if not self._is_held:
-                self._is_held = True
-                return self._locked()
-            waiting = Waiting()
-            waiting.on_cancel = functools.partial(self._leave, waiting)
-            self._line.append(waiting)
-            return waiting
+            if self._is_held:
+                waiting.on_cancel = functools.partial(self._leave, waiting)
+                self._line.append(waiting)
+                return waiting
+            self._is_held = waiting.claim()
+        self._hand_to(waiting)
+        return waiting
 
     def release(self) -> None:
         """The mutex goes to the next in line."""
@@ -58,12 +56,15 @@ class Mutex:
                 following = first if first.claim() else None
             self._is_held = following is not None
         if following is not None:
-            following.deliver(self._locked())
+            self._hand_to(following)
 
-    def _locked(self) -> np.ndarray[Any, np.dtype[Any]]:
+    def _hand_to(self, waiting: Waiting) -> None:
+        """The next holder, claimed, gets the lock."""
+        lock = MutexLock(self)
         array = np.empty((), object)
-        array[()] = MutexLock(self)
-        return array
+        array[()] = lock
+        waiting.give_back = lock.release
+        waiting.deliver(array)
 
     def _leave(self, waiting: Waiting) -> None:
         with self._lock:

@@ -7,7 +7,8 @@ it when the result is there; a step that ends first cancels it. TensorFlow's Asy
     open ──claim──► claimed ──deliver──► over        the maker has decided: the result belongs to the step
       └────cancel──► cancelled                       the step has decided: `claim` fails, nothing was taken
 
-`claim` and `cancel` exclude each other, the first call wins: an element is never lost and never taken twice.
+`claim` and `cancel` exclude each other, the first call wins: an element is never lost and never taken twice. A result
+that its step may not keep when it fails, a mutex's lock, has a `give_back`: `cancel` calls it if the result was given.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _nothing() -> None:
 class Waiting:
     """One result that comes later. Thread-safe; completed at most once."""
 
-    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "on_cancel")
+    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "give_back", "on_cancel")
 
     def __init__(self, on_cancel: Callable[[], None] = _nothing) -> None:
         self._lock = threading.Lock()
@@ -44,6 +45,8 @@ class Waiting:
         self._done: Done | None = None
         #: Leaves the list of waiters; called at most once, by `cancel`, with no lock of ours held.
         self.on_cancel = on_cancel
+        #: Undoes a result that was given, any number of times, with no lock of ours held. Set before `deliver`.
+        self.give_back: Callable[[], None] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -95,10 +98,14 @@ class Waiting:
         done(outputs, error)
 
     def cancel(self) -> None:
-        """The step ended: leaves the line; nothing is delivered any more. Any thread, any number of times."""
+        """The step ended, and not well if it has the result: leaves the line, or gives back what it may not keep.
+
+        Nothing is delivered any more. Any thread, any number of times.
+        """
         with self._lock:
-            was_open = self._state == _OPEN
-            self._state = _CANCELLED
+            before, self._state = self._state, _CANCELLED
             self._done = self._outputs = None
-        if was_open:
+        if before == _OPEN:
             self.on_cancel()
+        elif self.give_back is not None and before != _CANCELLED:
+            self.give_back()

@@ -44,8 +44,8 @@ class PartRun:
 
     # Slots, set at the start: reading a default from the class costs several times as much.
     __slots__ = (
-        "_away", "_early", "_inbox", "_policy", "_shapes", "_spent", "_timed", "_tokens", "_waitings", "_was_away",
-        "advanced", "ended", "error", "execution", "receive", "stop", "wake",
+        "_away", "_early", "_held", "_inbox", "_policy", "_shapes", "_spent", "_timed", "_tokens", "_waitings",
+        "_was_away", "advanced", "ended", "error", "execution", "receive", "stop", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +82,8 @@ class PartRun:
         self._tokens: dict[str, Any] | None = None
         #: Results of blocking kernels that have not come.
         self._waitings: dict[Waiting, None] | None = None
+        #: Those that have brought what a run that fails gives back; None too once the run has come to its end.
+        self._held: list[Waiting] | None = None
         #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
         self._timed = False
         self._spent = 0
@@ -140,6 +142,7 @@ class PartRun:
         if self._timed or (place == EVENT_LOOP and not self._shapes):
             # a program that only hands on what it was given was never ready
             policy.note(self._spent, self._shapes or (execution.shapes,))
+        self._held = None
         return DONE
 
     def leave(self) -> None:
@@ -210,6 +213,9 @@ class PartRun:
         assert execution is not None
         self._early = None
         self._inbox.clear()
+        held, self._held = self._held, None
+        for waiting in held or ():
+            waiting.cancel()
         if execution.done:
             return
         for wanted in execution.take_wanted():
@@ -221,7 +227,7 @@ class PartRun:
             key = one.key
             if one.waiting is not None:
                 if self._waitings is None:
-                    self._waitings = {}
+                    self._waitings, self._held = {}, []
                 self._waitings[one.waiting] = None
                 one.waiting.listen(partial(self._settled, one))
             elif self._early and key in self._early:
@@ -239,10 +245,16 @@ class PartRun:
         assert wanted.node is not None
         if self._waitings:
             self._waitings.pop(wanted.waiting, None)
+        held = self._held
+        if wanted.waiting.give_back is not None and held is not None:
+            # before the run is looked at: if it has ended meanwhile, one of the two gives it back
+            held.append(wanted.waiting)
         if error is not None:
             self.fail(node_error(wanted.node, error))
         elif not self.ended:
             self._inbox.append((wanted.token, outputs, False))
+        elif wanted.waiting.give_back is not None:
+            wanted.waiting.cancel()
         wake = self.wake
         if wake is not None:
             wake()

@@ -9,7 +9,7 @@ import pytest
 import tenfold as tf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +34,63 @@ def test_parts_run_one_after_the_other() -> None:
         assert sorted(session.run(values)) == list(range(10))
         assert session.run(v) == 10.0
         assert section.name == "cs"
+
+
+def plain(make: Callable[[], tf.Tensor]) -> tf.Tensor:
+    return make()
+
+
+def in_branch(make: Callable[[], tf.Tensor]) -> tf.Tensor:
+    return tf.cond(tf.placeholder_with_default(True, []), make, lambda: tf.constant(0.0))
+
+
+def in_loop(make: Callable[[], tf.Tensor]) -> tf.Tensor:
+    return tf.while_loop(lambda i, _: i < 2, lambda i, _: (i + 1, make()), [0, tf.constant(0.0)])[1]
+
+
+def beside_a_loop(make: Callable[[], tf.Tensor]) -> tf.Tensor:
+    count = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.placeholder_with_default(0, [])])
+    return make() + tf.cast(count, tf.float32)
+
+
+@pytest.mark.parametrize("place", [plain, in_branch, in_loop, beside_a_loop])
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_part_that_fails_leaves_the_section_to_others(
+    place: Callable[[Callable[[], tf.Tensor]], tf.Tensor], traced: bool
+) -> None:
+    section = tf.CriticalSection()
+    good = tf.placeholder_with_default(True, [])
+
+    def checked() -> tf.Tensor:
+        with tf.control_dependencies([tf.Assert(good, ["bad"])]):
+            return tf.constant(7.0)
+
+    value = place(lambda: section.execute(checked))
+    options = tf.RunOptions(timeout_in_ms=20_000)
+    if traced:
+        options.trace_level = tf.RunOptions.FULL_TRACE
+    # what an error holds, in a program that keeps it, must not hold the section
+    kept = []
+    with tf.Session() as session:
+        for _ in range(3):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="bad") as caught:
+                session.run(value, {good: False}, options)
+            kept.append(caught)
+
+        assert session.run(value, {good: True}, options) >= 7.0
+        assert len(kept) == 3
+
+
+def test_a_step_that_is_given_up_leaves_the_section_to_others() -> None:
+    section = tf.CriticalSection()
+    queue = tf.FIFOQueue(1, tf.float32, shapes=[])
+    value = section.execute(queue.dequeue)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(value, options=tf.RunOptions(timeout_in_ms=50))
+        session.run(queue.enqueue(3.0))
+
+        assert session.run(value, options=tf.RunOptions(timeout_in_ms=20_000)) == 3.0
 
 
 def test_arguments_are_computed_before_the_lock_is_taken() -> None:
