@@ -2,7 +2,8 @@
 
 Three things tie nodes together: the attribute `_class` ("loc:@name"), a reference that is written through, and a
 resource handle. Used by place.py. Follows TensorFlow's colocation_graph.cc; where a consumer of a reference or resource
-asks for another device than the producer, the producer wins and the consumer's request is dropped.
+asks for another device than the producer, the producer wins and the consumer's request is dropped. With soft placement
+`_class` is a wish: a node that asks for another task than the group that it names does not join it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,14 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     """Node name → its group, every node in exactly one.
 
     Raises InvalidArgumentError naming two members and their devices where a group cannot be satisfied. With `soft`,
-    members that differ in device type or index are no conflict: the group then asks for the task only.
+    members that differ in device type or index are no conflict: the group then asks for the task only; and `_class`
+    joins no nodes that ask for different tasks.
     """
     sets = _UnionFind()
     followers: set[str] = set()
     for node in graph.nodes.values():
         sets.add(node.name)
-        for name in class_names(node):
+        for name in class_names(node) if not soft else ():
             sets.join(name, node.name)
         if node.attrs.get("_lowered"):
             # What stands for a call's outputs may gather resources of several tasks; it only hands them on.
@@ -57,6 +59,8 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
             if dtype.is_ref_dtype or dtype is dtypes.resource:
                 sets.join(tensor.node, node.name)
                 followers.add(node.name)
+    if soft:
+        _join_where_tasks_agree(graph, sets, followers, devices)
 
     by_root: dict[str, ColocationGroup] = {}
     result: dict[str, ColocationGroup] = {}
@@ -70,6 +74,35 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     for group in by_root.values():
         _merge_requests(group, followers, devices, soft=soft)
     return result
+
+
+def _join_where_tasks_agree(
+    graph: RuntimeGraph, sets: _UnionFind, followers: set[str], devices: DeviceSet
+) -> None:
+    """Joins each node with the groups of its `_class`, in order, but for one whose members ask for another task."""
+    #: Root of a set → the task that its members ask for.
+    tasks: dict[str, DeviceSpec] = {}
+    for node in graph.nodes.values():
+        wanted = node.device or ("" if node.name in followers else node.requested_device)
+        if wanted:
+            spec = devices.resolve_job(DeviceSpec.from_string(wanted))
+            root = sets.find(node.name)
+            merged = _merge(tasks.get(root, _ANYWHERE), _task_of(spec), soft=True)
+            if merged is not None:
+                # of two that are tied and contradict each other, _merge_requests tells
+                tasks[root] = merged
+    for node in graph.nodes.values():
+        for name in class_names(node):
+            sets.add(name)
+            own, other = sets.find(node.name), sets.find(name)
+            merged = _merge(tasks.get(other, _ANYWHERE), tasks.get(own, _ANYWHERE), soft=True)
+            if merged is not None:
+                sets.join(name, node.name)
+                tasks[sets.find(name)] = merged
+
+
+def _task_of(spec: DeviceSpec) -> DeviceSpec:
+    return replace(spec, device_type=None, device_index=None)
 
 
 def class_names(node: Node) -> list[str]:
@@ -111,7 +144,7 @@ def _check_against_placed(
     if node.device or node.name in followers or group.asked_by is None:
         return
     if soft:
-        wanted = replace(wanted, device_type=None, device_index=None)
+        wanted = _task_of(wanted)
     if not wanted.matches(DeviceSpec.from_string(group.device)):
         raise _conflict(group.asked_by, group.device, node, wanted.to_string())
 

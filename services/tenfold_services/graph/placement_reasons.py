@@ -39,15 +39,16 @@ def placement_reasons(
     found: dict[str, str] = {}
     for node in graph.nodes.values():
         group = groups[node.name]
-        reason = _reason(node, group, devices, kernels)
+        reason = _reason(node, groups, devices, kernels)
         found[node.name] = reason if group.device == node.device else f"{_EARLIER}, before others joined it"
     return found
 
 
-def _reason(node: Node, group: ColocationGroup, devices: DeviceSet, kernels: KernelTypes) -> str:
+def _reason(node: Node, groups: dict[str, ColocationGroup], devices: DeviceSet, kernels: KernelTypes) -> str:
+    group = groups[node.name]
     leader = group.asked_by or group.members[0]
     if node.name != leader.name:
-        tie = _tie(node, leader)
+        tie = _tie(node, leader, groups)
         wanted = devices.resolve_job(DeviceSpec.from_string(node.requested_device))
         if node.requested_device and not wanted.matches(DeviceSpec.from_string(group.device)):
             return f"{tie}; its own request is given up"
@@ -57,10 +58,11 @@ def _reason(node: Node, group: ColocationGroup, devices: DeviceSet, kernels: Ker
     return _by_default(leader, group, devices, kernels)
 
 
-def _tie(node: Node, leader: Node) -> str:
+def _tie(node: Node, leader: Node, groups: dict[str, ColocationGroup]) -> str:
     """What binds a node to the one that decides for its group."""
     for name in class_names(node):
-        if name != node.name:
+        # with soft placement a name may be that of a node in another group
+        if name != node.name and groups.get(name, groups[node.name]) is groups[node.name]:
             return f"colocated with {name} (loc:@{name})"
     if not node.attrs.get("_lowered"):
         for tensor, dtype in zip(node.inputs, node.input_types, strict=True):

@@ -231,6 +231,50 @@ def test_colocated_nodes_of_different_types_conflict_unless_soft() -> None:
     assert set(placed(text, soft=True).values()) == {full(W0)}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (PS0, PS1, (PS0, PS1)),
+        (PS0, W0, (PS0, W0)),
+        ("/job:ps", W0, (PS0, W0)),
+        ("/job:ps", PS1, (PS1, PS1)),
+        ("/cpu:0", PS1, (PS1, PS1)),
+    ],
+)
+@pytest.mark.parametrize("is_last", [False, True])
+def test_with_soft_placement_colocated_nodes_that_ask_for_other_tasks_stay_there(
+    first: str, second: str, expected: tuple[str, str], is_last: bool
+) -> None:
+    lines = [f"a = NoOp() @{first}", f"b = NoOp() colocate=a @{second}", "c = NoOp() colocate=a"]
+    text = "\n".join(reversed(lines) if is_last else lines)
+
+    result = placed(text, soft=True)
+
+    assert (result["a"], result["b"], result["c"]) == (full(expected[0]), full(expected[1]), full(expected[0]))
+
+
+def test_with_soft_placement_a_node_joins_the_first_group_that_it_can() -> None:
+    text = f"a = NoOp() @{PS0}\nb = NoOp() @{PS1}\nc = NoOp() colocate=a colocate=b\nd = NoOp() colocate=b @/job:ps"
+
+    result = placed(text, soft=True)
+
+    assert (result["c"], result["d"]) == (full(PS0), full(PS1))
+    assert "Cannot colocate" in refusal(text).message
+
+
+def test_with_soft_placement_a_reference_is_followed_all_the_same() -> None:
+    text = f"""
+        w = VariableV2() dtype=float shape=[] @{PS1}
+        v = Const() dtype=float value=1.0
+        set = Assign(w, v) colocate=w @{W0}
+        z = NoOp() colocate=set @{W0}
+    """
+
+    result = placed(text, soft=True)
+
+    assert (result["set"], result["z"]) == (full(PS1), full(W0))
+
+
 def test_who_writes_through_a_reference_is_with_the_variable_whatever_it_asks_for() -> None:
     result = placed(
         f"w = VariableV2() dtype=float shape=[] @{PS1}\nv = Const() dtype=float value=1.0\nset = Assign(w, v) @{W0}"
