@@ -80,6 +80,39 @@ def test_what_such_a_session_keeps_is_its_own(strangers: list[BackgroundServer],
                 second.run(w)
 
 
+@pytest.mark.parametrize("isolate", [False, True])
+@pytest.mark.parametrize("task", [0, 1])
+def test_such_sessions_share_the_state_of_the_tasks_if_asked_to(
+    strangers: list[BackgroundServer], task: int, isolate: bool
+) -> None:
+    config = together(strangers)
+    config.isolate_session_state = isolate
+    config.experimental.share_session_state_in_clusterspec_propagation = True
+    others = [strangers[0].target, strangers[1].target]
+    with tf.Graph().as_default():
+        with tf.device(f"/job:worker/task:{task}"):
+            w = tf.Variable([1.0, 2.0], name="w")
+        with tf.Session(others[0], config=config) as first, tf.Session(others[1], config=config) as second:
+            first.run(w.initializer)
+            second.run(w.assign_add([1.0, 1.0]))
+            assert first.run(w).tolist() == [2.0, 3.0]
+    with tf.Graph().as_default():
+        w = tf.get_variable("w", [2])
+        with tf.Session(others[task]) as plain:
+            assert plain.run(w).tolist() == [2.0, 3.0], "it is what the server keeps for all"
+
+
+def test_without_a_cluster_of_its_own_a_session_that_is_isolated_stays_so(strangers: list[BackgroundServer]) -> None:
+    config = config_pb2.ConfigProto(isolate_session_state=True)
+    config.experimental.share_session_state_in_clusterspec_propagation = True
+    with tf.Graph().as_default():
+        w = tf.get_variable("w", [2])
+        with tf.Session(strangers[0].target, config=config) as first, tf.Session(strangers[0].target) as second:
+            first.run(w.initializer)
+            with pytest.raises(errors.FailedPreconditionError, match="uninitialized value w"):
+                second.run(w)
+
+
 def test_a_cluster_without_the_target_is_refused(strangers: list[BackgroundServer]) -> None:
     with tf.Graph().as_default():
         one = tf.constant(1.0)

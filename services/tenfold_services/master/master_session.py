@@ -174,7 +174,8 @@ class MasterSession:
 
     async def create_worker_sessions(self, seconds: float) -> None:
         """Opens the session at every worker; raises as WorkerSessions.create."""
-        await self._worker_sessions.create(self._config.isolate_session_state, seconds)
+        share = self._config.experimental.share_session_state_in_clusterspec_propagation
+        await self._worker_sessions.create(self._config.isolate_session_state, seconds, share=share)
 
     # -- steps -------------------------------------------------------------------------------------------------------
 

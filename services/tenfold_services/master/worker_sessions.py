@@ -34,19 +34,21 @@ class WorkerSessions:
         self._devices = devices
         self._tasks = tasks
 
-    async def create(self, isolate: bool, seconds: float) -> None:
+    async def create(self, isolate: bool, seconds: float, *, share: bool = False) -> None:
         """Raises the first worker's error, or DeadlineExceededError naming the tasks that did not answer.
 
-        The state of a session that brings its own cluster is always isolated, as in TensorFlow: names are its affair.
+        The state of a session that brings its own cluster is isolated, as in TensorFlow: names are its affair. With
+        `share` it is that of the tasks instead, which workers of one training have in common.
         """
         own = signed(self._devices.incarnation(self._devices.client_device))
 
         async def one(task: TaskName) -> None:
             worker = self._env.workers.worker(task)
             about = self._env.server_def
-            await worker.create_worker_session(
-                self._handle, None if about is None else about(task), isolate or about is not None, self._env.task, own
-            )
+            if about is None:
+                await worker.create_worker_session(self._handle, None, isolate, self._env.task, own)
+            else:
+                await worker.create_worker_session(self._handle, about(task), not share, self._env.task, own)
 
         late = await self._each(one, "create_worker_session", seconds)
         if late:
