@@ -10,7 +10,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from tenfold_control_api import handlers
 from tenfold_control_api.control import Control
@@ -37,6 +37,7 @@ from tenfold_control_api.routes import (
     sessions,
     traces,
 )
+from tenfold_control_api.routes.common import only_known_parameters
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launchers
 from tenfold_control_api.service_tokens import ServiceTokens
 from tenfold_control_api.tracing import TracingMiddleware
@@ -96,7 +97,9 @@ def create_app(
     handlers.install(app)
     # routes are tried in this order: steps come most often
     serving = (sessions, inference, placement, leases, clusters, models, runs, traces, packages, events, service)
-    for module in (*serving, probes, dashboard, reference):
+    for module in serving:
+        app.include_router(module.router, dependencies=[Depends(only_known_parameters)])
+    for module in (probes, dashboard, reference):
         app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])

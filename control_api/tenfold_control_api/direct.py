@@ -46,7 +46,8 @@ class DirectRoutes:
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        # FastAPI's routes know which query parameters there are
+        if scope["type"] == "http" and not scope["query_string"]:
             for method, pattern, route in self._routes:
                 if scope["method"] == method and (match := pattern.match(scope["path"])) is not None:
                     await self._direct(route, match[1], scope, receive, send)

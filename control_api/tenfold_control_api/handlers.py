@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 log = logging.getLogger(__name__)
+#: What stands for itself in a URI's fragment, besides letters and digits (RFC 3986); "/" separates.
+_FRAGMENT = "~!$&'()*+,;=:@?"
 
 
 def install(app: FastAPI) -> None:
@@ -69,18 +72,27 @@ async def _op_error(request: Request, error: Exception) -> JSONResponse:
 async def _validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     found = error.errors()
-    listed = [{"pointer": _pointer(e["loc"]), "detail": _text(e)} for e in found[:50]]
-    first = "; ".join(f"{e['pointer']}: {e['detail']}" if e["pointer"] else e["detail"] for e in listed[:5])
-    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
     no_json = any(each["type"] == "json_invalid" for each in found)
+    listed = [{**_part(e["loc"]), "detail": _text(e)} for e in found[:50]]
+    said = [(".".join(map(str, e["loc"])) if len(e["loc"]) > 1 else "", _text(e)) for e in found[:5]]
+    first = "; ".join(f"{where}: {what}" if where and not no_json else what for where, what in said)
+    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
     problem = ApiError("malformed-json" if no_json else "invalid-request", f"{first}{more}.", extra={"errors": listed})
     return respond(request, problem)
 
 
-def _pointer(location: Sequence[int | str]) -> str:
-    if location and location[0] == "body" and len(location) == 2 and isinstance(location[1], int):
-        return ""  # a position in text that is no JSON
-    return ".".join(str(part) for part in location)
+def _part(location: Sequence[int | str]) -> dict[str, str]:
+    """Which part of the request that is: of the body by a JSON Pointer, as in RFC 9457; of the rest by its name."""
+    where, *inside = location
+    if where != "body":
+        return {"parameter": ".".join(map(str, inside)), "in": str(where)}
+    if len(inside) == 1 and isinstance(inside[0], int):
+        return {"pointer": "#"}  # a position in text that is not JSON
+    return {"pointer": "".join(["#", *(f"/{quote(_escaped(str(each)), safe=_FRAGMENT)}" for each in inside)])}
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _text(error: dict[str, Any]) -> str:

@@ -302,7 +302,17 @@ class SessionList(BaseModel):
 
 
 class ProblemPart(BaseModel):
-    pointer: str
+    """One thing that does not fit: in the body, or a parameter."""
+
+    pointer: str | None = Field(
+        default=None,
+        examples=["#/jobs/ps"],
+        description="A JSON Pointer into the body (RFC 6901), as a URI fragment; `#` is all of it.",
+    )
+    parameter: str | None = Field(default=None, description="Name of the parameter.")
+    where: Literal["query", "path", "header"] | None = Field(
+        default=None, alias="in", description="Where the parameter stands."
+    )
     detail: str
 
 

@@ -17,6 +17,7 @@ from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_control_api.problems import URN
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
+from tenfold_control_api.schema_words import explain
 from tenfold_control_api.serving.shapes import ModelInferenceRequest, ModelInferenceResponse
 from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
 from tenfold_core.access.roles import Role
@@ -51,6 +52,11 @@ _BY_HAND: tuple[type[BaseModel], ...] = (
     ModelInferenceResponse,
     Problem,
 )
+#: How a caller shows who it is.
+_SECURITY = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A token of the service, where it has tokens."},
+    "certificate": {"type": "mutualTLS", "description": "A client certificate of the service's authority, over HTTPS."},
+}
 _REF = "#/components/schemas/{model}"
 
 
@@ -84,6 +90,8 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
                     }
                 )
             operation["responses"].pop("422", None)
+            if needed(method.upper(), path).role is Role.NONE:
+                operation["security"] = []
             own = operation.get(TYPES, [])
             operation[TYPES] = list(dict.fromkeys([*own, *_common(path, method, operation)]))
             operation["responses"].update(_responses(operation[TYPES]))
@@ -94,9 +102,10 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
     schemas.update(by_hand["$defs"])
     schemas["Problem"]["properties"]["type"][TYPES] = [URN + name for name in PROBLEM_TYPES]
     schema["components"]["schemas"] = dict(sorted(schemas.items()))
-    if settings.has_tokens:
-        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}]
+    explain(schema)
+    schema["components"]["securitySchemes"] = _SECURITY
+    # without tokens the user who runs the service needs nothing
+    schema["security"] = [{name: []} for name in _SECURITY] + ([] if settings.has_tokens else [{}])
     app.openapi_schema = schema
     return schema
 
@@ -110,9 +119,10 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
         yield "foreign-origin"
     if needed(method.upper(), path).role is not Role.NONE:
         yield from ("token-needed", "token-unknown", "token-expired", "another-user", "role-too-small")
-    if operation.get("parameters") or "requestBody" in operation:
+    ours = path.startswith(("/v1/", "/v2/")) or path == "/v2"
+    if ours or operation.get("parameters") or "requestBody" in operation:
         yield "invalid-request"
-    if path.startswith(("/v1/", "/v2/")):
+    if ours:
         yield "database-unavailable"
     if method in ("post", "put"):
         yield from ("malformed-json", "malformed-body", "unsupported-media-type", "body-too-large")

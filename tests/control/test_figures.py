@@ -87,11 +87,11 @@ async def test_figures_are_forgotten_with_the_lease(api: httpx.AsyncClient) -> N
 @pytest.mark.parametrize(
     ("figures", "pointer"),
     [
-        ({"steps": -1}, "body.figures.steps"),
-        ({"cpu_seconds": "soon"}, "body.figures.cpu_seconds"),
-        ({"bytes_sent": 2**63}, "body.figures.bytes_sent"),
-        ({"peers": [{"task": "", "bytes_sent": 0, "bytes_received": 0}]}, "body.figures.peers.0.task"),
-        ({"queues": [{"name": "q", "size": 0}] * 300}, "body.figures.queues"),
+        ({"steps": -1}, "#/figures/steps"),
+        ({"cpu_seconds": "soon"}, "#/figures/cpu_seconds"),
+        ({"bytes_sent": 2**63}, "#/figures/bytes_sent"),
+        ({"peers": [{"task": "", "bytes_sent": 0, "bytes_received": 0}]}, "#/figures/peers/0/task"),
+        ({"queues": [{"name": "q", "size": 0}] * 300}, "#/figures/queues"),
     ],
 )
 async def test_figures_of_another_form_are_refused(
@@ -170,3 +170,11 @@ def test_figures_that_fail_do_not_cost_the_lease(control: ControlClient) -> None
 
     assert (asked, registration.figures) == (2, None)
     assert (task["state"], task["figures"]) == ("ready", None)
+
+
+async def test_a_renewal_with_a_query_is_refused_like_any_other(api: httpx.AsyncClient) -> None:
+    await declare(api, worker=1)
+    lease = (await register(api, "worker", 0))["lease"]["id"]
+
+    assert (await api.post(f"/v1/leases/{lease}:renew", params={"x": "1"})).status_code == 400
+    assert (await api.post(f"/v1/leases/{lease}:renew")).status_code == 200

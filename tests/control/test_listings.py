@@ -146,7 +146,7 @@ async def test_what_is_wrong_with_a_heartbeat_is_told_as_everywhere(api: httpx.A
     wrong_method = await api.put(path)
 
     assert (broken.status_code, broken.json()["type"]) == (400, "urn:tenfold:problem:malformed-json")
-    assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (400, "body.figure")
+    assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (400, "#/figure")
     assert plain.status_code == 415
     assert (gone.status_code, gone.json()["type"]) == (404, "urn:tenfold:problem:no-such-lease")
     assert (wrong_method.status_code, wrong_method.headers["Allow"]) == (405, "POST")
@@ -156,3 +156,55 @@ async def test_heartbeats_are_counted_under_their_route(api: httpx.AsyncClient) 
     scrape = (await api.get("/metrics")).text
 
     assert 'tenfold_control_requests_total{method="POST",route="/v1/leases/{lease}:renew",status="200"} 1.0' in scrape
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter", "says"),
+    [
+        ("/v1/runs?staet=FAILED", "staet", "did you mean 'state'?"),
+        ("/v1/clusters?state=ready&colour=red", "colour", "no query parameter 'colour'"),
+        ("/v1/clusters/default/spec?wiat=1s", "wiat", "did you mean 'wait'?"),
+        ("/v1/service?x=1", "x", "it has none"),
+    ],
+)
+async def test_a_query_parameter_that_is_not_there_is_refused(
+    api: httpx.AsyncClient, path: str, parameter: str, says: str
+) -> None:
+    answer = await api.get(path)
+
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:tenfold:problem:invalid-request")
+    assert [(each["in"], each["parameter"]) for each in answer.json()["errors"]] == [("query", parameter)]
+    assert says in answer.json()["detail"]
+
+
+async def test_where_a_body_does_not_fit_is_a_json_pointer(api: httpx.AsyncClient) -> None:
+    answer = await api.put("/v1/clusters/default", json={"jobs": {"a/b~c d": 0}})
+    query = await api.get("/v1/clusters", params={"limit": "many"})
+
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["#/jobs/a~1b~0c%20d"]
+    assert [(each["in"], each["parameter"]) for each in query.json()["errors"]] == [("query", "limit")]
+
+
+async def test_every_member_and_parameter_has_a_description(api: httpx.AsyncClient) -> None:
+    document = (await api.get("/openapi.json")).json()
+
+    schemas = document["components"]["schemas"]
+    silent = [
+        f"{model}.{name}"
+        for model, schema in schemas.items()
+        for name, member in schema.get("properties", {}).items()
+        if not member.get("description")
+    ]
+    silent += [
+        f"{method} {path} {parameter['name']}"
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        for parameter in operation.get("parameters", [])
+        if not parameter.get("description")
+    ]
+    assert silent == []
+    assert schemas["ClusterView"]["properties"]["created"]["format"] == "date-time"
+    assert {"type": "string", "format": "date-time"} in schemas["RunView"]["properties"]["ended"]["anyOf"]
+    assert "format" not in schemas["ProgressPoint"]["properties"]["time"]
+    assert document["paths"]["/healthz"]["get"]["security"] == []
+    assert {} in document["security"]

@@ -1,9 +1,11 @@
-"""What the routes share: the service behind them, content types, durations."""
+"""What the routes share: the service behind them, query parameters, content types, durations."""
 
 import re
+from difflib import get_close_matches
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from tenfold_control_api.control import Control
@@ -30,6 +32,31 @@ async def _control(request: Request) -> Control:
 
 
 ControlDep = Annotated[Control, Depends(_control)]
+
+
+async def only_known_parameters(request: Request) -> None:
+    """Refuses query parameters that the route does not have: a misspelt one must not pass in silence."""
+    if not request.scope["query_string"]:
+        return
+    known = _query_of(request.scope["route"])
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if unknown:
+        near = get_close_matches(unknown[0], known, 1)
+        meant = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'none'}."
+        text = f"{request.method} {request.url.path} has no query parameter {unknown[0]!r}; {meant}"
+        errors = [{"parameter": name, "in": "query", "detail": "there is no such parameter"} for name in unknown[:50]]
+        raise ApiError("invalid-request", text, extra={"errors": errors})
+
+
+def _query_of(route: APIRoute) -> tuple[str, ...]:
+    """Names of the query parameters of the route, its dependencies' among them."""
+    names: list[str] = []
+    waiting = [route.dependant]
+    while waiting:
+        each = waiting.pop()
+        names += [field.alias for field in each.query_params]
+        waiting += each.dependencies
+    return tuple(names)
 
 
 def content_type(request: Request) -> str:
