@@ -46,7 +46,11 @@ def homes(dotted: str) -> tuple[str, ...]:
         return ()
     module = ".".join(parts[:size])
     found = {module}
-    value: object = importlib.import_module(module)
+    try:
+        value: object = importlib.import_module(module)
+    except ImportError:
+        # kernels of a GPU, on a machine without the packages for one
+        return (module,)
     for name in parts[size:]:
         if not isinstance(value, ModuleType):
             break

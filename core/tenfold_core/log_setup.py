@@ -102,6 +102,11 @@ def configure(level: Level, form: Format, task: str | None = None) -> None:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 
+def is_configured() -> bool:
+    """Whether this process's logging is ours, and not its program's own."""
+    return bool(_ours())
+
+
 def set_task(task: str) -> None:
     """From now on this process is that task."""
     for handler in _ours():

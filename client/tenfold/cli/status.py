@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _RUNS = 5
 #: Seconds between two looks of --watch.
 _EVERY_S = 1.0
+#: Seconds between two attempts of --wait to reach the service.
+_RETRY_S = 0.2
 
 
 @click.command()
@@ -34,12 +36,20 @@ _EVERY_S = 1.0
 @token_option
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
-def status(control: str, cluster_name: str, token: ShownToken, as_json: bool, watch: bool) -> None:
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0, max=86_400),
+    default=0.0,
+    help="Seconds to wait, at most, until the service answers and the cluster is complete.",
+)
+def status(control: str, cluster_name: str, token: ShownToken, as_json: bool, watch: bool, wait: float) -> None:
     """Show the tasks of a cluster, which are missing, stopped or lost, since when and why, and the newest runs.
 
     Exit code 0 if the cluster is complete, 1 if not, or if the control service does not answer.
     """
     with asking(control, token) as client:
+        if wait:
+            _wait(client, cluster_name, wait)
         if watch:
             _watch(client, cluster_name)
             return
@@ -152,6 +162,21 @@ def _ask(
         if not runs:
             raise
         return None, runs, service
+
+
+def _wait(client: ControlClient, cluster: str, seconds: float) -> None:
+    """Returns once the cluster is complete, or so many seconds have passed. Blocks."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            client.wait_for_spec(cluster, until_complete=True, timeout=left)
+        except errors.DeadlineExceededError:
+            continue  # of one request, or of all
+        except (errors.UnavailableError, errors.NotFoundError):
+            # it does not listen yet, or nobody has declared the cluster yet
+            time.sleep(min(_RETRY_S, left))
+        else:
+            return
 
 
 def _watch(client: ControlClient, cluster: str) -> None:

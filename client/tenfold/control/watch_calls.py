@@ -49,8 +49,8 @@ class WatchCalls:
         """Shows a run until it has ended, and returns it: its state, global step, steps a second, loss. In a terminal
         it is a line that moves, in a notebook an output that changes, else lines of text.
 
-        `steps`: how many it takes; then there is a bar. `display` shows it elsewhere. Raises DeadlineExceededError
-        after `timeout` seconds, by default never.
+        `steps`: how many it takes; then there is a bar. `display`, a context manager that gives an object with
+        `show(run)`, shows it elsewhere. Raises DeadlineExceededError after `timeout` seconds, by default never.
         """
         name, deadline = _name(run), None if timeout is None else time.monotonic() + timeout
         with display_here(steps) if display is None else display as shown:

@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from tenfold_core import log_setup
 from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 
@@ -29,8 +30,10 @@ _REFUSALS = 20
 
 
 def done(caller: Caller, action: str, outcome: str = "done", **more: object) -> None:
-    """Writes that `caller` did `action`. Never blocks but for the log itself."""
-    if _log.isEnabledFor(logging.INFO):
+    """Writes that `caller` did `action`. Never blocks but for the log itself. In a process whose logging is its
+    program's own, only if the program has set the level of this logger: a trainer that logs at INFO did not ask for
+    it."""
+    if _log.isEnabledFor(logging.INFO) and (_log.level or log_setup.is_configured()):
         _write(logging.INFO, caller, action, outcome, more)
 
 

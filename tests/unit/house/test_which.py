@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -86,3 +87,31 @@ def test_a_module_is_meant_by_the_end_of_its_path() -> None:
         which.wanted("worker/no_such.py")
     with pytest.raises(SystemExit, match="is one of"):
         which.wanted("__init__.py")
+
+
+def test_modules_that_cannot_be_imported_here_count_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of a GPU, where its packages are not installed."""
+    which.homes.cache_clear()
+
+    def absent(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
+
+    monkeypatch.setattr(which.importlib, "import_module", absent)
+
+    assert which.homes("tenfold_kernels.cuda.math_matmul.build") == ("tenfold_kernels.cuda.math_matmul",)
+    which.homes.cache_clear()
+
+
+def test_the_commands_of_the_page_for_contributors_are_there() -> None:
+    page = (which.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    makefile = (which.ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^\s+make ([a-z-]+)", page, re.MULTILINE))
+    modules_named = re.findall(r"make tests-of MODULE=(\S+)", page)
+
+    assert {"test", "lint", "tests-of"} <= targets
+    assert [each for each in targets if f"\n{each}:" not in makefile and f" {each} " not in makefile] == []
+    for module in modules_named:
+        name, path = which.wanted(module)
+        assert which.covers(name, path)
+    for test in re.findall(r"pytest -x (\S+)", page):
+        assert (which.ROOT / test).is_file(), test
