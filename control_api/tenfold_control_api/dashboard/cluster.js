@@ -66,7 +66,7 @@ function Tasks({ tasks, path, look }) {
     size("received", "bytes_received"),
     { name: "steps", num: true, cell: (task) => count(figure("steps")(task)), key: figure("steps") },
     { name: "address", cell: (task) => html`<code>${task.address ?? "–"}</code>` },
-    { name: "why", wide: true, cell: (task) => `${task.reason}${task.exit_code === null ? "" : ` (exit code ${task.exit_code})`}` },
+    { name: "why", wide: true, cell: (task) => `${task.reason}${task.exit_code === null || task.exit_code < 0 ? "" : ` (exit code ${task.exit_code})`}` },
   ];
   const controls = html`<div class="controls">
     <${Choice} label="state" value=${state} onChange=${choose} options=${[["", "any"], ...STATES.map((each) => [each, each])]} />
