@@ -51,10 +51,22 @@ _READERS = ("FixedLengthRecordReader", "IdentityReader", "LMDBReader", "TFRecord
 _ACCUMULATORS = ("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")
 #: Ops that hold a variable, which every session finds by its name; `shape` and `dtype` say how large it is.
 VARIABLE_OPS = frozenset(("Variable", "VariableV2", "VarHandleOp"))
+#: Ops that hold a table, by a handle or a reference.
+TABLE_OPS = frozenset(name + version for name in _TABLES for version in ("", "V2"))
+_LOOK_UPS = ("LookupTableFind", "LookupTableSize", "LookupTableExport")
+#: Ops that take a handle or a reference of a variable or a table, and read what is behind it.
+STATE_READING_OPS = frozenset(
+    (
+        *("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"),
+        *("VarIsInitializedOp", "IsVariableInitialized"),
+        *(name + version for name in _LOOK_UPS for version in ("", "V2")),
+    )
+)
 #: Other state that every session finds by its name, if it has one: tables, queues, readers and such.
 NAMED_STATE_OPS = frozenset(
     (
         *("Barrier", "MutexV2", *_ACCUMULATORS),
-        *(name + version for name in (*_TABLES, *_QUEUES, *_READERS) for version in ("", "V2")),
+        *TABLE_OPS,
+        *(name + version for name in (*_QUEUES, *_READERS) for version in ("", "V2")),
     )
 )

@@ -13,10 +13,11 @@ from tenfold_core import errors, opdefs
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.memory_limits import exhausted
 from tenfold_core.node_names import node_reference, parse_tensor_name
-from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, MERGE_OPS, NEXT_ITERATION_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS
 from tenfold_core.resolver import Resolver
 
 from ..limits import Limits
+from .creation_order import creation_order, pairs, sources
 from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key
 
@@ -211,33 +212,35 @@ def _check_types(node: PartNode, position: int, source: PartNode, port: int) -> 
 def _topological(nodes: list[PartNode]) -> list[int]:
     """Indices in topological order, depth first so that values die young; sends come as early as they can.
 
-    A loop's back edge (NextIteration → Merge) does not count. Raises InvalidArgumentError naming a node on a cycle.
+    Nodes that see each other's effects stay in the order of their creation (creation_order.py). A loop's back edge
+    (NextIteration → Merge) does not count. Raises InvalidArgumentError naming a node on a cycle.
     """
+    created = creation_order(nodes)
+    if len(created) < len(nodes):
+        stuck = nodes[min(set(range(len(nodes))).difference(created))]
+        raise _bad(
+            stuck, f"The partition has a cycle through node '{stuck.name}' that is no loop of Enter and NextIteration."
+        )
+    before = [sources(nodes, node) for node in nodes]
+    for earlier, later in pairs(nodes, created):
+        before[later].add(earlier)
     successors: list[list[int]] = [[] for _ in nodes]
-    pending = [0] * len(nodes)
     for node in nodes:
-        sources = {source for source, _ in node.inputs} | set(node.controls)
-        if node.op in MERGE_OPS:
-            sources = {s for s in sources if nodes[s].op not in NEXT_ITERATION_OPS}
-        pending[node.index] = len(sources)
-        for source in sources:
+        for source in before[node.index]:
             successors[source].append(node.index)
+    pending = [len(found) for found in before]
     ready = [node.index for node in reversed(nodes) if not pending[node.index]]
     order: list[int] = []
     while ready:
         index = ready.pop()
         order.append(index)
         late: list[int] = []
-        for successor in successors[index]:
+        # the one created first is taken first, from the end of the list
+        for successor in reversed(successors[index]):
             pending[successor] -= 1
             if not pending[successor]:
                 (late if nodes[successor].op in SEND_OPS else ready).append(successor)
         ready.extend(late)
-    if len(order) < len(nodes):
-        stuck = next(node for node in nodes if pending[node.index])
-        raise _bad(
-            stuck, f"The partition has a cycle through node '{stuck.name}' that is no loop of Enter and NextIteration."
-        )
     return order
 
 

@@ -30,6 +30,7 @@ from tenfold_kernels.resources.waiting import Waiting
 
 from ..limits import DEFAULT_LIMITS, Limits
 from . import host_functions
+from .creation_order import keep_order
 from .cross_memory import device_type_of, insert_copies, note_memory
 from .execution import read_only
 from .functions import FunctionRuntime
@@ -121,6 +122,7 @@ def compile_program(
     contexts.watch_next_calls()
     for index in host_functions.independent(part):
         kernels[index], part.nodes[index].blocking = on_a_thread(kernels[index]), True
+    keep_order(part)
     return Program(
         part,
         kernels,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify, verify_parts
@@ -82,3 +84,28 @@ def test_a_graph_without_crossing_constants_is_left_alone() -> None:
     graph = place(graph, DEVICES, devices_with_kernel=lambda op, attrs: ("CPU",))
 
     assert copy_constants(graph) is graph
+
+
+@pytest.mark.parametrize("kind", ["reference", "resource"])
+def test_an_update_that_needs_no_message_any_more_comes_after_the_reads_before_it(kind: str) -> None:
+    """Its constant came from the worker, once the reads had begun; TensorFlow's ps runs what is ready at once."""
+    if kind == "resource":
+        text = """
+            r = VarHandleOp() dtype=float shape=[] @/job:ps/task:0
+            early = ReadVariableOp(r) dtype=float @/job:ps/task:0
+            one = Const() dtype=float value=1.0 @/job:worker/task:0
+            up = AssignSubVariableOp(r, one) dtype=float @/job:ps/task:0
+            late = ReadVariableOp(r) dtype=float @/job:ps/task:0
+        """
+    else:
+        text = """
+            r = VariableV2() dtype=float shape=[] @/job:ps/task:0
+            early = Identity(r) @/job:ps/task:0
+            one = Const() dtype=float value=1.0 @/job:worker/task:0
+            up = AssignSub(r, one) @/job:ps/task:0
+            late = Identity(r) @/job:ps/task:0
+        """
+    graph = copied(text, ("early", "late"), ("up",))
+
+    assert graph.nodes["up"].control_inputs == ("early",)
+    assert graph.nodes["late"].control_inputs == ()
