@@ -150,9 +150,9 @@ class BackgroundServer:
         self._soon(came.set)
         return came.wait(seconds)
 
-    def declare_finished(self, tasks: Collection[TaskName]) -> None:
-        """Takes over which tasks have finished by the word of a control service. Never blocks."""
-        self._soon(partial(self._server.finished.declare, tasks))
+    def declare_ended(self, finished: Collection[TaskName], lost: Collection[TaskName]) -> None:
+        """Takes over which tasks have finished and which are lost by the word of a control service. Never blocks."""
+        self._soon(partial(self._server.finished.declare, finished, lost))
 
     def _soon(self, act: Callable[[], None]) -> None:
         """Calls `act` on the server's loop, unless that has ended."""

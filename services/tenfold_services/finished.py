@@ -1,10 +1,11 @@
-"""Which tasks of the cluster have finished, as far as this task knows. Pure: no I/O, no clock.
+"""Which tasks of the cluster have finished or are lost, as far as this task knows. Pure: no I/O, no clock.
 
 A task that stops in order tells the others, and every task asks the others when it starts, so that one that was killed
 knows again what it knew before (peers.py, over rpc/peer_service.py). A master that misses a task asks once more
 those that answer (master/device_finder.py). A control service knows of those that registered with it. A killed task has
-not finished: it may come back, and is waited for. TensorFlow has nothing of the kind: there CreateSession waits for
-ever for a worker that is done, and a parameter server never ends.
+not finished: it may come back, and is waited for, unless a control service says that it is lost: then a session goes
+without it, but for one whose graph names it. TensorFlow has nothing of the kind: there CreateSession waits for ever for a
+worker that is done, and a parameter server never ends.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class FinishedTasks:
         #: What a control service says, as a whole and anew with each of its specs, and as whom each was last heard
         #: when that was said first.
         self._declared: dict[TaskName, int] = {}
+        #: Tasks that are lost by the word of a control service, as a whole and anew with each of its specs.
+        self.lost: frozenset[TaskName] = frozenset()
         #: Called after every change.
         self.on_change: Callable[[], None] = lambda: None
         #: Called with a task that was heard for the first time in its present life: it may not know what we do.
@@ -75,8 +78,10 @@ class FinishedTasks:
         """This task itself has finished, and the others may be told."""
         self._incarnations[self.task] = incarnation
 
-    def declare(self, tasks: Collection[TaskName]) -> None:
-        """Takes over which tasks have finished by the word of a control service, in place of what it said before."""
+    def declare(self, tasks: Collection[TaskName], lost: Collection[TaskName] = ()) -> None:
+        """Takes over which tasks have finished, and which are lost, by the word of a control service, in place of what
+        it said before."""
+        self.lost = frozenset(lost) - {self.task}
         before = self._declared
         self._declared = {
             task: before.get(task, self._heard.get(task, ANY_LIFE)) for task in tasks if task != self.task

@@ -109,7 +109,7 @@ class RegisteredTask:
         except errors.OpError as error:
             log.warning("the cluster spec of version %d was not taken: %s", self._spec.version, error.message)
         else:
-            self._server.declare_finished(self._spec.finished_tasks)
+            self._server.declare_ended(self._spec.finished_tasks, self._spec.lost_tasks)
             self._server.end_with_workers(self._spec.stop_with_workers or self._stop_with_workers)
             self._knows.set()
 

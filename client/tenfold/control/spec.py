@@ -22,7 +22,7 @@ class Spec:
     jobs: Mapping[str, int]
     #: job → index → last known address; tasks that never registered are left out.
     addresses: Mapping[str, Mapping[int, str]]
-    #: Full task name → missing | ready | lost | finished.
+    #: Full task name → missing | ready | lost | stopped | finished.
     states: Mapping[str, str]
     missing_tasks: tuple[str, ...]
     #: Whether parameter servers end once every worker, and the chief, has finished.
@@ -45,6 +45,11 @@ class Spec:
     def finished_tasks(self) -> tuple[str, ...]:
         """Names of the tasks that reported that they are done."""
         return tuple(task for task, state in self.states.items() if state == "finished")
+
+    @property
+    def lost_tasks(self) -> tuple[str, ...]:
+        """Names of the tasks that were there and ended without having finished: lost or stopped."""
+        return tuple(task for task, state in self.states.items() if state in ("lost", "stopped"))
 
     def cluster_spec(self) -> ClusterSpec:
         """The addresses known so far as a `ClusterSpec`; sparse while tasks are missing."""

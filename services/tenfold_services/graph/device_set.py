@@ -41,10 +41,11 @@ class DeviceSet:
         client_device: str,
         excluded_tasks: Iterable[str] = (),
         finished_tasks: Iterable[str] = (),
+        lost_tasks: Iterable[str] = (),
     ) -> None:
         """`client_device` is the master's own, the default; `excluded_tasks` were left out by device filters.
 
-        `finished_tasks` are not there any more.
+        `finished_tasks` are not there any more, `lost_tasks` were not when the session was created.
 
         Raises ValueError if a device's name is not a full one or `client_device` is not among the devices.
         """
@@ -58,6 +59,7 @@ class DeviceSet:
         self._entries.sort(key=self._preference)
         self._excluded = sorted(set(excluded_tasks))
         self._finished = sorted(set(finished_tasks))
+        self._lost = sorted(set(lost_tasks))
         #: Job → its task indices, of the tasks that may be used.
         self.jobs: dict[str, list[int]] = {}
         for job, task in sorted({(e.spec.job or "", e.spec.task or 0) for e in self._entries}):
@@ -164,6 +166,7 @@ class DeviceSet:
         for tasks, why in (
             (self._excluded, "is excluded by the session's device_filters"),
             (self._finished, "has finished"),
+            (self._lost, "was lost when this session was created: open a new session once the task is back"),
         ):
             found = next((task for task in tasks if wanted.matches(DeviceSpec.from_string(task))), None)
             if found is not None:

@@ -41,6 +41,8 @@ class FoundDevices:
     excluded_tasks: list[TaskName]
     #: Tasks that ended in order and are not there any more.
     finished_tasks: list[TaskName]
+    #: Tasks that a control service calls lost and that nothing in the graph names.
+    lost_tasks: list[TaskName]
 
 
 def split_by_filters(
@@ -102,7 +104,8 @@ async def find_devices(
     limits: MasterLimits,
     needed: Collection[TaskName] = (),
 ) -> FoundDevices:
-    """Waits for every task that passes the filters, but not for one that has finished, unless it is `needed`.
+    """Waits for every task that passes the filters, but not for one that has finished or is known to be lost, unless it
+    is `needed`.
 
     Raises DeadlineExceededError naming each task that did not answer and why; at once, without waiting, what a task
     answers that refuses us.
@@ -129,7 +132,16 @@ async def find_devices(
         if found and env.finished is not None:
             env.finished.answered(task, found[0].incarnation)
         devices.extend(found or ())
-    return FoundDevices(devices, excluded, [task for task in remote if task not in answers])
+    without = [task for task in remote if task not in answers]
+    lost = [task for task in without if env.finished is not None and task not in env.finished]
+    for task in lost:
+        _log.warning(
+            "This session goes without %s (%s), which the control service calls lost: %s",
+            task,
+            env.workers.address(task) or "no address",
+            reasons.get(task, "no answer"),
+        )
+    return FoundDevices(devices, excluded, [task for task in without if task not in lost], lost)
 
 
 async def _learn(
@@ -139,9 +151,10 @@ async def _learn(
     limits: MasterLimits,
     reasons: Mapping[TaskName, str],
 ) -> None:
-    """Ends the waiting for tasks that have finished; asks those that answered which have. Ends by being cancelled.
+    """Ends the waiting for tasks that have finished or are lost; asks those that answered which have finished. Ends by
+    being cancelled.
 
-    A task that finished and was started again answers by itself, so one attempt to reach it must have failed.
+    A task that ended and was started again answers by itself, so one attempt to reach it must have failed.
     """
     finished = env.finished
     if finished is None or env.ask_finished is None:
@@ -160,7 +173,7 @@ async def _learn(
         asked = asked.union(fresh) if fresh else set()
         await asyncio.gather(*(env.ask_finished(task) for task in fresh), return_exceptions=True)
         for task, call in calls.items():
-            if task in finished and task in reasons and task not in needed and not call.done():
+            if (task in finished or task in finished.lost) and task in reasons and task not in needed and not call.done():
                 call.cancel()
 
 

@@ -218,7 +218,11 @@ class Master:
             needed = await _within(for_graph, graph_def, named)
         found = await find_devices(env, config.device_filters, seconds, self._limits, needed)
         devices = DeviceSet(
-            found.devices, _client_device(env.task, found.devices), found.excluded_tasks, found.finished_tasks
+            found.devices,
+            _client_device(env.task, found.devices),
+            found.excluded_tasks,
+            found.finished_tasks,
+            found.lost_tasks,
         )
         # kernels of device types that no task has are not even looked for
         types = [each for each in families.FOLDERS if each in devices.types]

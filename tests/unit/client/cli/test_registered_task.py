@@ -20,6 +20,7 @@ class RecordingServer:
         self.refuses = refuses
         self.clusters: list[Any] = []
         self.finished: Any = None
+        self.lost: Any = None
         self.ends_with_workers: bool | None = None
         #: Its end is this process's doing, so `join` returning ends nothing.
         self.stopped_by_caller = True
@@ -27,8 +28,8 @@ class RecordingServer:
     def join(self) -> None:
         pass
 
-    def declare_finished(self, tasks: Any) -> None:
-        self.finished = tasks
+    def declare_ended(self, finished: Any, lost: Any) -> None:
+        self.finished, self.lost = finished, lost
 
     def end_with_workers(self, wanted: bool) -> None:
         self.ends_with_workers = wanted
