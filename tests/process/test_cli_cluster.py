@@ -262,8 +262,8 @@ class TestControl:
 class TestUp:
     @pytest.fixture
     def up(self, children: Children) -> list[psutil.Process]:
-        """`tenfold up` with one ps and one worker, complete; its process and all its children."""
-        children.start("up", [*CLI, "up", "--ps", "1", "--workers", "1", "--control-port", "0"])
+        """`tenfold up` with one ps and one worker, which stay dead, complete; its process and all its children."""
+        children.start("up", [*CLI, "up", "--ps", "1", "--workers", "1", "--control-port", "0", "--restarts", "0"])
         children.wait_for_line("up", "Ctrl-C stops all of it", TIMEOUT)
         process = psutil.Process(children.pid("up"))
         family = [process, *process.children(recursive=True)]
@@ -303,6 +303,29 @@ class TestUp:
         assert children.wait_for_exit(timeout=TIMEOUT) == ("up", 1)
         assert "ps/0 was ended by SIGKILL" in str(children.failure("up"))
         assert gone(up[1:])
+
+    def test_a_task_that_died_is_started_again_a_bounded_number_of_times(self, children: Children) -> None:
+        children.start("up", [*CLI, "up", "--ps", "0", "--workers", "1", "--control-port", "0", "--restarts", "1"])
+        children.wait_for_line("up", "Ctrl-C stops all of it", TIMEOUT)
+        url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
+        up = psutil.Process(children.pid("up"))
+
+        def kill_worker() -> None:
+            next(each for each in up.children() if "worker" in each.cmdline()).kill()
+
+        with ControlClient(url) as control:
+            before = control.wait_for_spec("default", until_complete=True, timeout=TIMEOUT)
+            kill_worker()
+            children.wait_for_line("up", r"without worker/0; it is started again in 1 s \(1 of 1 times", TIMEOUT)
+            lost = control.wait_for_spec("default", after=before.version, timeout=TIMEOUT)
+            children.wait_for_line("up", r"^worker/0 is started again\.", TIMEOUT)
+            again = control.wait_for_spec("default", after=lost.version, until_complete=True, timeout=TIMEOUT)
+        assert again.addresses["worker"][0] != before.addresses["worker"][0]
+        kill_worker()
+
+        # it has used up its starts, and was the last one
+        assert children.wait_for_exit(timeout=TIMEOUT) == ("up", 1)
+        assert "worker/0 was ended by SIGKILL" in str(children.failure("up"))
 
     @pytest.mark.thorough
     def test_a_task_that_was_stopped_is_no_success(self, children: Children, up: list[psutil.Process]) -> None:

@@ -35,7 +35,7 @@ def children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Childr
 
 
 def _up(children: Children, workers: int) -> str:
-    children.start("up", [*CLI, "up", "--ps", "1", "--workers", str(workers), "--control-port", "0"])
+    children.start("up", [*CLI, "up", "--ps", "1", "--workers", str(workers), "--control-port", "0", "--restarts", "0"])
     children.wait_for_line("up", "Ctrl-C stops all of it", PATIENCE)
     return children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
 

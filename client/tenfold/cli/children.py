@@ -184,6 +184,10 @@ class Children:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
 
+    def knows(self, name: str) -> bool:
+        """Whether a child was started under that name and not forgotten."""
+        return name in self._children
+
     def forget(self, name: str) -> None:
         """Frees the name of a child that has ended, so that another can be started under it."""
         child = self._children[name]

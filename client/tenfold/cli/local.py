@@ -121,13 +121,20 @@ class LocalCluster:
         self._declare()
 
         tasks = [(job, index) for job, size in self.jobs.items() for index in range(size)]
-        share = thread_share(len(tasks))
+        self._task_environment = {**clean, **thread_share(len(tasks))}
         for job, index in tasks:
-            program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
-            self.children.start(f"{job}/{index}", program, stage=TASK_STAGE, env={**clean, **share})
+            self.start_task(job, index)
         for job, index in tasks:
             found = self.children.wait_for_line(f"{job}/{index}", r"listening on grpc://(\S+)", START_TIMEOUT_S)
             self.addresses[job, index] = found[1]
+
+    def start_task(self, job: str, index: int) -> None:
+        """Starts a task, also in place of one that has ended. Does not wait for it to listen."""
+        name = f"{job}/{index}"
+        if self.children.knows(name):
+            self.children.forget(name)
+        program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
+        self.children.start(name, program, stage=TASK_STAGE, env=self._task_environment)
 
     def _declare(self) -> None:
         """Declares the cluster. One that the database still has is of processes that ended with their parent."""

@@ -1,7 +1,8 @@
 """`tenfold up`: a whole cluster on this machine, until Ctrl-C.
 
 A task that ends is reported, also to the control service, and the others go on, as on several machines. `kill -9` of a
-worker therefore shows how the cluster takes such a loss.
+worker therefore shows how the cluster takes such a loss. One that died is started again (restarts.py); one that was
+told to stop is not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -18,11 +20,13 @@ import click
 
 from tenfold.cli.colours import asked_for
 from tenfold.cli.log_options import log_options, variables
+from tenfold.cli.restarts import Restarts
 from tenfold_core.user_folders import up_database
 
 if TYPE_CHECKING:
     from tenfold.cli.children import Echo
     from tenfold.cli.local import LocalCluster
+    from tenfold.cli.restarts import Again
 
 #: Seconds that the control service has to take the news of a task's end.
 _TELL_S = 5.0
@@ -58,14 +62,28 @@ _TELL_S = 5.0
     type=click.Path(exists=True, file_okay=False),
     help="Serve the SavedModels of this folder (docs/models.md).",
 )
+@click.option(
+    "--restarts",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Starts of a task that dies, in a row, with pauses of 1 to 30 s; a minute of running begins a new row.",
+)
 @log_options
 def up(
-    ps: int, workers: int, control_port: int, stop_with_workers: bool, database: str | None, models: str | None
+    ps: int,
+    workers: int,
+    control_port: int,
+    stop_with_workers: bool,
+    database: str | None,
+    models: str | None,
+    restarts: int,
 ) -> None:
     """Start a control service, parameter servers and workers on this machine, as real processes.
 
     Prints their addresses and their output, each line with its process's name in front. Ctrl-C stops all of them,
-    and so does the death of the control service or of the last task. When another task dies, the rest goes on.
+    and so does the death of the control service or of the last task. When another task dies, the rest goes on, and it
+    is started again, a bounded number of times; what it kept in memory, such as variables, is gone.
     Submitted runs stop with it; they, their curves and their logs are there again at the next start.
     """
     from tenfold.cli.children import ChildFailedError
@@ -102,7 +120,7 @@ def up(
                 for (job, index), address in cluster.addresses.items():
                     click.echo(f"{f'/job:{job}/task:{index}':18} grpc://{address}")
                 click.echo("Ctrl-C stops all of it.")
-                _watch(cluster)
+                _watch(cluster, Restarts(restarts, time.monotonic))
         except ChildFailedError as error:
             click.echo(f"Error: {error}\nAll processes were stopped.", err=True)
             raise SystemExit(1) from None
@@ -124,9 +142,9 @@ def _check_port(port: int) -> None:
         ) from None
 
 
-def _watch(cluster: LocalCluster) -> None:
-    """Reports each task that ends; returns once the last one has finished. Raises ChildFailedError when the last one
-    ends in another way, or the control service does."""
+def _watch(cluster: LocalCluster, restarts: Restarts) -> None:
+    """Reports each task that ends, and starts those that died again; returns once the last one has finished. Raises
+    ChildFailedError when the last one ends in another way, or the control service does."""
     from tenfold.cli.local import CONTROL
     from tenfold.control import ControlClient
     from tenfold.control.retry import NO_RETRY
@@ -135,10 +153,19 @@ def _watch(cluster: LocalCluster) -> None:
     from tenfold_core.exit_codes import ending
 
     running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]
+    for name in running:
+        restarts.started(name)
     with ControlClient(cluster.control_url, shown_token(), _TELL_S, retry=NO_RETRY) as control:
         while True:
-            ended = cluster.children.wait_for_exit(running)
-            assert ended is not None  # no time-out was given
+            ended = cluster.children.wait_for_exit(running, restarts.seconds)
+            for name in restarts.due() if ended is None else ():
+                job, _, index = name.partition("/")
+                click.echo(f"{name} is started again.", err=True)
+                cluster.start_task(job, int(index))
+                restarts.started(name)
+                running.append(name)
+            if ended is None:
+                continue
             name, code = ended
             failure = cluster.children.failure(name)
             running.remove(name)
@@ -146,21 +173,30 @@ def _watch(cluster: LocalCluster) -> None:
                 raise failure
             if code == 0:
                 click.echo(f"{name} has finished.")
-                if running == [CONTROL]:
+                if running == [CONTROL] and restarts.seconds is None:
                     return
                 continue
-            last = running == [CONTROL]
+            state, why = ending(code)
+            # what was told to stop stays away
+            again = restarts.died(name) if state == "lost" else None
+            last = running == [CONTROL] and restarts.seconds is None
             if not last:
                 # before the service is told, which may take a moment
                 click.echo(f"Error: {failure}", err=True)
             job, _, index = name.partition("/")
             # a control service that does not answer finds it out when the lease has run out
             with contextlib.suppress(errors.OpError):
-                state, why = ending(code)
                 control.end_task("default", job, int(index), state=state, exit_code=code, reason=why)
             if last:
                 raise failure
-            click.echo(f"The others go on without {name}.", err=True)
+            click.echo(f"The others go on without {name}{_what_next(state, again, restarts.most)}.", err=True)
+
+
+def _what_next(state: str, again: Again | None, most: int) -> str:
+    """What becomes of a task that ended, after "The others go on without it"."""
+    if again is not None:
+        return f"; it is started again in {again.seconds:g} s ({again.number} of {most} times in a row)"
+    return f", which is not started again: it died {most + 1} times in a row" if state == "lost" and most else ""
 
 
 def prefixed() -> Echo:

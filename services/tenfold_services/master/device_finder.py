@@ -173,7 +173,8 @@ async def _learn(
         asked = asked.union(fresh) if fresh else set()
         await asyncio.gather(*(env.ask_finished(task) for task in fresh), return_exceptions=True)
         for task, call in calls.items():
-            if (task in finished or task in finished.lost) and task in reasons and task not in needed and not call.done():
+            ended = task in finished or task in finished.lost
+            if ended and task in reasons and task not in needed and not call.done():
                 call.cancel()
 
 
