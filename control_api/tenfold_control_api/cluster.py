@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
 from tenfold_core.device import task_name
+from tenfold_core.loopback import is_loopback
 from tenfold_core.master_jobs import master_order
 
 if TYPE_CHECKING:
@@ -103,6 +104,17 @@ class Newcomer:
         match = _ADDRESS.fullmatch(self.address)
         if match is None or not 1 <= int(match["port"]) <= 65535:
             raise ApiError("invalid-address", f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.")
+
+    def require_reachable(self, sender: str, here: str) -> None:
+        """Raises INVALID_ARGUMENT for an address of loopback that another host sent: whoever dials it reaches himself.
+        `sender` is the host that the request came from, `here` the one that it came to."""
+        host = self.address.rpartition(":")[0]
+        if is_loopback(host) and not is_loopback(sender) and sender != here:
+            raise ApiError(
+                "invalid-address",
+                f"address {self.address} was sent by {sender}, which no other machine reaches by it. Start the task "
+                f"with --address {sender}:PORT and --bind {sender}:PORT, or with --control alone, as is the default.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,9 @@ _ROWS = (
     ProblemType("no-such-task", _GONE, "The job has no such index.", "Use a smaller one, or declare more."),
     ProblemType("invalid-cluster-name", _BAD, "The cluster's name is not allowed.", "Letters, digits, `_ . -`."),
     ProblemType("invalid-jobs", _BAD, "No jobs, or a name or size that is not allowed.", "See `detail`."),
-    ProblemType("invalid-address", _BAD, "The address is not HOST:PORT.", "Send one that others can dial."),
+    ProblemType(
+        "invalid-address", _BAD, "The address is not HOST:PORT, or is another host's own.", "Send one to dial."
+    ),
     ProblemType("cluster-too-large", _BAD, "Too many jobs or tasks.", "Declare fewer, or raise the limit."),
     ProblemType("too-many-clusters", _FULL, "The limit of clusters is reached.", "DELETE one.", None, False),
     ProblemType("tasks-alive", _STATE, "Tasks hold live leases.", "End them first, or `force` a deletion."),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tenfold_control_api.app import create_app
@@ -14,9 +14,6 @@ from tenfold_control_api.routes.common import seconds
 from tenfold_control_api.settings import Settings
 
 from .conftest import PATIENCE, Masters, declare, register, running_app
-
-if TYPE_CHECKING:
-    import httpx
 
 
 async def test_a_cluster_comes_up(api: httpx.AsyncClient) -> None:
@@ -32,6 +29,25 @@ async def test_a_cluster_comes_up(api: httpx.AsyncClient) -> None:
     assert (cluster["state"], cluster["complete"], cluster["missing_tasks"]) == ("ready", True, [])
     assert cluster["spec"] == {"ps": {"0": "127.0.0.1:1"}, "worker": {"0": "127.0.0.1:2"}}
     assert (await api.get("/v1/clusters")).json()["clusters"] == [cluster]
+
+
+@pytest.mark.parametrize("sender", ["10.1.2.3", "fd00::3"])
+async def test_an_address_of_loopback_that_another_host_sends_is_refused(database: str, sender: str) -> None:
+    app = create_app(Settings(database=database), Masters())
+    async with running_app(app) as near, httpx.AsyncClient(
+        transport=httpx.ASGITransport(app, client=(sender, 4711)), base_url="http://localhost"
+    ) as far:
+        await declare(near, worker=2)
+        by_index = await far.put("/v1/clusters/default/tasks/worker/0", json={"address": "localhost:2222"})
+        claimed = await far.post("/v1/clusters/default/tasks/worker:claim", json={"address": "127.0.0.1:2222"})
+        dialled = await far.post("/v1/clusters/default/tasks/worker:claim", json={"address": "10.1.2.3:2222"})
+        await register(near, "worker", 1)
+
+    for refused in (by_index, claimed):
+        assert refused.status_code == 400
+        assert refused.json()["type"].endswith("invalid-address")
+        assert f"was sent by {sender}, which no other machine reaches by it" in refused.json()["detail"]
+    assert dialled.status_code == 201
 
 
 async def test_declaring_again(api: httpx.AsyncClient) -> None:

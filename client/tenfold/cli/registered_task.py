@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.metrics_port import metrics_port
+from tenfold.cli.reachable import reachable
 from tenfold.cli.serving import GRACE_S, OTHER_PORT, announce, end_with_server
 from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
@@ -131,6 +132,7 @@ def serve_registered(settings: TaskSettings, token: ShownToken, stop: StopSignal
     A drain: 2, 3, and then 1.
     """
     assert settings.control is not None
+    settings = reachable(settings)
     joint = RegisteredTask(settings.stop_with_workers, stop.end)
     client = ControlClient(settings.control, token)
     server: BackgroundServer | None = None

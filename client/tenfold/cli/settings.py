@@ -45,6 +45,8 @@ class TaskSettings:
     files: str | None = None
     #: Where links over TCP come in; 0: any free port; None: what TENFOLD_LINK_PORT says.
     link_port: int | None = None
+    #: Whether somebody said where to listen; else `bind` may be changed to where others can dial (reachable.py).
+    chose_bind: bool = False
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:
@@ -143,6 +145,7 @@ def resolve_task(
         metrics_host=metrics_host,
         files=files,
         link_port=link_port,
+        chose_bind=bind is not None,
     )
 
 

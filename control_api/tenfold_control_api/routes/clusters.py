@@ -4,7 +4,7 @@ import uuid
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
@@ -111,10 +111,16 @@ async def delete_cluster(
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
 )
 async def register_task(
-    cluster: str, job: str, index: int, body: TaskRegistration, response: Response, control: ControlDep
+    cluster: str,
+    job: str,
+    index: int,
+    body: TaskRegistration,
+    request: Request,
+    response: Response,
+    control: ControlDep,
 ) -> RegistrationView:
     """The same incarnation again gets its old lease (200). Another one is refused (409) while the lease is live."""
-    outcome = await control.registry.register(cluster, job, index, _newcomer(body))
+    outcome = await control.registry.register(cluster, job, index, _newcomer(body, request))
     response.status_code = 201 if outcome.fresh else 200
     return _registration(control, outcome)
 
@@ -129,11 +135,11 @@ async def register_task(
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
 )
 async def claim_task(
-    cluster: str, job: str, body: TaskRegistration, response: Response, control: ControlDep
+    cluster: str, job: str, body: TaskRegistration, request: Request, response: Response, control: ControlDep
 ) -> RegistrationView:
     """Indices that were never held come first, then those of lost tasks; a task that comes back to its address gets its
     old index."""
-    outcome = await control.registry.claim(cluster, job, _newcomer(body))
+    outcome = await control.registry.claim(cluster, job, _newcomer(body, request))
     response.status_code = 201 if outcome.fresh else 200
     return _registration(control, outcome)
 
@@ -318,10 +324,14 @@ def _with_list(head: BaseModel, member: str, elements: bytes) -> Response:
     return _json(b'%b,"%b":[%b]}' % (head.model_dump_json(exclude={member})[:-1].encode(), member.encode(), elements))
 
 
-def _newcomer(body: TaskRegistration) -> Newcomer:
+def _newcomer(body: TaskRegistration, request: Request) -> Newcomer:
     incarnation = str(body.incarnation) if body.incarnation is not None else uuid.uuid4().hex[:16]
     devices = tuple(device.model_dump() for device in body.devices)
-    return Newcomer(body.address, incarnation, uuid.uuid4().hex, devices, body.insecure)
+    newcomer = Newcomer(body.address, incarnation, uuid.uuid4().hex, devices, body.insecure)
+    if request.client is not None:
+        # a proxy on this machine, a test and a Unix socket are local callers, too
+        newcomer.require_reachable(request.client.host, str((request.scope.get("server") or ("",))[0]))
+    return newcomer
 
 
 def _registration(control: Control, outcome: Registration) -> RegistrationView:
