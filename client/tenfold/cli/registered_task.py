@@ -131,8 +131,8 @@ def serve_registered(settings: TaskSettings, token: ShownToken, stop: StopSignal
     it; a bound socket reserves the port meanwhile. Stopping: 1 release the lease · 2 let running steps end · 3 close.
     A drain: 2, 3, and then 1.
     """
-    assert settings.control is not None
     settings = reachable(settings)
+    assert settings.control is not None
     joint = RegisteredTask(settings.stop_with_workers, stop.end)
     client = ControlClient(settings.control, token)
     server: BackgroundServer | None = None
