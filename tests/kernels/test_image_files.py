@@ -163,6 +163,43 @@ def test_a_file_that_was_cut_off(ops: Any) -> None:
     assert (found[:16] == ops.run("DecodeJpeg", [file])[:16]).all()
 
 
+def test_so_much_of_a_cut_off_file_may_be_enough(ops: Any) -> None:
+    image = smooth(64, 64)
+    file = ops.run("EncodeJpeg", [image]).item()
+    start = file.rindex(b"\xff\xda")
+    cut = file[: start + (len(file) - start) // 2]
+
+    found = ops.run("DecodeJpeg", [cut], acceptable_fraction=0.1)
+
+    missing = int(np.flatnonzero(found.any(axis=(1, 2))).max()) + 1
+    assert 8 <= missing <= 56
+    assert (found[:missing] == ops.run("DecodeJpeg", [file])[:missing]).all()
+    with pytest.raises(errors.InvalidArgumentError, match=rf"cut off, {missing} of 64 rows can be read"):
+        ops.run("DecodeJpeg", [cut], acceptable_fraction=0.95)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_damaged_file_has_no_picture(ops: Any, progressive: bool) -> None:
+    """Where libjpeg stops, nobody writes the pixels: what was in that memory before must not come out."""
+    file = ops.run("EncodeJpeg", [smooth(64, 64)], progressive=progressive).item()
+    middle = (file.index(b"\xff\xda") + len(file)) // 2
+    damaged = file[:middle] + b"\xff\xff\x02\x00\xff\xc7" + file[middle + 6 :]
+
+    for recover in (False, True):
+        with pytest.raises(errors.InvalidArgumentError, match="Invalid JPEG data"):
+            ops.run("DecodeJpeg", [damaged], try_recover_truncated=recover)
+
+
+def test_a_picture_with_a_wrong_spot_is_read(ops: Any) -> None:
+    """libjpeg warns and goes on, and so does TensorFlow."""
+    file = ops.run("EncodeJpeg", [smooth(64, 64)]).item()
+    middle = (file.rindex(b"\xff\xda") + len(file)) // 2
+
+    found = ops.run("DecodeJpeg", [file[:middle] + file[middle + 30 :]])
+
+    assert (found[:8] == ops.run("DecodeJpeg", [file])[:8]).all()
+
+
 def test_four_inks_become_three_colours(ops: Any) -> None:
     from PIL import Image
 
@@ -274,6 +311,17 @@ def test_transparent_pixels_keep_what_was_there() -> None:
 def test_broken_gifs(data: bytes, says: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=says):
         _gif.decode_gif(data)
+
+
+def test_a_frame_that_is_not_there_to_its_end_does_not_count() -> None:
+    whole = gif([np.full((6, 5), 3, np.uint8), np.full((6, 5), 9, np.uint8)])
+    second = whole.rindex(b"\x2c")
+
+    assert len(_gif.decode_gif(whole)) == 2
+    assert len(_gif.decode_gif(whole[: second + 14])) == 1
+    first = whole.index(b"\x2c")
+    with pytest.raises(errors.InvalidArgumentError, match="does not contain any image"):
+        _gif.decode_gif(whole[: first + 14])
 
 
 # --- BMP, and any format ---

@@ -115,6 +115,8 @@ def test_interlaced() -> None:
         (png((1, 1, 8, 3, 0, 0, 0), b"\0\0"), "palette is missing"),
         (png((1, 1, 8, 3, 0, 0, 0), b"\0\5", (b"PLTE", b"abc")), "colour 5 of a palette of 1"),
         (png((3, 1, 8, 0, 0, 0, 0), b"\0abc")[:-20], "needed|cut off"),
+        (png((3, 1, 8, 0, 0, 0, 0), b"\0abc")[:-12], "cut off before its end"),
+        (png((3, 1, 8, 0, 0, 0, 0), b"\0abc")[:-1], "cut off before its end"),
     ],
 )
 def test_broken_files(data: bytes, says: str) -> None:
@@ -146,3 +148,9 @@ def test_each_row_has_the_filter_that_leaves_least() -> None:
     assert filtered[:, 0].tolist() == [1, 2, 2]
     assert filtered[0, 1:].tolist() == [10] * 4
     assert not filtered[1, 1:].any()
+
+
+def test_a_damaged_chunk_that_is_not_needed_is_passed_over() -> None:
+    file = png((3, 1, 8, 0, 0, 0, 0), b"\0abc", (b"tEXt", b"a word"))
+
+    assert _png.decode_png(file.replace(b"a word", b"a lord"), 0, np.uint8).reshape(-1).tolist() == [97, 98, 99]

@@ -83,8 +83,8 @@ class _Parser:
                     transparent = body[3] if body[0] & 1 else -1
             elif kind == _IMAGE:
                 frame = self._picture(transparent)
-                if frame is not None:
-                    self.frames.append(frame)
+                if frame is not None and not self.cut_off:
+                    self.frames.append(frame)  # as giflib: one that is not there to its end does not count
                 transparent = -1
             elif self.frames:
                 break  # as giflib: what was read until here counts
@@ -131,16 +131,21 @@ def decode_gif(data: bytes, most: int = _MOST_FRAMES) -> Array:
     allow((len(frames), height, width, 3), np.uint8, 2)
     out = np.zeros((len(frames), height, width, 3), np.uint8)
     for number, frame in enumerate(frames):
+        index = _pixels(frame)
+        if index is None:
+            if not number:
+                raise parser.broken("the first picture's pixels are cut off, or a code stands for nothing")
+            return out[:number]
         if number:
             out[number] = out[number - 1]
-        _draw(parser, frame, number, out[number])
+        _draw(parser, frame, number, index, out[number])
     return out
 
 
-def _draw(parser: _Parser, frame: _Frame, number: int, canvas: Array) -> None:
+def _draw(parser: _Parser, frame: _Frame, number: int, index: Array, canvas: Array) -> None:
     if frame.colours is None:
         raise parser.broken(f"missing color map for frame {number}")
-    index = _pixels(parser, frame)[: max(len(canvas) - frame.top, 0), : max(canvas.shape[1] - frame.left, 0)]
+    index = index[: max(len(canvas) - frame.top, 0), : max(canvas.shape[1] - frame.left, 0)]
     if not index.size:
         return
     drawn = index != frame.transparent
@@ -151,14 +156,14 @@ def _draw(parser: _Parser, frame: _Frame, number: int, canvas: Array) -> None:
     part[drawn] = frame.colours[index[drawn]]
 
 
-def _pixels(parser: _Parser, frame: _Frame) -> Array:
-    """The number of each pixel's colour: [height, width]. What a cut off file lacks is colour 0."""
+def _pixels(frame: _Frame) -> Array | None:
+    """The number of each pixel's colour: [height, width]. None where pixels are missing or a code is wrong."""
     from tenfold_kernels.cpu._compiled import gif
 
     allow((frame.height, frame.width), np.uint8, 2)
     out = np.zeros(frame.height * frame.width, np.uint8)
-    if gif.unpack()(np.frombuffer(frame.data, np.uint8), frame.least_bits, out) < 0:
-        raise parser.broken("a code stands for nothing")
+    if gif.unpack()(np.frombuffer(frame.data, np.uint8), frame.least_bits, out) < out.size:
+        return None
     rows = out.reshape(frame.height, frame.width)
     if not frame.interlaced:
         return rows

@@ -25,6 +25,9 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _SCAN, _ADOBE = 0xDA, 0xEE
 #: Markers that nothing follows.
 _BARE = frozenset((0x01, *range(0xD0, 0xD9)))
+#: How the library's messages begin that come with a picture; with all others there is none.
+_WARNINGS = ("Corrupt JPEG data", "Premature end of JPEG file", "Inconsistent progression", "Invalid SOS parameters",
+             "Unknown Adobe color transform", "Warning:", "Application transferred")  # fmt: skip
 #: The identifier of Adobe's metadata packets.
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 
@@ -53,6 +56,8 @@ class Decoding:
     fast: bool = True
     #: A file that was cut off is read as far as it goes.
     recover: bool = False
+    #: So much of the rows must be there of a file that was cut off; those that are not are black.
+    fraction: float = 1.0
 
 
 def read_header(data: bytes) -> Header:
@@ -100,27 +105,69 @@ def _codec() -> Any:
     return simplejpeg
 
 
-def decode_jpeg(data: bytes, how: Decoding) -> Array:
-    """uint8 [height, width, channels]. Raises InvalidArgumentError for a broken file, UnimplementedError without a
-    codec."""
+def decode_jpeg(data: bytes, how: Decoding, window: tuple[int, int] | None = None) -> Array:
+    """uint8 [height, width, channels]; `window`: the first and the number of the rows that count in a cut off file.
+
+    Raises InvalidArgumentError for a broken file, UnimplementedError without a codec.
+    """
     header = read_header(data)
     height, width = (-(-side // how.ratio) for side in (header.height, header.width))
     allow((height, width, 4), np.uint8, 2)
+    missing = height  # the first row that is not there
     if not header.is_whole and not how.recover:
-        raise broken(data, "the file is cut off")
+        first, count = window or (0, height)
+        missing = 0 if how.fraction >= 1 else -(-_rows_there(data) // how.ratio)
+        if missing - first < count * min(how.fraction, 1.0) or missing <= first:
+            raise broken(data, f"the file is cut off, {max(missing - first, 0)} of {count} rows can be read")
     channels = how.channels or min(header.components, 3)
     from_four = header.components == 4 and channels == 3
     space = "CMYK" if from_four else "GRAY" if channels == 1 else "RGB"
-    codec = _codec()
     try:
-        pixels: Array = codec.decode_jpeg(
-            data, space, fastdct=how.fast, fastupsample=not how.fancy, min_height=height, min_width=width, strict=False
-        )
+        pixels = _by_library(data, space, how, (height, width))
     except ValueError as error:
         if not from_four or how.ratio != 1:
             raise broken(data, error) from None
         pixels = _inks_by_pillow(data)
-    return _from_four(pixels, header.is_adobe) if from_four else pixels
+    pixels = _from_four(pixels, header.is_adobe) if from_four else pixels
+    pixels[missing:] = 0
+    return pixels
+
+
+def _by_library(data: bytes, space: str, how: Decoding, least: tuple[int, int]) -> Array:
+    """The picture that libjpeg makes, warnings or not. Raises ValueError where it makes none.
+
+    When it is told to be lenient the package returns memory that nobody wrote for a file that has no picture: so it is
+    strict first, and what it says tells whether there is one.
+    """
+    codec = _codec()
+    options = {"fastdct": how.fast, "fastupsample": not how.fancy, "min_height": least[0], "min_width": least[1]}
+    try:
+        pixels: Array = codec.decode_jpeg(data, space, **options)
+    except ValueError as error:
+        if not str(error).startswith(_WARNINGS):
+            raise
+        pixels = codec.decode_jpeg(data, space, **options, strict=False)
+    return pixels
+
+
+def _rows_there(data: bytes) -> int:
+    """How many rows of a file that was cut off libjpeg has before it waits for more, as Pillow's reader does."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise _no_package("pillow") from None
+    try:
+        with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
+            if picture.mode == "RGB":
+                picture.draft("YCbCr", picture.size)  # in which nothing that was read is all zeros
+            try:
+                picture.load()
+            except OSError:
+                picture.tile = []
+            rows = np.asarray(picture).reshape(picture.height, -1).any(axis=1)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise broken(data, error) from None
+    return int(np.flatnonzero(rows).max(initial=-1)) + 1
 
 
 def _inks_by_pillow(data: bytes) -> Array:

@@ -1,7 +1,7 @@
-"""PNG files to arrays and back: every colour type, depth and filter, interlaced or not; no gamma, no profiles.
+"""PNG files to arrays and back: every colour type, depth and filter, interlaced or not; gamma counts for grey only.
 
-zlib does the compression, _compiled/png.py takes off the filters, the rest is here. Used by image_files.py
-and summary_media.py. Follows the PNG specification and, where it chooses, TensorFlow's png_io.cc.
+zlib does the compression, _compiled/png.py takes off the filters, _png_grey.py makes grey of colours. Used by
+image_files.py and summary_media.py. Follows the PNG specification and, where it chooses, TensorFlow's png_io.cc.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, invalid
+from tenfold_kernels.cpu._png_grey import SRGB, Light, believed, to_grey
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 #: Channels → PNG's colour type: grey, grey with alpha, RGB, RGB with alpha.
@@ -24,6 +25,8 @@ _TYPES = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2
 #: First column and row, and steps, of the seven images that an interlaced one is made of.
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _MAX_SIDE = 1 << 27
+#: Chunks that say what light the samples stand for.
+_ABOUT_LIGHT = (b"gAMA", b"sRGB", b"sBIT")
 
 
 def encode_png(image: Array, compression: int = -1) -> bytes:
@@ -77,6 +80,11 @@ class _File:
     interlaced: bool = False
     palette: bytes = b""
     transparency: bytes | None = None
+    #: What gAMA says, None before it came, and whether the file is in sRGB's colours, which count for more.
+    gamma: int | None = None
+    is_srgb: bool = False
+    #: Of sBIT, the most of the colours.
+    bits: int = 0
     data: list[bytes] = field(default_factory=list)
 
 
@@ -99,8 +107,14 @@ def decode_png(data: bytes, channels: int, dtype: Any) -> Array:
         channels = pixels.shape[-1]
     elif pixels.shape[-1] in (1, 3) and channels in (2, 4) and file.transparency is not None:
         pixels = np.concatenate([pixels, _alpha(file, pixels, full)], axis=-1)
-    pixels = _with_channels(pixels, channels, full)
-    if np.dtype(dtype) == np.uint8:
+    wants_bytes = np.dtype(dtype) == np.uint8
+    light = Light(SRGB if file.is_srgb else file.gamma or 0, file.bits)
+    if channels in (2, 4) and pixels.shape[-1] in (1, 3):
+        # Opaque; of a palette of few colours TensorFlow writes no more than a number of that depth can be.
+        opaque = np.uint16((1 << (file.depth if file.colour == 3 else full)) - 1)
+        pixels = np.concatenate([pixels, np.full((*pixels.shape[:-1], 1), opaque)], axis=-1)
+    pixels = _with_channels(pixels, channels, full, light, wants_bytes)
+    if wants_bytes:
         return (pixels >> 8 if full == 16 else pixels).astype(np.uint8)
     return pixels if full == 16 else pixels * np.uint16(257)
 
@@ -108,13 +122,17 @@ def decode_png(data: bytes, channels: int, dtype: Any) -> Array:
 def _parse(data: bytes) -> _File:
     if not data.startswith(MAGIC):
         raise invalid("Invalid PNG data, size " + str(len(data)))
-    file, at = _File(), len(MAGIC)
+    file, at, ended = _File(), len(MAGIC), False
     while at + 12 <= len(data):
         (size,) = struct.unpack_from(">I", data, at)
         kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
-        if len(body) != size or data[at + 8 + size : at + 12 + size] != struct.pack(">I", zlib.crc32(kind + body)):
+        is_whole = data[at + 8 + size : at + 12 + size] == struct.pack(">I", zlib.crc32(kind + body))
+        can_go = bool(kind[0] & 0x20) and at + 12 + size <= len(data)
+        if not is_whole and not can_go:
             raise invalid(f"Invalid PNG data: chunk {kind!r} at byte {at} is cut off or damaged")
         at += size + 12
+        if not is_whole:
+            continue
         if kind == b"IHDR" and size == 13:
             file.width, file.height, file.depth, file.colour, _, _, interlace = struct.unpack(">IIBBBBB", body)
             file.interlaced = interlace == 1
@@ -122,10 +140,15 @@ def _parse(data: bytes) -> _File:
             file.palette = body
         elif kind == b"tRNS":
             file.transparency = body
+        elif kind in _ABOUT_LIGHT and not (file.palette or file.data):  # else out of place
+            _note_light(file, kind, body)
         elif kind == b"IDAT":
             file.data.append(body)
         elif kind == b"IEND":
+            ended = True
             break
+    if not ended:
+        raise invalid(f"Invalid PNG data: the file of {len(data)} bytes is cut off before its end")
     known = file.colour in _TYPES and file.depth in _TYPES[file.colour][1]
     if not known or not 0 < file.width <= _MAX_SIDE or not 0 < file.height <= _MAX_SIDE:
         raise invalid(
@@ -134,6 +157,16 @@ def _parse(data: bytes) -> _File:
     if file.colour == 3 and not file.palette:
         raise invalid("Invalid PNG data: a palette is missing")
     return file
+
+
+def _note_light(file: _File, kind: bytes, body: bytes) -> None:
+    """Of two gAMA chunks the first counts; one of another length is passed over."""
+    if kind == b"gAMA" and len(body) == 4 and file.gamma is None:
+        file.gamma = believed(int.from_bytes(body, "big"))
+    elif kind == b"sRGB" and len(body) == 1 and body[0] < 4:
+        file.is_srgb = True
+    elif kind == b"sBIT" and file.colour in (2, 6) and len(body) == _TYPES[file.colour][0]:
+        file.bits = max(body[:3])
 
 
 def _pixels(file: _File, per_pixel: int) -> Array:
@@ -211,18 +244,14 @@ def _alpha(file: _File, pixels: Array, full: int) -> Array:
     return np.where(hit, np.uint16(0), np.uint16((1 << full) - 1))
 
 
-def _with_channels(pixels: Array, channels: int, full: int) -> Array:
+def _with_channels(pixels: Array, channels: int, full: int, light: Light, wants_bytes: bool) -> Array:
     have = pixels.shape[-1]
     colour, alpha = pixels[..., : have - (have % 2 == 0)], pixels[..., -1:] if have % 2 == 0 else None
     if channels > 2 and colour.shape[-1] == 1:
         colour = np.repeat(colour, 3, axis=-1)
     elif channels < 3 and colour.shape[-1] == 3:
-        # libpng's fixed point; it rounds 16 bits and cuts off 8.
-        weights = np.array([9797, 19234, 3737], np.uint32)
-        total = (colour.astype(np.uint32) * weights).sum(axis=-1, keepdims=True) + (16384 if full == 16 else 0)
-        colour = (total >> 15).astype(np.uint16)
+        colour = to_grey(colour, full, light, wants_bytes)
     if channels % 2:
         return colour
-    if alpha is None:
-        alpha = np.full((*colour.shape[:-1], 1), (1 << full) - 1, np.uint16)
+    assert alpha is not None
     return np.concatenate([colour, alpha], axis=-1)

@@ -55,7 +55,12 @@ def _decoding(node: KernelNode) -> _jpeg.Decoding:
     if method not in _DCT:
         raise invalid(f"dct_method must be one of {{'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}}, got {method!r}")
     return _jpeg.Decoding(
-        channels, ratio, bool(node.attrs["fancy_upscaling"]), _DCT[method], bool(node.attrs["try_recover_truncated"])
+        channels,
+        ratio,
+        bool(node.attrs["fancy_upscaling"]),
+        _DCT[method],
+        bool(node.attrs["try_recover_truncated"]),
+        float(node.attrs["acceptable_fraction"]),
     )
 
 
@@ -170,7 +175,7 @@ def build_decode_and_crop_jpeg(node: KernelNode) -> Compute:
             raise _jpeg.broken(
                 data, f"a window of {height} x {width} at ({y}, {x}) does not lie in a picture of {rows} x {columns}"
             )
-        return np.ascontiguousarray(_jpeg.decode_jpeg(data, how)[y : y + height, x : x + width])
+        return np.ascontiguousarray(_jpeg.decode_jpeg(data, how, (y, height))[y : y + height, x : x + width])
 
     return compute
 
