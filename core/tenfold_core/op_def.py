@@ -87,6 +87,8 @@ class OpDef:
     #: function reads settle neither, None that it reads none.
     sized_by: tuple[str, ...] | None = None
     shape_fn: Callable[..., Any] | None = None
+    #: Made for a node whose operation is not here (stand_ins.py): nothing can run it.
+    is_stand_in: bool = False
     #: Name → AttrDef, derived from attrs.
     attr_by_name: dict[str, AttrDef] = field(default_factory=dict, compare=False)
 

@@ -6,6 +6,7 @@ Then one on a real task, through the SDK.
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -304,6 +305,15 @@ async def test_without_a_folder_there_are_no_models(sqlite: str, masters: Master
         assert "--models" in (await infer(api, "m")).json()["detail"]
 
 
+def add_node(root: Path, name: str, op: str) -> None:
+    """A copy of model m whose graph has one more node, which no signature needs."""
+    folder = root / name / "1"
+    shutil.copytree(root / "m" / "1", folder)
+    model = saved_model.read(folder)
+    model.meta_graphs[0].graph_def.node.add(name="odd", op=op, input=["x"])
+    saved_model.write(str(folder), model)
+
+
 def test_a_model_on_a_real_task(start_service: Callable[..., Service], root: Path) -> None:
     """Written by the client, restored on a task, asked by the SDK, of a name that a program's variable has, too."""
     import tenfold as tf
@@ -348,5 +358,12 @@ def test_a_model_on_a_real_task(start_service: Callable[..., Service], root: Pat
                 assert control.model("m").signatures == ("serving_default",)
                 with pytest.raises(errors.InvalidArgumentError, match="has no input 'z'"):
                     control.infer("m", {"z": [1]})
+                add_node(root, "odd", "EncodeProto")
+                add_node(root, "wrong", "NoSuchOperation")
+                # An operation that no signature needs is none's business; one that nobody has is the model's fault.
+                assert control.infer("odd", inputs)["y"].tolist() == [[5.0]]
+                assert {tensor.name for tensor in control.model_metadata("odd").outputs} == {"y", "id"}
+                with pytest.raises(errors.FailedPreconditionError, match=r"model 'wrong' .*'NoSuchOperation'"):
+                    control.model_metadata("wrong")
     finally:
         server.stop(1.0)

@@ -6,6 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import graph_versions, opdefs
+from tenfold_core.opdefs.elsewhere import ELSEWHERE
 from tenfold_protos import op_def_pb2
 
 if TYPE_CHECKING:
@@ -77,6 +78,17 @@ def test_the_definitions_of_contribs_libraries_are_tensorflows(forks: dict[str, 
 
     assert set(registry) >= _CONTRIB
     assert _differing(_CONTRIB, registry) == {}
+
+
+def test_what_is_elsewhere_is_what_tensorflow_has_and_we_have_not(
+    ask_tensorflow: Callable[..., Any], forks: dict[str, Forks]
+) -> None:
+    older = _DUMP.replace(
+        "tensorflow.python.client import pywrap_tf_session", "tensorflow.python import pywrap_tensorflow"
+    )
+    theirs = {*_registry(forks["1.15"].ask(older)), *_registry(ask_tensorflow(_DUMP))}
+
+    assert {name for name in theirs if not name.startswith("_")} - set(opdefs.names()) == ELSEWHERE
 
 
 def test_operations_went_when_they_went_in_tensorflow(

@@ -16,6 +16,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.import_devices import colocated_with, settle_colocated
 from tenfold.graph.import_names import free_names
+from tenfold.graph.import_unknown import definitions_of_unknown
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
@@ -24,6 +25,7 @@ from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.op_def import OpDef
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
+from tenfold_core.stand_ins import MARK
 from tenfold_protos import attr_value_pb2, graph_pb2
 
 if TYPE_CHECKING:
@@ -46,8 +48,9 @@ def import_graph_def(
 
     `input_map` maps names of the GraphDef ("x", "x:1", "^c") to tensors or operations that replace them.
     A node whose name the graph has already gets another, "x_1". Returns the operations and tensors that
-    `return_elements` names, by their names in the GraphDef, or None if it is None. `op_dict` and
-    `producer_op_list` are accepted and ignored. Raises TypeError for arguments of the wrong kind, ValueError,
+    `return_elements` names, by their names in the GraphDef, or None if it is None. `producer_op_list` (an OpList)
+    defines operations that are not here; their nodes, and those of TensorFlow's other operations, can be in the graph
+    but not be run. `op_dict` is accepted and ignored. Raises TypeError for arguments of the wrong kind, ValueError,
     naming the node, for an invalid GraphDef.
     """
     if not isinstance(graph_def, graph_pb2.GraphDef):
@@ -68,6 +71,7 @@ def import_graph_def(
         graph._functions.update((function.signature.name, function) for function in library.function)
         graph._function_gradients.update((each.function_name, each.gradient_func) for each in library.gradient)
         job = _Import(graph, graph_def, replacements, scope)
+        job.stand_ins = definitions_of_unknown(job.nodes, graph._functions, job.definition, producer_op_list)
         for element in return_elements or ():
             job.require(element)
         if name == "":
@@ -101,6 +105,8 @@ class _Import:
         self.producer = graph_def.versions.producer
         self.nodes: dict[str, node_def_pb2.NodeDef] = {}
         self.ops: dict[str, Operation] = {}
+        #: Node whose operation is not here → a definition that does for keeping it.
+        self.stand_ins: dict[str, OpDef] = {}
         #: (Merge, input index, name in the GraphDef): edges that close loops.
         self.back_edges: list[tuple[Operation, int, str]] = []
         for node in graph_def.node:
@@ -192,7 +198,7 @@ class _Import:
             return self.graph._control_input(replacement)
         return self.ops[text[1:]]
 
-    def _definition(self, op_type: str) -> OpDef:
+    def definition(self, op_type: str) -> OpDef:
         """The definition of an op, or of a function that is called like one. Raises NotFoundError for neither."""
         if op_type in self.graph._functions and not opdefs.has(op_type):
             return OpDef.from_proto(self.graph._functions[op_type].signature)
@@ -200,7 +206,7 @@ class _Import:
 
     def _add(self, node: node_def_pb2.NodeDef) -> None:
         try:
-            op_def = self._definition(node.op)
+            op_def = self.stand_ins.get(node.name) or self.definition(node.op)
             graph_versions.check_op(node.op, self.producer)
             resolved = attr_values.resolve_attrs(op_def, node)
             attr_values.refuse_placeholders(resolved)
@@ -227,13 +233,15 @@ class _Import:
         # Until the loop is closed, the Merge has its other input twice.
         for index, _ in late:
             inputs.insert(index, inputs[0])
-        for index, (tensor, dtype) in enumerate(zip(inputs, wanted, strict=True)):
+        for index, (tensor, dtype) in enumerate(() if op_def.is_stand_in else zip(inputs, wanted, strict=True)):
             if tensor.dtype.base_dtype != dtype.base_dtype or (dtype.is_ref_dtype and not tensor.dtype.is_ref_dtype):
                 raise ValueError(
                     f"Node '{node.name}': Input {index} of node {node.name} was passed {tensor.dtype.name} from "
                     f"{tensor.name} incompatible with expected {dtype.name}."
                 )
         extra = {key: value for key, value in node.attr.items() if key not in op_def.attr_by_name}
+        if op_def.is_stand_in:
+            extra[MARK] = attr_value_pb2.AttrValue(b=True)
         name = self.names[node.name]
         colocated = False
         if "_class" in extra:

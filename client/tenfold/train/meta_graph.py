@@ -313,6 +313,7 @@ def import_with_elements(
             name=import_scope or (f"{here}/" if here else ""),
             input_map=input_map,
             return_elements=return_elements,
+            producer_op_list=definition.meta_info_def.stripped_op_list,
         )
         _restore_collections(definition, graph, scope, unbound_inputs_col_name, restore_collections_predicate)
         found = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope or None)

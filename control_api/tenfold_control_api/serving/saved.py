@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_control_api.problems import ApiError
-from tenfold_core import errors, open_inference, saved_model
+from tenfold_core import errors, opdefs, open_inference, saved_model
 from tenfold_core.dtypes import as_dtype
+from tenfold_core.stand_ins import MARK
 from tenfold_protos import graph_pb2
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read_version(folder: str, tags: Sequence[str]) -> SavedVersion:
     }
     if not any(signature.outputs for signature in signatures.values()):
         raise ApiError("invalid-model", f"{folder} cannot be served: no signature of its graph has an output.")
-    return SavedVersion(_without_devices(graph.graph_def), start, signatures)
+    return SavedVersion(_for_any_master(graph), start, signatures)
 
 
 def _start_steps(folder: str, graph: MetaGraphDef) -> list[StartStep]:
@@ -126,12 +127,18 @@ def _add(found: dict[str, Endpoint], name: str, tensor: str, dtype: Any, shape: 
     found[name] = Endpoint(tensor, array.dtype, datatype, shape)
 
 
-def _without_devices(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
-    """A copy whose nodes go wherever its session is: the devices of a training cluster need not be there."""
+def _for_any_master(graph: MetaGraphDef) -> graph_pb2.GraphDef:
+    """A copy whose nodes go wherever its session is: the devices of a training cluster need not be there.
+
+    Nor need an operation that the model defines itself and no signature may need.
+    """
     copy = graph_pb2.GraphDef()
-    copy.CopyFrom(graph_def)
+    copy.CopyFrom(graph.graph_def)
+    own = {op.name for op in graph.meta_info_def.stripped_op_list.op if not opdefs.has(op.name)}
     for node in copy.node:
         node.device = ""
+        if node.op in own:
+            node.attr[MARK].b = True
     for function in copy.library.function:
         for node in function.node_def:
             node.device = ""

@@ -41,6 +41,9 @@ _GONE = frozenset(
     {"no-such-session", "session-gone", "session-lost", "task-lost", runtime("ABORTED"), runtime("UNAVAILABLE")}
 )
 
+#: What a master says of a graph or a file that is wrong, whoever asks.
+_THE_MODELS_OWN = frozenset(runtime(code) for code in ("NOT_FOUND", "INVALID_ARGUMENT", "UNIMPLEMENTED", "DATA_LOSS"))
+
 
 @dataclass
 class _Loaded:
@@ -233,15 +236,22 @@ class ModelService:
         model = await asyncio.to_thread(saved.read_version, path, registration.tags)
         # its variables are its own: those of a program on the same tasks may have their names
         config = config_pb2.ConfigProto(isolate_session_state=True)
-        record = await self._sessions.create(
-            registration.cluster, registration.job, registration.index, model.graph_def, config, _nothing
-        )
         try:
-            await self._start(record, model)
-        except BaseException:
-            with contextlib.suppress(ApiError):
-                await self._sessions.close(record.id, f"model {name} could not be loaded")
-            raise
+            record = await self._sessions.create(
+                registration.cluster, registration.job, registration.index, model.graph_def, config, _nothing
+            )
+            try:
+                await self._start(record, model)
+            except BaseException:
+                with contextlib.suppress(ApiError):
+                    await self._sessions.close(record.id, f"model {name} could not be loaded")
+                raise
+        except ApiError as error:
+            if error.kind not in _THE_MODELS_OWN:
+                raise
+            # The model is there; "not found" would say of the request what is true of its graph.
+            detail = f"version {version} of model {name!r} cannot be loaded: {error.detail}"
+            raise ApiError("invalid-model", detail, node=error.node) from None
         log.info("model %s: version %s is loaded on %s", name, version, record.master)
         return _Loaded(registration, version, path, record, model.signatures, self._clock())
 

@@ -23,6 +23,7 @@ from tenfold_core.node_names import (
     suggestion,
 )
 from tenfold_core.resolver import Resolver
+from tenfold_core.stand_ins import may_stand_in, stand_ins
 from tenfold_protos import versions_pb2
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.function_library import FunctionLibrary
@@ -101,8 +102,9 @@ class RuntimeGraph:
         nodes = dict(self.nodes)
         added: list[Node] = []
         resolver = Resolver()
+        guessed = self._stand_ins(graph_def, library)
         for node_def in graph_def.node:
-            node = client_node(node_def, library, resolver)
+            node = client_node(node_def, library, resolver, guessed.get(node_def.name))
             try:
                 graph_versions.check_op(node.op, graph_def.versions.producer)
             except errors.UnimplementedError as e:
@@ -128,6 +130,21 @@ class RuntimeGraph:
                 graph_versions.join(versions, self.versions)
         return RuntimeGraph(nodes, versions, library, self.outputs)
 
+    def _stand_ins(self, graph_def: GraphDef, library: FunctionLibrary) -> dict[str, OpDef]:
+        """Name → definition for the nodes whose operation is not here, and which a step may never need."""
+
+        def is_unknown(node: NodeDef) -> bool:
+            return not opdefs.has(node.op) and may_stand_in(node.op, node) and library.op_def(node.op) is None
+
+        def definition(op: str) -> OpDef | None:
+            return library.op_def(op) or (opdefs.get(op) if opdefs.has(op) else None)
+
+        def known(name: str, index: int) -> DType | None:
+            there = self.nodes.get(name)
+            return there.output_types[index] if there and index < len(there.output_types) else None
+
+        return stand_ins(graph_def.node, is_unknown, definition, known)
+
     def with_nodes(self, nodes: Iterable[Node]) -> RuntimeGraph:
         """A graph of these nodes, with this one's versions and functions."""
         return RuntimeGraph({node.name: node for node in nodes}, self.versions, self.library, self.outputs)
@@ -145,10 +162,12 @@ class RuntimeGraph:
         return self.nodes[tensor.node].output_types[tensor.output]
 
 
-def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver | None = None) -> Node:
+def client_node(
+    node_def: NodeDef, library: FunctionLibrary, resolver: Resolver | None = None, stand_in: OpDef | None = None
+) -> Node:
     """Looks up and resolves one node of a client, or of a function of `library`. Its inputs are not yet followed.
 
-    Nodes of one graph and `library` may share a `resolver`.
+    Nodes of one graph and `library` may share a `resolver`; `stand_in` defines a node whose op is not here.
     """
     name = node_def.name
     if not is_valid_node_name(name):
@@ -157,9 +176,10 @@ def client_node(node_def: NodeDef, library: FunctionLibrary, resolver: Resolver 
             f"Illegal op name '{name}': a node's name starts with a letter, a digit or '.', followed by any of "
             "letters, digits and _.\\/>-",
         )
-    op_def = _find_op(node_def, library)
+    op_def = stand_in or _find_op(node_def, library)
     try:
-        attrs, types = (resolver or Resolver()).resolve(op_def, node_def)
+        # A resolver takes it that all nodes of an op have one definition; of stand-ins each has its own.
+        attrs, types = (resolver if resolver and not stand_in else Resolver()).resolve(op_def, node_def)
         refuse_placeholders(attrs)
     except errors.OpError as e:
         raise _named(e, node_def) from None

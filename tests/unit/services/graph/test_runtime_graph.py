@@ -78,6 +78,26 @@ def test_an_operation_that_went_before_the_graph_was_written_is_refused() -> Non
         RuntimeGraph.from_graph_def(graph_def)
 
 
+def test_an_operation_of_tensorflow_that_is_not_here_is_kept_with_the_types_of_its_neighbours() -> None:
+    graph = RuntimeGraph.from_graph_def(
+        raw(
+            f'{X} node {{ name: "e" op: "EncodeProto" input: "x" attr {{ key: "n" value {{ i: 1 }} }} }} '
+            'node { name: "s" op: "StringLength" input: "e:1" } node { name: "f" op: "EncodeProto" input: "e" }'
+        )
+    )
+
+    node = graph.nodes["e"]
+    assert node.op_def.is_stand_in
+    assert node.attrs["n"] == 1
+    assert ([t.name for t in node.input_types], [t.name for t in node.output_types]) == (
+        ["float32"],
+        ["variant", "string"],
+    )
+    assert [t.name for t in graph.nodes["f"].input_types] == ["variant"]
+    later = graph.extend(raw('node { name: "g" op: "EncodeProto" input: ["e:1", "x"] }'))
+    assert [t.name for t in later.nodes["g"].input_types] == ["string", "float32"]
+
+
 def test_a_repeated_control_input_counts_once() -> None:
     graph = RuntimeGraph.from_graph_def(
         raw('node { name: "a" op: "NoOp" } node { name: "b" op: "NoOp" input: ["^a", "^a"] }')
