@@ -9,13 +9,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core.memory_limits import allow
+from tenfold_core import errors
+from tenfold_core.memory_limits import allow, tensor_limit
 from tenfold_kernels.arrays import Array, invalid, shape_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_kernels.registry import KernelNode
+
+
+class Room:
+    """How many bytes the strings of one tensor may still take: as many as a tensor may, all together.
+
+    For ops whose output an input or an attribute can make longer than what came in.
+    """
+
+    def __init__(self, op: str) -> None:
+        self._op, self._limit, self._taken = op, tensor_limit(), 0
+
+    def take(self, size: int) -> None:
+        """Before so many bytes more are made. Raises ResourceExhaustedError."""
+        self._taken += size
+        if self._taken > self._limit:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"OOM: {self._op} would give strings of {self._taken} bytes or more, and {self._limit} is the limit "
+                "for one tensor here.",
+            )
 
 
 def elementwise(x: Array, function: Callable[[Any], Any], dtype: Any = object) -> Array:

@@ -24,7 +24,9 @@ def encode_wav(samples: Array, rate: int) -> bytes:
     # As C's roundf: halves go away from zero.
     rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
     data = np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes()
-    layout = struct.pack("<IHHIIHH", 16, _PCM, channels, rate, rate * channels * 2, channels * 2, _BITS)
+    # what 32 bits do not hold is cut off there, as TensorFlow does
+    second, frame = rate * channels * 2 & 0xFFFFFFFF, channels * 2 & 0xFFFF
+    layout = struct.pack("<IHHIIHH", 16, _PCM, channels, rate, second, frame, _BITS)
     length = struct.pack("<I", len(data))
     return b"".join((b"RIFF", struct.pack("<I", 36 + len(data)), b"WAVE", b"fmt ", layout, b"data", length, data))
 

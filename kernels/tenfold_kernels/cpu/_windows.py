@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tenfold_kernels.registry import KernelNode
 
 
+#: Positions from one window to the next, or within one: loops multiply them by sizes of images in an int64.
+_FURTHEST = (1 << 31) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """One step's sizes. `geometry` is laid out as _compiled/windows.py describes it."""
@@ -127,6 +131,8 @@ def sliding(node: KernelNode, spatial: int, *, strides: Sequence[int] | None = N
             raise invalid(
                 f"{'Strides' if name == 'strides' else 'Dilated rates'} should be larger than 0, got {values}"
             )
+        if max(values) > _FURTHEST:
+            raise invalid(f"{name} can be {_FURTHEST} at most, got {values}")
     axes = slice(2, None) if first else slice(1, -1)
     padding = text_attr(node, "padding")
     explicit = list(node.attrs.get("explicit_paddings") or [])

@@ -65,19 +65,21 @@ def blocks_to_batch(padded: Array, block: Sequence[int]) -> tuple[Array, tuple[i
     split = [padded.shape[0]]
     for size, b in zip(padded.shape[1 : rank + 1], block, strict=True):
         split += [size // b, b]
+    allow((*split, *padded.shape[rank + 1 :]), padded.dtype)
     parts = padded.reshape(*split, *padded.shape[rank + 1 :])
     order = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank + 1, 2), *range(2 * rank + 1, parts.ndim)]
     spaces = [s // b for s, b in zip(padded.shape[1 : rank + 1], block, strict=True)]
-    batch = padded.shape[0] * int(np.prod(block))
+    batch = padded.shape[0] * math.prod(block)
     return parts.transpose(order), (batch, *spaces, *padded.shape[rank + 1 :])
 
 
 def batch_to_blocks(x: Array, block: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
     """The reverse, likewise."""
-    rank, factor = len(block), int(np.prod(block))
+    rank, factor = len(block), math.prod(block)
     if x.shape[0] % factor:
         raise invalid(f"Input batch dimension ({x.shape[0]}) is not divisible by product of block sizes ({factor})")
     batch = x.shape[0] // factor
+    allow((*block, batch, *x.shape[1:]), x.dtype)
     parts = x.reshape(*block, batch, *x.shape[1:])
     order = [rank]
     for i in range(rank):
@@ -152,6 +154,8 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
             raise errors.UnimplementedError(
                 None, None, f"Only support {name} across space; {name} of batch and depth must be 1, got {values}"
             )
+        if min(values) < 1:
+            raise invalid(f"{name} must be positive, got {values}")
 
     def compute(x: Array) -> Array:
         if x.ndim != 4:
@@ -161,7 +165,7 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
             size, reach = x.shape[i + 1], (ksizes[i] - 1) * rates[i] + 1
             out = max(-(-size // strides[i]) if same else (size - reach + strides[i]) // strides[i], 0)
             before = max((out - 1) * strides[i] + reach - size, 0) // 2 if same else 0
-            allow((out, ksizes[i]), np.int64)
+            allow((max(out, 1), ksizes[i]), np.int64)
             rows_columns.append(np.arange(out)[:, None] * strides[i] - before + np.arange(ksizes[i]) * rates[i])
         rows, columns = rows_columns
         allow((len(x), len(rows), len(columns), ksizes[0] * ksizes[1] * x.shape[3]), x.dtype, 2)

@@ -17,24 +17,40 @@ from tenfold_kernels.arrays import Array, invalid, output_type, remembering, sha
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
+def shape_array(shape: tuple[int, ...], dtype: Any) -> Array:
+    """The sizes as an array of an integer type. Raises InvalidArgumentError for one that it does not hold."""
+    try:
+        return np.array(shape, dtype=dtype)
+    except OverflowError:
+        at = next(i for i, size in enumerate(shape) if size > np.iinfo(dtype).max)
+        raise invalid(f"Shape output type is 32-bit but dim {at} is {shape[at]}") from None
+
+
 @kernel("Shape")
 def build_shape(node: KernelNode) -> Compute:
     dtype = output_type(node)
-    return lambda x: np.array(x.shape, dtype=dtype)
+    return lambda x: shape_array(x.shape, dtype)
 
 
 @kernel("ShapeN")
 def build_shape_n(node: KernelNode) -> Compute:
     dtype = output_type(node)
     if len(node.output_types) == 1:
-        return lambda x: np.array(x.shape, dtype=dtype)
-    return lambda *inputs: tuple(np.array(x.shape, dtype=dtype) for x in inputs)
+        return lambda x: shape_array(x.shape, dtype)
+    return lambda *inputs: tuple(shape_array(x.shape, dtype) for x in inputs)
 
 
 @kernel("Size")
 def build_size(node: KernelNode) -> Compute:
     dtype = output_type(node)
-    return lambda x: np.array(x.size, dtype=dtype)
+
+    def compute(x: Array) -> Array:
+        try:
+            return np.array(x.size, dtype=dtype)
+        except OverflowError:
+            raise invalid(f"Number of elements was larger than representable by 32-bit output type: {x.size}") from None
+
+    return compute
 
 
 @kernel("Rank")

@@ -70,6 +70,7 @@ def build_audio_spectrogram(node: KernelNode) -> Compute:
     if size < 2 or stride < 1:
         raise invalid(f"window_size must be >= 2 and stride >= 1, got {size} and {stride}")
     squared, length = bool(node.attrs.get("magnitude_squared")), fft_length(size)
+    allow((size,), np.float64, 3)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
 
     def compute(samples: Array) -> Array:

@@ -237,7 +237,10 @@ def _length(index: int, first: int | None, leading_dims: Array | None) -> int:
             f"List contains uninitialized tensor at index {index} but leading_dims has only {leading_dims.size} "
             "elements."
         )
-    return int(leading_dims.reshape(-1)[index])
+    length = int(leading_dims.reshape(-1)[index])
+    if length < 0:
+        raise invalid(f"leading_dims[{index}] is {length}: the length of an element must be >= 0")
+    return length
 
 
 @kernel("TensorListConcatLists")

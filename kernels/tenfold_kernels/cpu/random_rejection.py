@@ -113,6 +113,9 @@ def poisson(position: Philox, per_rate: int, rates: Array, dtype: Any) -> Array:
     # An integer type has no infinity: 0 is what TensorFlow gives.
     out[infinite] = np.inf if kind.kind == "f" else 0
     out[np.isnan(rate)] = np.nan if kind.kind == "f" else 0
+    beyond = (rate > highest) & ~infinite
+    if beyond.any():  # nearly no sample would be one of that type, and the search for one would not end
+        raise invalid(f"a rate of {rate[beyond][0]:g} gives samples that {kind.name} does not hold")
     _hormann(draw, samples[(rate >= 10) & ~infinite], rate, out, highest)
     return np.ascontiguousarray(out.reshape(count, per_rate).T).astype(dtype)
 

@@ -88,8 +88,12 @@ def build_add_many(node: KernelNode) -> Compute:
         if dims[0] > MAX_TENSORS:
             raise errors.ResourceExhaustedError(None, None, f"A batch of {dims[0]} members; {MAX_TENSORS} may be.")
         ends = np.searchsorted(indices[:, 0], np.arange(dims[0] + 1))
-        parts = [slice(ends[member], ends[member + 1]) for member in range(dims[0])]
-        tensors = [_Sparse(indices[part, 1:].copy(), values[part].copy(), shape[1:].copy()) for part in parts]
+        # all members without entries are one tensor, which nobody changes
+        empty = _Sparse(indices[:0, 1:].copy(), values[:0].copy(), shape[1:].copy())
+        tensors = [empty] * dims[0]
+        for member in np.flatnonzero(np.diff(ends)).tolist():
+            part = slice(ends[member], ends[member + 1])
+            tensors[member] = _Sparse(indices[part, 1:].copy(), values[part].copy(), shape[1:].copy())
         return np.array(_map(node).add(tensors), dtype=np.int64)
 
     return compute

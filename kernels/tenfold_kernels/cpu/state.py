@@ -17,6 +17,7 @@ from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text, text_attr
 from tenfold_kernels.cpu._variables import handle_of, is_resource, variable_of, variable_reader
+from tenfold_kernels.cpu.array_shape import shape_array
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.state import ResourceHandle, ResourceManager, Variable
 from tenfold_kernels.typesets import NARROW, NUMERIC
@@ -252,7 +253,7 @@ def build_var_is_initialized(node: KernelNode) -> Compute:
 @kernel("VariableShape")
 def build_variable_shape(node: KernelNode) -> Compute:
     dtype = output_type(node)
-    return lambda resource: np.array(variable_of(node, resource).value.shape, dtype=dtype)
+    return lambda resource: shape_array(variable_of(node, resource).value.shape, dtype)
 
 
 @kernel("DisableCopyOnRead")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_object, utf8_starts
+from tenfold_kernels.cpu._strings import Room, bytes_attr, elementwise, printable, scalar_object, utf8_starts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ def build_string_join(node: KernelNode) -> Compute:
                 if shape and x.shape != shape:
                     raise invalid(f"Input shapes do not match: {shape_text(shape)} vs. {shape_text(x.shape)}")
                 shape = x.shape
+        count = math.prod(shape)
+        room = Room(node.op)
+        room.take(len(separator) * max(len(inputs) - 1, 0) * count)
+        for x in inputs:
+            # a scalar goes with each element
+            room.take(sum(map(len, x.reshape(-1).tolist())) * (1 if x.ndim else count))
         out = np.empty(shape, dtype=object)
         columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
         flat = out.reshape(-1)
@@ -104,7 +111,10 @@ def build_substr(node: KernelNode) -> Compute:
         out = np.empty(shape, dtype=object)
         flat = out.reshape(-1)
         pairs = is_broadcast and len(shape) == 2 and not utf8
+        room = Room(node.op)
         for i, (value, start, count) in enumerate(zip(*columns, strict=True)):
+            if x.size < flat.size:  # several parts of one string
+                room.take(len(value) if utf8 or count < 0 else min(len(value), count))
             flat[i] = one(value, start, count, "({}, {})".format(*divmod(i, shape[1])) if pairs else str(i))
         return out
 
@@ -154,9 +164,13 @@ def build_string_format(node: KernelNode) -> Compute:
             raise invalid(
                 f"num placeholders in template and num inputs must match: {len(pieces) - 1} vs. {len(inputs)}"
             )
-        text = pieces[0]
+        text, room = pieces[0], Room(node.op)
         for piece, x in zip(pieces[1:], inputs, strict=True):
-            text += tensor_text(x, limit) + piece
+            # two characters for each element at least
+            room.take(2 * x.size if limit < 0 else 0)
+            written = tensor_text(x, limit)
+            room.take(len(written))
+            text += written + piece
         return scalar_object(text.encode("utf-8", "surrogateescape"))
 
     return compute

@@ -9,8 +9,8 @@ import zlib
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import tensor_limit
-from tenfold_kernels.arrays import invalid, text_attr
-from tenfold_kernels.cpu._strings import elementwise
+from tenfold_kernels.arrays import Array, invalid, text_attr
+from tenfold_kernels.cpu._strings import Room, elementwise
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_protos import example_pb2
 
@@ -30,7 +30,7 @@ def build_decode_compressed(node: KernelNode) -> Compute:
         return lambda x: x
     window = 31 if kind == "GZIP" else 15
 
-    def one(value: bytes) -> bytes:
+    def one(value: bytes, room: Room) -> bytes:
         unpacker, most = zlib.decompressobj(window), min(_MAX_UNPACKED, tensor_limit())
         try:
             data = unpacker.decompress(value, most)
@@ -40,9 +40,14 @@ def build_decode_compressed(node: KernelNode) -> Compute:
             raise errors.ResourceExhaustedError(
                 None, None, f"a packed string holds more than the {most} bytes that a tensor takes here"
             )
+        room.take(len(data))
         return data
 
-    return lambda x: elementwise(x, one)
+    def compute(x: Array) -> Array:
+        room = Room(node.op)
+        return elementwise(x, lambda value: one(value, room))
+
+    return compute
 
 
 @kernel("DecodeJSONExample")

@@ -58,6 +58,8 @@ def parser(dtype: Any) -> Callable[[bytes], Any]:
     return to_int
 
 
+#: Characters of a number: what writes it keeps the interpreter, and so the whole task, until it is done.
+_LONGEST = 1 << 20
 #: Numbers that Python's own functions read alike, separated by commas: they fit in an int64, and in a float32.
 _PLAIN_INTEGERS = re.compile(rb"[+-]?[0-9]{1,18}(?:,[+-]?[0-9]{1,18})*")
 _PLAIN_FLOATS = re.compile(rb"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:,[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?)*")
@@ -94,8 +96,12 @@ def build_string_to_number(node: KernelNode) -> Compute:
 @kernel("AsString")
 def build_as_string(node: KernelNode) -> Compute:
     """printf's formats: %d, %f, %e, %g, with width, precision and fill."""
+    asked = {name: int(node.attrs.get(name, -1)) for name in ("width", "precision")}
+    for name, length in asked.items():
+        if length > _LONGEST:
+            raise invalid(f"AsString's {name} is {length}; it can be {_LONGEST} at most.")
     write = _as_string(node)
-    longest = max(0, int(node.attrs.get("precision", -1))) + max(0, int(node.attrs.get("width", -1)))
+    longest = sum(max(0, length) for length in asked.values()) * (2 if node.input_types[0].is_complex else 1)
 
     def compute(x: Array) -> Any:
         allow((x.size, longest), np.uint8)

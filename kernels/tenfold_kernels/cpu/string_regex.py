@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.arrays import Array, invalid
-from tenfold_kernels.cpu._strings import bytes_attr, elementwise, printable, scalar_bytes
+from tenfold_kernels.cpu._strings import Room, bytes_attr, elementwise, printable, scalar_bytes
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def build_regex_replace(node: KernelNode) -> Compute:
             regex, template = fixed
         if template is None:
             return x
-        return elementwise(x, lambda v: _replace(regex, template, v, everywhere))
+        room = Room(node.op)
+        return elementwise(x, lambda v: _replace(regex, template, v, everywhere, room))
 
     return compute
 
@@ -87,8 +88,9 @@ def _rewrite(regex: Any, template: bytes) -> Rewrite | None:
     return lambda match: b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in parts)
 
 
-def _replace(regex: Any, template: Rewrite, value: bytes, everywhere: bool) -> bytes:
+def _replace(regex: Any, template: Rewrite, value: bytes, everywhere: bool, room: Room) -> bytes:
     out = []
+    room.take(len(value))
     at = 0
     last_end = -1
     while at <= len(value):
@@ -104,6 +106,7 @@ def _replace(regex: Any, template: Rewrite, value: bytes, everywhere: bool) -> b
             at = max(following, start + 1)
             continue
         out.append(template(match))
+        room.take(len(out[-1]))
         at = last_end = end
         if not everywhere:
             break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text
-from tenfold_kernels.cpu._strings import bytes_attr, objects, scalar_bytes
+from tenfold_kernels.cpu._strings import Room, bytes_attr, objects, scalar_bytes
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -92,8 +93,9 @@ def build_reduce_join(node: KernelNode) -> Compute:
         moved = x.transpose(rest + axes[::-1])
         lead = [x.shape[d] for d in rest]
         rows = moved.reshape(int(np.prod(lead)), -1) if x.size else np.empty((int(np.prod(lead)), 0), dtype=object)
-        out = np.empty(len(rows), dtype=object)
+        out, room = np.empty(len(rows), dtype=object), Room(node.op)
         for i, row in enumerate(rows.tolist()):
+            room.take(sum(map(len, row)) + len(separator) * max(len(row) - 1, 0))
             out[i] = separator.join(row)
         shape = [1 if d in axes else x.shape[d] for d in range(x.ndim)] if keep else lead
         return as_array(out.reshape(shape))
@@ -127,11 +129,17 @@ def build_unsorted_segment_join(node: KernelNode) -> Compute:
         rest = x.shape[segment_ids.ndim :]
         rows = x.reshape(len(ids), math.prod(rest))
         allow((count, rows.shape[1]), object)
-        out = np.full((count, rows.shape[1]), b"", dtype=object)
+        out, room = np.full((count, rows.shape[1]), b"", dtype=object), Room(node.op)
+        # joined once for each segment: piece by piece takes the square of their number
+        pieces: defaultdict[int, list[list[bytes]]] = defaultdict(list)
         for row, segment in zip(rows.tolist(), ids, strict=True):
-            for j, value in enumerate(row):
-                held = out[segment, j]
-                out[segment, j] = held + separator + value if held else value
+            room.take(sum(map(len, row)) + len(separator) * len(row))
+            pieces[segment].append(row)
+        for segment, together in pieces.items():
+            for j, column in enumerate(zip(*together, strict=True)):
+                # a separator stands behind what there is, which is nothing while all before are empty
+                first = next((i for i, value in enumerate(column) if value), len(column))
+                out[segment, j] = separator.join(column[first:])
         return out.reshape(count, *rest)
 
     return compute

@@ -75,6 +75,10 @@ TARGETS: dict[str, Target] = {
         ),
     ),
     "regexes": Target("regular expressions and what they are applied to", ("tenfold_kernels.cpu.string_regex",)),
+    "huge_numbers": Target(
+        "numbers of inputs and attributes that say sizes, places and counts", ("tenfold_kernels.arrays",), 64
+    ),
+    "writers": Target("what another step writes into what a compiled loop indexes by", ("support.racing",), 256),
     "rest_bodies": Target("tensors in JSON, and in the binary form beside it", ("tenfold_core.open_inference", "json")),
     "names": Target(
         "TF_CONFIG, cluster specs, addresses, device names, rendezvous keys",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import dtypes, errors
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.datasets.core import (
     UNKNOWN,
@@ -158,6 +159,7 @@ class PaddedBatch(Batch):
                     f"Attempted to pad to a smaller size than the input element: axis {axis} of component {number} "
                     f"has {largest} entries, and {extent} were asked for.",
                 )
+        allow((len(arrays), *wanted), arrays[0].dtype)
         out = np.empty((len(arrays), *wanted), arrays[0].dtype)
         out[...] = self._values[number][()]
         for index, array in enumerate(arrays):
@@ -321,6 +323,7 @@ class SparseBatch(Batch):
                     f"Input element had shape that is larger than the row shape ({shape_text(self._row_shape)}): axis "
                     f"{axis} has {largest} entries.",
                 )
+        allow((sum(array.size for array in rows), rank + 1), np.int64)
         indices = np.empty((sum(array.size for array in rows), rank + 1), np.int64)
         at = 0
         for number, array in enumerate(rows):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import invalid, shape_text
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def joined(parts: Sequence[Element]) -> Element:
 def stacked(number: int, arrays: Sequence[Array]) -> Array:
     """The arrays along a new first axis. Raises InvalidArgumentError where their shapes differ."""
     first = arrays[0]
+    allow((len(arrays), *first.shape), first.dtype)
     out = np.empty((len(arrays), *first.shape), first.dtype)
     for index, array in enumerate(arrays):
         if array.shape != first.shape:
