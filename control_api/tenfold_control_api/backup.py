@@ -67,7 +67,7 @@ def write_backup(database: str, file: str) -> Manifest:
 
 
 async def _write(url: URL, file: str) -> Manifest:
-    engine = open_engine(url)
+    engine = open_engine(url, patient=True)
     try:
         async with engine.connect() as db:
             if db.dialect.name != "sqlite":
@@ -102,7 +102,7 @@ def restore(database: str, file: str, *, force: bool = False) -> Manifest:
 
 async def _fill(url: URL, package: zipfile.ZipFile, manifest: Manifest, force: bool) -> None:
     lock = FileLock(url.database) if url.get_backend_name() == "sqlite" and url.database else None
-    engine = open_engine(url)
+    engine = open_engine(url, patient=True)
     if lock is not None:
         lock.acquire()
     try:

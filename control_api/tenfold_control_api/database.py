@@ -16,22 +16,68 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from tenfold_control_api.migrations import run
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+
     from sqlalchemy import RowMapping, Select
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 #: As what PostgreSQL shows our connections.
 APPLICATION = "tenfold-control"
+#: Modules of the drivers, and of what stands between one of them and SQLAlchemy.
+_DRIVERS = ("asyncpg", "aiosqlite", "sqlite3")
 _WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
+
+
+#: Seconds for a connection to a server, and for the answer to a statement: a server that hangs is one that is away.
+_CONNECT_S, _STATEMENT_S = 5.0, 20.0
 
 
 class DatabaseError(Exception):
     """The database cannot be used; the message says why and what to do."""
+
+
+class DatabaseAwayError(SQLAlchemyError):
+    """The database did not do its part, in words of its driver or of the system. SQLAlchemy passes on what a driver
+    raises as it connects, and what is no error of the driver's (a refused connection, a time-out)."""
+
+    def __init__(self, orig: BaseException) -> None:
+        super().__init__(f"{orig}" or type(orig).__name__)
+        self.orig = orig
+
+
+class Database(AsyncEngine):
+    """An engine whose every error, of whatever kind, is a SQLAlchemyError. All access goes through `begin` and
+    `connect`, within whose blocks nothing else is done."""
+
+    def connect(self) -> AbstractAsyncContextManager[AsyncConnection]:  # type: ignore[override]
+        """As the engine's, for `async with` alone."""
+        return self._block(super().connect())
+
+    @contextlib.asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """The same, in a transaction that is committed at the end."""
+        async with self.connect() as db, db.begin():
+            yield db
+
+    @staticmethod
+    @contextlib.asynccontextmanager
+    async def _block(opened: AsyncConnection) -> AsyncIterator[AsyncConnection]:
+        try:
+            async with opened as db:
+                yield db
+        except SQLAlchemyError:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError | EOFError) or type(error).__module__.partition(".")[0] in _DRIVERS:
+                raise DatabaseAwayError(error) from error
+            raise
 
 
 def database_url(database: str) -> URL:
@@ -163,18 +209,21 @@ async def first_row(engine: AsyncEngine, chosen: Select[Any]) -> RowMapping | No
         return row
 
 
-def open_engine(url: URL) -> AsyncEngine:
-    """An engine with the durability that 2xx promises. Opens nothing yet. Raises DatabaseError for a driver that is
-    not installed."""
+def open_engine(url: URL, *, patient: bool = False) -> Database:
+    """An engine with the durability that 2xx promises. Opens nothing yet. `patient`: for statements that may take long.
+    Raises DatabaseError for a driver that is not installed."""
     if url.get_backend_name() != "sqlite":
+        who: dict[str, Any] = {"server_settings": {"application_name": APPLICATION}, "timeout": _CONNECT_S}
+        if not patient:
+            who["command_timeout"] = _STATEMENT_S
         try:
-            who = {"server_settings": {"application_name": APPLICATION}}
-            return create_async_engine(
+            made = create_async_engine(
                 url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10, connect_args=who
             )
         except ImportError as error:
             raise DatabaseError(f"its driver is missing: pip install 'tenfold[postgres]' ({error}).") from None
-    engine = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=30)
+        return Database(made.sync_engine)
+    engine = Database(create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=30).sync_engine)
 
     @event.listens_for(engine.sync_engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import InterfaceError, OperationalError
 
+from tenfold_control_api.database import DatabaseAwayError
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_core import errors
 from tenfold_core.log_setup import request_id
@@ -86,11 +87,12 @@ class ApiError(Exception):
 def from_database_error(error: Exception) -> ApiError:
     """The database did not take what a request asked of it. Says why a disk or a server failed, and nothing of what a
     statement held."""
-    why = error.orig if isinstance(error, OperationalError | InterfaceError) else None
+    kept = isinstance(error, OperationalError | InterfaceError | DatabaseAwayError)
+    why: Any = getattr(error, "orig", None) if kept else None
+    told = str(why or "") or type(why or error).__name__
     return ApiError(
         "database-unavailable",
-        f"the control service's database did not do its part ({why or type(error).__name__}); nothing was changed that "
-        "was not answered.",
+        f"the control service's database did not do its part ({told}); nothing was changed that was not answered.",
         headers={"Retry-After": "1"},
     )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from tenfold_control_api.runs.views import progress_view
 from tenfold_core.run_states import RunState
 from tenfold_core.task_metrics import Metric, families, family, labels
@@ -59,8 +61,11 @@ async def _tasks(control: Control) -> list[tuple[str, dict[str, Any]]]:
 async def _runs(control: Control) -> list[str]:
     if not control.runs.active():
         return []
-    runs = await control.runs.page([RunState.PENDING, RunState.RUNNING], _MOST_RUNS, None)
-    progress = await control.runs.progress.of_all([run.id for run in runs])
+    try:
+        runs = await control.runs.page([RunState.PENDING, RunState.RUNNING], _MOST_RUNS, None)
+        progress = await control.runs.progress.of_all([run.id for run in runs])
+    except SQLAlchemyError:
+        return []  # the rest is what shows that the database is away
     info = [(labels(run=run.id, submission=run.submission_id, state=str(run.state)), 1.0) for run in runs]
     told = [(labels(run=run.id), progress_view(run, progress[run.id])) for run in runs]
     return [

@@ -12,6 +12,7 @@ import importlib.util
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -64,32 +65,42 @@ class PostgresServer:
         data = self._folder / "data"
         try:
             self._run("initdb", "-D", str(data), "-A", "trust", "-U", self.user, "-E", "UTF8", "--no-sync", **self._who)
-            options = ("listen_addresses=", "fsync=off", "max_connections=200", "shared_buffers=16MB")
-            program = [_program("postgres") or "", "-D", str(data), "-k", str(self._folder)]
-            self._server = subprocess.Popen(
-                [*program, *(part for option in options for part in ("-c", option))],
-                env=self._environment,
-                cwd=self._folder,
-                stderr=subprocess.PIPE,
-                text=True,
-                **self._who,
-            )
-            self._reader = threading.Thread(target=self._read, name="postgres", daemon=True)
-            self._reader.start()
-            assert self._ready.wait(_PATIENCE), "PostgreSQL did not start"
-            assert self._server.poll() is None, "".join(self._said)
+            self.start()
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def start(self) -> None:
+        """Also after `stop`, with what its databases held."""
+        self._ready.clear()
+        options = ("listen_addresses=", "fsync=off", "max_connections=200", "shared_buffers=16MB")
+        program = [_program("postgres") or "", "-D", str(self._folder / "data"), "-k", str(self._folder)]
+        self._server = subprocess.Popen(
+            [*program, *(part for option in options for part in ("-c", option))],
+            env=self._environment,
+            cwd=self._folder,
+            stderr=subprocess.PIPE,
+            text=True,
+            **self._who,
+        )
+        self._reader = threading.Thread(target=self._read, name="postgres", daemon=True)
+        self._reader.start()
+        assert self._ready.wait(_PATIENCE), "PostgreSQL did not start"
+        assert self._server.poll() is None, "".join(self._said)
+
+    def stop(self) -> None:
+        """Ends the server, and with it all connections."""
         server = getattr(self, "_server", None)
         if server is not None:
-            server.send_signal(2)  # the fast way: connections are ended
+            server.send_signal(signal.SIGINT)  # the fast way: connections are ended
             server.wait(_PATIENCE)
             self._reader.join(_PATIENCE)
             server.stderr.close()
+            del self._server
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, database: str = "postgres") -> str:

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.control import Control
 from tenfold_control_api.openapi import problems, schema_of
-from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
 from tenfold_control_api.routes.models import LOADING, ModelName
+from tenfold_control_api.routes.probes import require_ready
 from tenfold_control_api.routes.sessions import HEADER_PARAMETER, raw_tensors
 from tenfold_control_api.serving import model_step
 from tenfold_control_api.serving.shapes import (
@@ -42,10 +42,13 @@ async def server_live() -> ServerLive:
     return ServerLive(live=True)
 
 
-@router.get("/health/ready", summary="Does the server do its work?", openapi_extra=problems("not-ready"))
+@router.get(
+    "/health/ready",
+    summary="Does the server do its work?",
+    openapi_extra=problems("database-unavailable", "not-ready"),
+)
 async def server_ready(control: ControlDep) -> ServerReady:
-    if trouble := control.trouble():
-        raise ApiError("not-ready", f"{trouble}.")
+    await require_ready(control)
     return ServerReady(ready=True)
 
 

@@ -5,6 +5,7 @@ import asyncio
 from fastapi import APIRouter, Response
 from sqlalchemy.exc import SQLAlchemyError
 
+from tenfold_control_api.control import Control
 from tenfold_control_api.openapi import problems
 from tenfold_control_api.problems import ApiError, from_database_error
 from tenfold_control_api.routes.common import ControlDep
@@ -28,6 +29,12 @@ async def healthz() -> dict[str, str]:
     openapi_extra=problems("database-unavailable", "not-ready"),
 )
 async def readyz(control: ControlDep) -> dict[str, str]:
+    await require_ready(control)
+    return {"status": "ready"}
+
+
+async def require_ready(control: Control) -> None:
+    """Raises UNAVAILABLE where the database does not answer, or something does not do its work."""
     try:
         async with asyncio.timeout(_PING_TIMEOUT):
             await control.store.ping()
@@ -35,7 +42,6 @@ async def readyz(control: ControlDep) -> dict[str, str]:
         raise from_database_error(error) from error
     if trouble := control.trouble():
         raise ApiError("not-ready", f"{trouble}.")
-    return {"status": "ready"}
 
 
 @router.get(
