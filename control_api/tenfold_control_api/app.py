@@ -73,7 +73,7 @@ def create_app(
     tokens = ServiceTokens(access.tokens())
     guarded = settings.has_tokens or settings.tls_cert is not None
     entry = Entry(tokens, open_to_all=settings.lets_everybody_in, guarded=guarded)
-    masters = master_factory or link_masters(access)
+    masters = master_factory or link_masters(access, tokens.current)
     launch = launcher or local_launchers(tokens)
 
     @contextlib.asynccontextmanager

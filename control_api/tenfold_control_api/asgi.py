@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PROBLEM_JSON = "application/problem+json"
 #: The scope's member that holds the request's `Acting`.
 _ACTING = "tenfold.acting"
+_LEASE = re.compile(r"(?<=^/v1/leases/)([^/:]{0,6})[^/:]*")
 _STEPS = re.compile(r"/v1/sessions/[^/]+/steps")
 #: What may fail after a step ran, and says nothing of it.
 _AFTERWARDS = ("internal-error", "database-unavailable")
@@ -32,6 +33,11 @@ def header(scope: Scope, name: str) -> str | None:
         if key == wanted:
             return bytes(value).decode("latin-1")
     return None
+
+
+def logged_path(scope: Scope) -> str:
+    """The path as logs may have it: with the beginning of a lease alone, which is as good as the task that holds it."""
+    return _LEASE.sub(r"\1…", scope["path"])
 
 
 async def send_answer(send: Send, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:

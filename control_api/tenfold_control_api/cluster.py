@@ -68,6 +68,10 @@ class Task:
     drain: Drain | None = None
     #: It lets in whoever reaches its port, as it says itself.
     insecure: bool = False
+    #: Who registered it: the digest of a token, or a name (entry.registrar). None where that was not kept.
+    registrar: str | None = None
+    #: The process made up its lease itself, shows it when it registers again, and lets in with what is made of it.
+    own_lease: bool = False
     #: What views.py has made of this value, for as long as it lives.
     shown: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -79,6 +83,16 @@ class Task:
     def absent(self) -> bool:
         """Whether the cluster still waits for it: missing, lost or stopped. A finished task is not absent."""
         return self.state in (TaskState.MISSING, TaskState.LOST, TaskState.STOPPED)
+
+    def held_by(self, newcomer: Newcomer) -> bool:
+        """Whether who registers is the process that holds this index: it shows the lease, which nobody else knows. The
+        incarnation, which everybody may read, is not enough, except for who registered in the same way before, at the
+        same address, and could not know of leases of its own: a release from before, or a program without one."""
+        if self.state is not TaskState.READY or self.incarnation != newcomer.incarnation:
+            return False
+        if newcomer.lease is not None:
+            return newcomer.lease == self.lease_id
+        return not self.own_lease and self.registrar == newcomer.registrar and self.address == newcomer.address
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,10 @@ class Newcomer:
     lease_id: str
     devices: tuple[Mapping[str, Any], ...] = ()
     insecure: bool = False
+    #: As Task's.
+    registrar: str | None = None
+    #: The lease that it shows: one that it holds, or has made up. `lease_id` is the same then.
+    lease: str | None = None
 
     def __post_init__(self) -> None:
         match = _ADDRESS.fullmatch(self.address)
@@ -187,19 +205,21 @@ class Cluster:
     # -- registering
 
     def register(self, job: str, index: int, newcomer: Newcomer, now: float) -> Registration:
-        """Puts a task on an index. The same incarnation again gets its old lease; another one is refused with
-        ALREADY_EXISTS while the lease is live, and takes the index over afterwards. If all tasks had finished, this
-        registration begins the next run."""
+        """Puts a task on an index. The process that holds it (Task.held_by) gets its old lease; another one is refused
+        with ALREADY_EXISTS while the lease is live, and takes the index over afterwards. If all tasks had finished,
+        this registration begins the next run."""
         task = self.task(job, index)
         if self._over:
             return self._next_run(now).register(job, index, newcomer, now)
         if task.state is TaskState.READY:
-            if task.incarnation != newcomer.incarnation:
+            if not task.held_by(newcomer):
+                same = task.incarnation == newcomer.incarnation
                 raise ApiError(
                     "task-taken",
                     f"{task.name} of cluster {self.name!r} is taken by {task.address} "
                     f"(incarnation {task.incarnation}), whose lease is alive. It becomes free when that task releases "
-                    "its lease or stops renewing it.",
+                    "its lease or stops renewing it."
+                    + (" Who names the same incarnation shows its `lease`, too." if same else ""),
                     task=task.name,
                 )
             if task.address != newcomer.address:
@@ -221,6 +241,8 @@ class Cluster:
             newcomer.devices,
             newcomer.lease_id,
             insecure=newcomer.insecure,
+            registrar=newcomer.registrar,
+            own_lease=newcomer.lease is not None,
         )
         return Registration(self._with(ready), ready, fresh=True)
 
@@ -233,7 +255,7 @@ class Cluster:
             return self._next_run(now).claim(job, newcomer, now)
         mine = list(self.job(job))
         for task in mine:
-            if task.state is TaskState.READY and task.incarnation == newcomer.incarnation:
+            if task.held_by(newcomer):
                 return self.register(job, task.index, newcomer, now)
         free = sorted(
             (task for task in mine if task.absent),

@@ -64,7 +64,7 @@ class Control:
             self.store.engine, settings, shared=self.store.shared, clock=clock, wall_clock=wall_clock
         )
         self._time = ServiceTime(self.store.engine, clock)
-        self.answers = AnswerStore(self.store.engine, self.replicas.id, self._time.now)
+        self.answers = AnswerStore(self.store.engine, self.replicas.id, self._time.now, settings)
         self.registry = Registry(self.store, settings, clock=clock, wall_clock=wall_clock)
         self.masters = Masters(master_factory, threads=settings.call_threads, backlog=settings.call_backlog)
         self.sessions = SessionService(
@@ -94,6 +94,7 @@ class Control:
     async def __aenter__(self) -> Self:
         await self.store.open()
         await self._time.keep()
+        await self.answers.start()
         await self.replicas.start()
         await self.events.start()
         await self.registry.start()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold_control_api.asgi import logged_path
 from tenfold_control_api.problems import ApiError
 from tenfold_core import errors
 from tenfold_core.access.gate import NOBODY, Caller, ExpiredTokenError, Gate, UnknownTokenError
@@ -113,7 +114,37 @@ def lesser_role(scope: Scope) -> Role | None:
     return None if caller is None or caller.role >= Role.RUN else caller.role
 
 
+def caller_of(scope: Scope) -> Caller:
+    """Who sends a request that needs a role."""
+    caller: Caller = scope.get(CALLER, NOBODY)
+    return caller
+
+
+def owned_by(scope: Scope) -> str | None:
+    """Whose objects the caller may see and change, beside what is everybody's; None: those of all, as an admin."""
+    caller = caller_of(scope)
+    return None if caller.role is Role.ADMIN else caller.principal
+
+
+def require_owner(scope: Scope, owner: str | None, what: str) -> None:
+    """Raises PERMISSION_DENIED unless `what` ("session x") is the caller's, or the caller an admin. What nobody is
+    known to own is the admins'."""
+    mine = owned_by(scope)
+    if mine is not None and mine != owner:
+        raise ApiError(
+            "owned-by-another",
+            f"{what} was made by another caller than {caller_of(scope).name}: that one may use it, and the role "
+            f"{Role.ADMIN.word}.",
+        )
+
+
+def registrar(scope: Scope) -> str:
+    """Who registers a task: a token by its digest, anybody else by name."""
+    caller = caller_of(scope)
+    return caller.digest.hex() or caller.principal
+
+
 def text_of(scope: Scope) -> dict[str, Any]:
     """The request as it stands in the audit log."""
     client: Any = scope.get("client") or ("unknown",)
-    return {"address": client[0], "method": scope["method"], "path": scope["path"]}
+    return {"address": client[0], "method": scope["method"], "path": logged_path(scope)}

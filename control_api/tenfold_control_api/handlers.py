@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from tenfold_control_api.asgi import PROBLEM_JSON, problem_body
+from tenfold_control_api.asgi import PROBLEM_JSON, logged_path, problem_body
 from tenfold_control_api.database import shown
 from tenfold_control_api.problems import ApiError, from_database_error, from_op_error
 from tenfold_core import errors
@@ -134,5 +134,6 @@ def _methods(request: Request) -> list[str]:
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
     database = shown(request.app.state.control.settings.database)
-    log.error("the database %s failed over %s %s: %s", database, request.method, request.url.path, error)
+    path = logged_path(request.scope)
+    log.error("the database %s failed over %s %s: %s", database, request.method, path, error)
     return respond(request, from_database_error(error))

@@ -1,6 +1,7 @@
 """`Idempotency-Key` on every POST: the same request again gets the stored answer, and a step never runs twice.
 
-Innermost middleware of app.py, over answer_store.py. Registry requests (claim, renew, release) run again if the
+Innermost middleware of app.py, over answer_store.py. A key is its caller's: of two callers each has the same one for
+itself. Registry requests (claim, renew, release) run again if the
 service ended while they ran, because they are idempotent; session requests do not, and their answer is then that the
 outcome is unknown. A request that is refused before it did anything frees its key.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api.asgi import acting, header, send_answer
+from tenfold_control_api.entry import caller_of
 from tenfold_control_api.problems import ApiError, from_database_error
 
 if TYPE_CHECKING:
@@ -47,19 +49,21 @@ class IdempotencyMiddleware:
         if body is None:
             return
         store: AnswerStore = scope["app"].state.control.answers
-        row_key = _digest(scope["path"].encode(), key.encode())
+        principal = caller_of(scope).principal
+        row_key = _digest(principal.encode(), scope["path"].encode(), key.encode())
         told = [header(scope, name) or "" for name in ("content-type", "inference-header-content-length")]
         fingerprint = _digest(scope["query_string"], *(text.encode("latin-1") for text in told), body)
         await self._wait_for(row_key, fingerprint)
         mine = self._running[row_key] = _Running(fingerprint)
         try:
             try:
-                answered = await self._answered(scope, send, store, row_key, fingerprint)
+                await self._look_at_former(scope, store, key)
+                answered = await self._answered(scope, send, store, row_key, fingerprint, principal)
             except (SQLAlchemyError, OSError) as error:
                 log.error("the database failed over an Idempotency-Key of POST %s: %s", scope["path"], error)
                 raise from_database_error(error) from None
             if not answered:
-                await self._work(scope, send, store, row_key, body)
+                await self._work(scope, send, store, row_key, principal, body)
         finally:
             del self._running[row_key]
             mine.done.set()
@@ -75,10 +79,19 @@ class IdempotencyMiddleware:
             except TimeoutError:
                 raise _in_progress() from None
 
-    async def _answered(self, scope: Scope, send: Send, store: AnswerStore, key: str, fingerprint: str) -> bool:
+    async def _look_at_former(self, scope: Scope, store: AnswerStore, key: str) -> None:
+        """Raises for a key that was used when keys belonged to nobody: its answer may be another caller's, and the
+        request may have been this one."""
+        if await store.former(_digest(scope["path"].encode(), key.encode())) is not None:
+            why = "this key was used before a release in which keys belong to their callers"
+            raise _unknown(scope, why, again=False)
+
+    async def _answered(
+        self, scope: Scope, send: Send, store: AnswerStore, key: str, fingerprint: str, principal: str
+    ) -> bool:
         """True if the answer was sent; False if this request has the key now and must run."""
         replicas: Replicas = scope["app"].state.control.replicas
-        while (row := await store.begin(key, fingerprint)) is not None:
+        while (row := await store.begin(key, fingerprint, principal)) is not None:
             if row.fingerprint != fingerprint:
                 raise _reused()
             if row.status is not None:
@@ -93,19 +106,21 @@ class IdempotencyMiddleware:
                 return False
         return False
 
-    async def _work(self, scope: Scope, send: Send, store: AnswerStore, key: str, body: bytes) -> None:
+    async def _work(
+        self, scope: Scope, send: Send, store: AnswerStore, key: str, principal: str, body: bytes
+    ) -> None:
         began = acting(scope)
         answer = _Recorder()
         try:
             await self._app(scope, _replayed(body), answer)
         except BaseException:
             if not began.began:
-                await asyncio.shield(_drop(store, key))
+                await asyncio.shield(_drop(store, key, principal))
             raise
         if began.began or 200 <= answer.status < 300:
             kept = bytes(answer.body) if len(answer.body) <= self._settings.max_stored_answer else None
             try:
-                await asyncio.shield(store.finish(key, answer.status, answer.headers, kept))
+                await asyncio.shield(store.finish(key, principal, answer.status, answer.headers, kept))
             except (SQLAlchemyError, OSError):
                 # a client that sends it again must not get another answer than this one
                 log.exception("the answer to a request with an Idempotency-Key could not be kept")
@@ -113,7 +128,7 @@ class IdempotencyMiddleware:
                     await asyncio.shield(began.undo())
                 raise _unknown(scope, "the answer to this request could not be written down") from None
         else:
-            await _drop(store, key)
+            await _drop(store, key, principal)
         await send_answer(send, answer.status, answer.headers, bytes(answer.body))
 
 
@@ -130,10 +145,10 @@ class _Running:
         self.done = asyncio.Event()
 
 
-async def _drop(store: AnswerStore, key: str) -> None:
+async def _drop(store: AnswerStore, key: str, principal: str) -> None:
     """Frees the key of a request that did nothing. Where that fails the next one takes it over."""
     try:
-        await store.drop(key)
+        await store.drop(key, principal)
     except (SQLAlchemyError, OSError):
         log.exception("an Idempotency-Key could not be freed")
 
@@ -162,11 +177,11 @@ def _reused() -> ApiError:
     )
 
 
-def _unknown(scope: Scope, why: str) -> ApiError:
-    again = "it will not be run again under this key" if _once(scope) else "send it again"
+def _unknown(scope: Scope, why: str, *, again: bool = True) -> ApiError:
+    what = "send it again" if again and not _once(scope) else "it will not be run again under this key"
     return ApiError(
         "outcome-unknown",
-        f"{why}. Whether it took effect is unknown; {again}.",
+        f"{why}. Whether it took effect is unknown; {what}.",
         extra={"outcome": "unknown"},
     )
 
@@ -186,8 +201,7 @@ async def _replay(send: Send, row: StoredAnswer) -> None:
         raise ApiError(
             "answer-not-kept",
             f"the request with this Idempotency-Key was worked on and answered with status {row.status}, but the "
-            f"answer was too "
-            "large to keep. It was not run again.",
+            "answer was too large to keep, or had to make room for newer ones. It was not run again.",
             extra={"outcome": "done"},
         )
     await send_answer(send, row.status, [*row.headers, ("Idempotency-Replayed", "true")], row.body)

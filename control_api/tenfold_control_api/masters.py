@@ -12,27 +12,54 @@ import asyncio
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tenfold_control_api.problems import ApiError, from_op_error
 from tenfold_core import errors, telemetry
+from tenfold_core.access.settings import Credentials
+from tenfold_core.access.task_tokens import service_token
+from tenfold_core.access.tokens import Token, TokenSet, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold.session.master_interface import MasterInterface
+    from tenfold_control_api.cluster import Task
     from tenfold_core.access.roles import Role
     from tenfold_core.access.settings import AccessSettings
 
     class MasterFactory(Protocol):
-        """Makes the connection to a target, for callers of that role."""
+        """Makes the connection to a target, for callers of that role, which shows what `known` says."""
 
-        def __call__(self, target: str, as_role: Role | None = None, /) -> MasterInterface: ...
+        def __call__(
+            self, target: str, as_role: Role | None = None, known: Registered | None = None, /
+        ) -> MasterInterface: ...
+
+
+class Registered(NamedTuple):
+    """What the service may show to a task: what nobody else can use, or what the task has shown itself."""
+
+    #: The lease that the task made up itself.
+    lease: str | None
+    #: Who registered a task that made up none: the digest of a token, in hexadecimal digits.
+    registrar: str | None
+
+    @classmethod
+    def of(cls, task: Task) -> Registered:
+        return cls(task.lease_id if task.own_lease else None, None if task.own_lease else task.registrar)
+
+    def shown(self, tokens: TokenSet) -> TokenSet:
+        """The token to show, of the service's `tokens`; an empty set: none. Never one that could be used elsewhere by
+        who registered the task and could not have used it before."""
+        if self.lease is not None:
+            text = service_token(self.lease)
+            return TokenSet([(text, Token(digest_of(text)))])
+        return TokenSet(line for line in tokens.lines if line[0] is not None and line[1].digest.hex() == self.registrar)
 
 
 T = TypeVar("T")
-#: A connection: its target, and the role that it asks with, if that is a lesser one.
-Where: TypeAlias = "tuple[str, Role | None]"
+#: A connection: its target, the role that it asks with, if that is a lesser one, and what it shows.
+Where: TypeAlias = "tuple[str, Role | None, Registered | None]"
 
 #: Unused connections are kept up to this many.
 _KEPT = 64
@@ -44,15 +71,19 @@ _OVERTIME = 2.0
 _LEAST = 0.001
 
 
-def link_masters(access: AccessSettings) -> MasterFactory:
-    """What gives the master at `grpc://host:port`, to whom the token and the certificate of `access` are shown. It
-    connects on the first call; steps go over a link where there can be one."""
+def link_masters(access: AccessSettings, tokens: Callable[[], TokenSet] | None = None) -> MasterFactory:
+    """What gives the master at `grpc://host:port`, to whom the certificate of `access` is shown, and of its tokens (by
+    default `tokens`) what `Registered` says: never one that opens anything else, for anybody may have registered there.
+    It connects on the first call; steps go over a link where there can be one."""
+    own = access.credentials()
+    good = tokens or own.tokens
 
-    def link_master(target: str, as_role: Role | None = None, /) -> MasterInterface:
+    def link_master(target: str, as_role: Role | None = None, known: Registered | None = None, /) -> MasterInterface:
         from tenfold.session.link_master import LinkMaster
         from tenfold.session.traced_master import traced
 
-        return traced(LinkMaster(target, access=access, as_role=as_role), target)
+        shown = Credentials(TokenSet if known is None else lambda: known.shown(good()), own.certificates)
+        return traced(LinkMaster(target, access=shown, as_role=as_role), target)
 
     return link_master
 
@@ -88,9 +119,11 @@ class Masters:
         lost: asyncio.Future[str] | None = None,
         closing: bool = False,
         as_role: Role | None = None,
+        known: Registered | None = None,
     ) -> T:
         """Runs `work(master, seconds left)` in a thread; ends after `limit` seconds, time in the queue included.
-        `as_role` has a connection of its own, over which the master is asked for somebody of that role.
+        `as_role` has a connection of its own, over which the master is asked for somebody of that role; `known` says
+        what is shown there.
 
         Raises the ApiError of the OpError that it raised; UNAVAILABLE as soon as `lost` is set; RESOURCE_EXHAUSTED
         without having run anything when too many calls wait; DEADLINE_EXCEEDED that says whether it was started.
@@ -104,7 +137,7 @@ class Masters:
                 headers={"Retry-After": "1"},
             )
         deadline = time.monotonic() + limit
-        where = (target, as_role)
+        where = (target, as_role, known)
         master = self._master(where)
         self._busy[where] += 1
         self._closers += closing
@@ -151,7 +184,7 @@ class Masters:
         if where not in self._open:
             for idle in [t for t in self._open if not self._busy[t]][: max(0, len(self._open) - _KEPT + 1)]:
                 self._open.pop(idle).close()
-            self._open[where] = self._factory(*where)
+            self._open[where] = self._factory(*where) if where[2] is not None else self._factory(*where[:2])
         return self._open[where]
 
     def _finished(self, where: Where, done: asyncio.Future[T], closing: bool) -> None:

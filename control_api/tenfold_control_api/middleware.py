@@ -13,7 +13,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.asgi import acting, header, send_problem
+from tenfold_control_api.asgi import acting, header, logged_path, send_problem
 from tenfold_control_api.entry import CALLER, text_of
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
@@ -87,7 +87,7 @@ class EdgeMiddleware:
         except Exception as error:
             if status:
                 raise
-            log.exception("request %s %s failed (%s)", scope["method"], scope["path"], name)
+            log.exception("request %s %s failed (%s)", scope["method"], logged_path(scope), name)
             detail = f"the control service failed over this request ({type(error).__name__}); its log has more: {name}."
             await send_problem(scope, watched, ApiError("internal-error", detail))
         finally:
@@ -121,11 +121,12 @@ def _request_id(scope: Scope) -> str:
 
 def _log_access(level: int, scope: Scope, status: int, seconds: float) -> None:
     client = (scope.get("client") or ("unknown",))[0]
-    what = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 6)}
+    shown = logged_path(scope)
+    what = {"method": scope["method"], "path": shown, "status": status, "seconds": round(seconds, 6)}
     text = "%s %s %d in %.1f ms, from %s"
     fields = {"fields": {**what, "client": client}}
     # a path may hold anything but is one line of the log
-    path = scope["path"].encode("unicode_escape").decode("ascii")
+    path = shown.encode("unicode_escape").decode("ascii")
     access.log(level, text, scope["method"], path, status, 1000 * seconds, client, extra=fields)
 
 
@@ -196,7 +197,7 @@ class GateMiddleware:
 
     def _let_in(self, scope: Scope, needs: RouteRole) -> Caller:
         """Who it is. Raises ApiError for somebody who may not do this."""
-        what = f"{scope['method']} {scope['path']}"
+        what = f"{scope['method']} {logged_path(scope)}"
         caller = NOBODY
         try:
             caller = self._entry.caller(scope, header(scope, "authorization"))

@@ -68,6 +68,12 @@ class TaskRegistration(_Request):
     )
     devices: Annotated[list[Device], Field(max_length=256)] = []
     insecure: bool = Field(default=False, description="Whether it lets in whoever reaches its port (`--insecure`).")
+    lease: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None = Field(
+        default=None,
+        description="A lease id that the task has made up, 128 random bits: it becomes its lease. Shown again to "
+        "repeat the registration, or to change it while the lease is live. What the control service shows to the task "
+        "is made of it.",
+    )
 
 
 #: How a task can end.

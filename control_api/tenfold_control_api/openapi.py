@@ -128,7 +128,7 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
         yield from ("malformed-json", "malformed-body", "unsupported-media-type", "body-too-large")
     if method == "post":
         yield from ("invalid-idempotency-key", "idempotency-key-reused", "in-progress", "answer-not-kept")
-        yield "outcome-unknown"
+        yield from ("outcome-unknown", "too-many-keys")
 
 
 def _responses(kinds: list[str]) -> dict[str, Any]:

@@ -123,7 +123,8 @@ _ROWS = (
     ProblemType(
         "outcome-unknown", "UNKNOWN", "The service stopped over it, or lost its answer.", "Look whether it took effect."
     ),
-    ProblemType("answer-not-kept", "DATA_LOSS", "It was done; its answer was too large to keep.", "Ask for less."),
+    ProblemType("answer-not-kept", "DATA_LOSS", "It was done; its answer was not kept.", "See `detail`."),
+    ProblemType("too-many-keys", _FULL, "Too many keys are remembered.", "Send fewer keyed requests, or none."),
     # clusters and tasks
     ProblemType("no-such-cluster", _GONE, "The cluster is not declared.", "PUT /v1/clusters/{cluster}."),
     ProblemType("no-such-job", _GONE, "The cluster has no such job.", "Use one that `detail` lists."),
@@ -146,6 +147,8 @@ _ROWS = (
     ProblemType("too-many-changes", "ABORTED", "Many change this object at once.", "Send the request again."),
     ProblemType("no-such-lease", _GONE, "The lease was never granted, or is forgotten.", "Register again."),
     ProblemType("lease-ended", _STATE, "The lease has ended.", "Register again, as a new task.", 410),
+    # what belongs to one caller
+    ProblemType("owned-by-another", "PERMISSION_DENIED", "Another caller has made it.", "Be its owner, or an admin."),
     # sessions and steps
     ProblemType("no-such-session", _GONE, "Never created, closed, or expired.", "Create a session."),
     ProblemType("too-many-sessions", _FULL, "The limit of sessions is reached.", "DELETE those not needed."),

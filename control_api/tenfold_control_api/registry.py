@@ -149,12 +149,26 @@ class Registry:
         return await self._table.remove(name, check)
 
     async def register(self, name: str, job: str, index: int, newcomer: Newcomer) -> Registration:
-        """Raises what `Cluster.register` raises, and NOT_FOUND for a cluster that is not declared."""
+        """Raises what `Cluster.register` raises, NOT_FOUND for a cluster that is not declared, and 410 for a lease that
+        has ended."""
+        await self._look_at_lease(newcomer, (name, job, index))
         return await self._admit(name, lambda c: c.register(job, index, newcomer, self._wall()))
 
     async def claim(self, name: str, job: str, newcomer: Newcomer) -> Registration:
-        """Raises what `Cluster.claim` raises, and NOT_FOUND for a cluster that is not declared."""
+        """Raises what `Cluster.claim` raises, NOT_FOUND for a cluster that is not declared, and 410 for a lease that
+        has ended."""
+        await self._look_at_lease(newcomer, (name, job))
         return await self._admit(name, lambda c: c.claim(job, newcomer, self._wall()))
+
+    async def _look_at_lease(self, newcomer: Newcomer, place: tuple[str | int, ...]) -> None:
+        """Raises for a lease that cannot be one of this place: leases are made up once, and die for good."""
+        row = None if newcomer.lease is None else await self._store.lease(newcomer.lease)
+        if row is None or newcomer.lease is None:
+            return
+        if not row.live:
+            raise self._gone(newcomer.lease, row)
+        if (row.cluster, row.job, row.index)[: len(place)] != place:
+            raise ApiError("task-taken", "the lease is that of another place. Make up a new one for each registration.")
 
     async def _admit(self, name: str, decide: Callable[[Cluster], Registration]) -> Registration:
         def admit(cluster: Cluster) -> tuple[Cluster, Registration]:

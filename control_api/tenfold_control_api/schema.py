@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 metadata = MetaData()
 
@@ -64,6 +64,9 @@ tasks = Table(
     Column("drain", Text),
     #: 0 or 1.
     Column("insecure", Integer, nullable=False, server_default="0"),
+    #: As cluster.Task has them.
+    Column("registrar", String(300)),
+    Column("own_lease", Integer, nullable=False, server_default="0"),
 )
 
 leases = Table(
@@ -100,13 +103,19 @@ sessions = Table(
     Column("handle", String(256), nullable=False),
     Column("graph_version", BigInteger, nullable=False),
     Column("created", Float, nullable=False),
+    #: The principal that opened it.
+    Column("owner", String(300)),
 )
 
 answers = Table(
     "tenfold_answers",
     metadata,
-    #: sha256 over method, path and the client's Idempotency-Key.
+    #: sha256 over the caller's principal, the path and the client's Idempotency-Key; of the path and the key alone
+    #: where `principal` is NULL, as before version 9.
     Column("key", String(64), primary_key=True),
+    Column("principal", String(300)),
+    #: Bytes that the row counts for in the budget of answers.
+    Column("size", BigInteger, nullable=False, server_default="0"),
     #: sha256 over query, content type and body: the same key must come with the same request.
     Column("fingerprint", String(64), nullable=False),
     #: running | done
@@ -121,6 +130,7 @@ answers = Table(
     #: NULL with state done: the answer was too large to keep.
     Column("body", LargeBinary),
     Index("tenfold_answers_created", "created"),
+    Index("tenfold_answers_principal", "principal", "created"),
 )
 
 runs = Table(
@@ -152,6 +162,8 @@ runs = Table(
     Column("reports", BigInteger, nullable=False, default=0),
     #: The service that starts it, as long as no supervisor has reported.
     Column("owner", String(32)),
+    #: The principal that submitted it.
+    Column("submitter", String(300)),
     Index("tenfold_runs_state", "state"),
     Index("tenfold_runs_created", "created", "id"),
 )
@@ -180,6 +192,8 @@ events = Table(
     Column("run", String(32)),
     #: JSON object.
     Column("data", Text, nullable=False),
+    #: The principal whose session it is about; admins may read it, too.
+    Column("owner", String(300)),
     Index("tenfold_events_time", "time"),
     sqlite_autoincrement=True,
 )

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tenfold_core.access.roles import Role
+from tenfold_core.access.task_tokens import PROGRAMS
 from tenfold_core.access.tokens import Token, TokenSet, derived, digest_of, line_of
 from tenfold_core.checkpoint.files import AtomicFile
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _log = logging.getLogger(__name__)
-
-_PURPOSE = "tenfold: programs started by the control service"
 
 
 class ServiceTokens:
@@ -78,7 +77,7 @@ def _for_programs(tokens: TokenSet) -> list[tuple[str | None, Token]]:
     found: list[tuple[str | None, Token]] = []
     for text, token in tokens.lines:
         if text is not None:
-            made = derived(text, _PURPOSE)
+            made = derived(text, PROGRAMS)
             role = min(token.role, Role.REGISTER)
             found.append((made, Token(digest_of(made), role, "programs", token.expires)))
     return found

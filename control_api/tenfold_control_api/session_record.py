@@ -32,6 +32,8 @@ class SessionRecord:
     handle: str
     graph_version: int
     created: float
+    #: The principal that opened it; None where that was not kept.
+    owner: str | None = None
 
     @property
     def master(self) -> str:

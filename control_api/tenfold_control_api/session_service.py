@@ -12,12 +12,14 @@ import contextlib
 import logging
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from tenfold_control_api import needed_tasks
 from tenfold_control_api.loops import end_loop
+from tenfold_control_api.masters import Registered
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import OpenSessions, SessionRecord
 from tenfold_core import errors
@@ -124,11 +126,12 @@ class SessionService:
         acting: Callable[[], None],
         wait: float = 0.0,
         as_role: Role | None = None,
+        owner: str | None = None,
     ) -> SessionRecord:
-        """Opens a session on a master. `acting` is called just before the master is. Raises UNAVAILABLE when no
-        task can be the master, or tasks that the graph needs are not there after `wait` seconds, and what the master
-        answers. `as_role` is the caller's where the master is to grant no more: it knows what its sessions may do, and
-        refuses the other calls of such a caller for sessions that are not its own."""
+        """Opens a session of the principal `owner` on a master. `acting` is called just before that is. Raises
+        UNAVAILABLE when no task can be the master, or tasks that the graph needs are not there after `wait` seconds,
+        and what the master answers. `as_role` is the caller's where the master is to grant no more: it knows what its
+        sessions may do, and refuses the other calls of such a caller for sessions that are not its own."""
         if index is not None and job is None:
             raise ApiError("missing-parameter", f"index {index} names no task without a job.")
         task = await self._master_for(cluster_name, job, index, graph_def, wait)
@@ -141,7 +144,7 @@ class SessionService:
             config.operation_timeout_in_ms = int(self._settings.session_timeout * 1000)
         timeout = config.operation_timeout_in_ms / 1000 + _SLACK
         draft = SessionRecord(
-            uuid.uuid4().hex, cluster_name, task.job, task.index, incarnation, target, "", 0, self._wall()
+            uuid.uuid4().hex, cluster_name, task.job, task.index, incarnation, target, "", 0, self._wall(), owner
         )
         acting()
 
@@ -155,10 +158,9 @@ class SessionService:
                         task=name,
                         lost=lost,
                         as_role=as_role,
+                        known=Registered.of(task),
                     )
-                record = SessionRecord(
-                    draft.id, draft.cluster, draft.job, draft.index, incarnation, target, handle, version, draft.created
-                )
+                record = replace(draft, handle=handle, graph_version=version)
                 try:
                     await self._store.add_session(record)
                 except BaseException:  # nobody would close it
@@ -263,6 +265,7 @@ class SessionService:
                 limit=limit,
                 task=record.master,
                 lost=lost,
+                known=self._registered(record),
             )
 
     async def close_for(self, session_id: str, as_role: Role | None) -> SessionRecord:
@@ -356,13 +359,25 @@ class SessionService:
         async with self._losing(record) as lost:
             try:
                 return await self._masters.call(
-                    record.target, work, limit=limit, task=record.master, lost=lost, as_role=as_role
+                    record.target,
+                    work,
+                    limit=limit,
+                    task=record.master,
+                    lost=lost,
+                    as_role=as_role,
+                    known=self._registered(record),
                 )
             except ApiError as error:
                 if error.code in _UNKNOWN_OUTCOME and "outcome" not in error.extra:
                     error.extra = {**error.extra, "outcome": "unknown"}
                     error.retryable = False
                 raise
+
+    def _registered(self, record: SessionRecord) -> Registered | None:
+        """What may be shown to the session's master."""
+        cluster = self.cluster_of(record)
+        task = None if cluster is None else cluster.tasks.get((record.job, record.index))
+        return None if task is None or task.incarnation != record.incarnation else Registered.of(task)
 
     @contextlib.asynccontextmanager
     async def _using(self, session_id: str) -> AsyncIterator[SessionRecord]:
@@ -411,6 +426,7 @@ class SessionService:
                     task=record.master,
                     lost=lost,
                     closing=True,
+                    known=self._registered(record),
                 )
         except (ApiError, errors.OpError) as error:
             log.warning("session %s was closed, but %s did not confirm it: %s", record.id, record.master, error)

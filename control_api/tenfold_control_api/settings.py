@@ -129,6 +129,13 @@ class Settings:
     #: A stored answer larger than this is not kept under its Idempotency-Key; the key still guards against a second
     #: run.
     max_stored_answer: int = 16 * MIB
+    #: Bytes of all stored answers, and of one caller's: beyond them the oldest are given up, and their keys still
+    #: guard against a second run.
+    max_stored_answers: int = 256 * MIB
+    max_stored_answers_per_caller: int = 128 * MIB
+    #: Idempotency-Keys that are remembered, and those of one caller: beyond them new ones are refused.
+    max_keys: int = 1_000_000
+    max_keys_per_caller: int = 500_000
     idempotency_memory: float = 24 * 3600.0
 
     #: A request's line and headers must have come after so many seconds, from the connection on or their first byte.

@@ -69,7 +69,13 @@ class ControlStore:
         if self._lock is not None:
             self._lock.acquire()
         try:
-            await open_schema(self.engine)
+            # what brings tables up to date may take long, and waits for other services that do
+            patient = open_engine(self._url, patient=True) if self.shared else self.engine
+            try:
+                await open_schema(patient)
+            finally:
+                if patient is not self.engine:
+                    await patient.dispose()
         except BaseException:
             await self.close()
             raise
@@ -270,6 +276,8 @@ def _task(row: Any) -> Task:
         row["exit_code"],
         None if row["drain"] is None else Drain(**json.loads(row["drain"])),
         bool(row["insecure"]),
+        row["registrar"],
+        bool(row["own_lease"]),
     )
 
 
@@ -288,6 +296,8 @@ def _task_row(cluster: str, task: Task) -> dict[str, Any]:
         "exit_code": task.exit_code,
         "drain": None if task.drain is None else json.dumps(asdict(task.drain)),
         "insecure": int(task.insecure),
+        "registrar": task.registrar,
+        "own_lease": int(task.own_lease),
     }
 
 
@@ -337,4 +347,5 @@ def _session_row(record: SessionRecord) -> dict[str, Any]:
         "handle": record.handle,
         "graph_version": record.graph_version,
         "created": record.created,
+        "owner": record.owner,
     }

@@ -188,6 +188,10 @@ class BackgroundServer:
             future.cancel()
             raise
 
+    def hold_lease(self, lease: str) -> None:
+        """TaskServer.hold_lease."""
+        self._server.hold_lease(lease)
+
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """TaskServer.update_cluster, on its loop."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.task_tokens import credentials_for
 
 from .owned_tasks import OwnedTasks
 
@@ -157,7 +158,8 @@ class Peers:
         if not address:
             raise errors.unavailable(f"{task} cannot be asked: it has not registered yet.")
         known, seconds = self._finished.known, self._seconds
-        answer, callee = await exchange_finished(task, address, self._me, known, seconds, self._credentials)
+        shown = credentials_for(self._credentials, task)
+        answer, callee = await exchange_finished(task, address, self._me, known, seconds, shown)
         if callee is None:
             return answer
         if callee[0] != task:

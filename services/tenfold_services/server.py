@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from tenfold_core import errors, telemetry
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.task_tokens import TaskTokens, credentials_for
 from tenfold_core.blas_env import thread_share
 from tenfold_core.cluster_spec import Addresses, ClusterLike, addresses_of
 from tenfold_core.device import task_name
@@ -131,6 +132,8 @@ class TaskServer:
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
         access = access if access is not None else AccessSettings.from_environment()
         credentials = self._credentials = access.credentials()
+        #: What lets in at this task alone.
+        self._own_tokens = TaskTokens(credentials.tokens, self.task)
         protected = insecure or len(credentials.tokens()) > 0 or credentials.certificates is not None
         host, port = where_to_listen(self.task, bind, self._own_address(), protected)
         transport = transport_from_environment()
@@ -139,7 +142,7 @@ class TaskServer:
         #: Whoever reaches the port is let in.
         self.insecure = insecure and host is not None
         if host is not None:
-            gate = Gate(self.task, credentials.tokens, open_to_all=insecure)
+            gate = Gate(self.task, credentials.tokens, open_to_all=insecure, own=self._own_tokens.current)
             self._port = TaskPort(
                 self.task, host, port, limits, transport, http2, self._link_settings, gate, credentials
             )
@@ -190,6 +193,10 @@ class TaskServer:
     def not_ready(self) -> str:
         """Why this task takes no new work, as a health check asks; "" where it does. Never blocks."""
         return f"{self.task} {self._why_stopping}." if self._stopping else ""
+
+    def hold_lease(self, lease: str) -> None:
+        """The control service that gave this lease, or is asked for it, is let in. Never blocks; any thread."""
+        self._own_tokens.hold(lease)
 
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
@@ -429,7 +436,7 @@ class TaskServer:
             on_link=endpoints(self.master, self.worker),
             settings=self._link_settings,
             deliver=self.worker.pushed,
-            credentials=self._credentials,
+            credentials=credentials_for(self._credentials, task),
         )
 
     def _own_address(self) -> str:

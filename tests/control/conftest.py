@@ -33,7 +33,7 @@ from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from tenfold_control_api.masters import MasterFactory
+    from tenfold_control_api.masters import MasterFactory, Registered
     from tenfold_control_api.problems import ApiError
     from tenfold_core.access.roles import Role
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -117,7 +117,9 @@ class Masters:
 
     by_target: dict[str, ScriptedMaster] = field(default_factory=dict)
 
-    def __call__(self, target: str, as_role: Role | None = None, /) -> ScriptedMaster:
+    def __call__(
+        self, target: str, as_role: Role | None = None, known: Registered | None = None, /
+    ) -> ScriptedMaster:
         return self.by_target.setdefault(target, ScriptedMaster())
 
 

@@ -332,10 +332,11 @@ async def test_answers_age_while_a_service_runs_and_running_keys_stay(database: 
         return made
 
     moment = await run_for(0.0)
-    answers = AnswerStore(store.engine, "me", lambda: moment.now())
+    answers = AnswerStore(store.engine, "me", lambda: moment.now(), Settings())
     for key in ("done", "mine", "dead"):
-        await AnswerStore(store.engine, "gone" if key == "dead" else "me", lambda: moment.now()).begin(key, "f")
-    await answers.finish("done", 200, [], b"")
+        owner = "gone" if key == "dead" else "me"
+        await AnswerStore(store.engine, owner, lambda: moment.now(), Settings()).begin(key, "f", "a caller")
+    await answers.finish("done", "a caller", 200, [], b"")
     clock += 1e6  # nothing runs
     moment = await run_for(50.0)
     await answers.forget(60.0, ["me"])

@@ -154,6 +154,7 @@ def serve_registered(settings: TaskSettings, token: ShownToken, stop: StopSignal
                 registration = TaskRegistration(client, settings.cluster_name, settings.job, None, address, **common)
                 registration.start()
             server = listen(settings, registration.index, bind, token)
+            registration.on_lease = server.hold_lease
             registration.update_devices(devices_of(server))
         else:
             server = listen(settings, settings.index, settings.bind, token)
@@ -165,6 +166,7 @@ def serve_registered(settings: TaskSettings, token: ShownToken, stop: StopSignal
                 settings.index,
                 address,
                 devices=devices_of(server),
+                on_lease=server.hold_lease,
                 **common,
             )
             registration.start()

@@ -155,10 +155,12 @@ class ClusterCalls:
         incarnation: str | int | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
         insecure: bool = False,
+        lease: str | None = None,
     ) -> Request[Lease]:
-        """Takes an index. The same incarnation again gets its old lease; raises AlreadyExistsError while another one
-        holds it, NotFoundError for an index that is not declared. `insecure`: it lets in whoever reaches its port."""
-        body = _registering(address, incarnation, devices, insecure)
+        """Takes an index; raises AlreadyExistsError while another one holds it, NotFoundError for an index that is not
+        declared. `insecure`: it lets in whoever reaches its port. `lease`: made up by the task, 32 hexadecimal digits
+        of `secrets`; with it the same incarnation may repeat and change its registration."""
+        body = _registering(address, incarnation, devices, insecure, lease)
         return Request("PUT", path_of("clusters", cluster, "tasks", job, str(index)), _lease, json=body)
 
     @call
@@ -171,9 +173,10 @@ class ClusterCalls:
         incarnation: str | int | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
         insecure: bool = False,
+        lease: str | None = None,
     ) -> Request[Lease]:
-        """Takes the next free index. Raises ResourceExhaustedError when all are taken."""
-        body = _registering(address, incarnation, devices, insecure)
+        """Takes the next free index. Raises ResourceExhaustedError when all are taken. `lease` as in register_task."""
+        body = _registering(address, incarnation, devices, insecure, lease)
         path = path_of("clusters", cluster, "tasks", job) + ":claim"
         # With an incarnation a repeated claim finds the lease that the first one got.
         return Request("POST", path, _lease, json=body, repeatable=incarnation is not None)
@@ -251,11 +254,16 @@ def _spec_for(client: Any) -> Callable[[httpx.Response], Spec]:
 
 
 def _registering(
-    address: str, incarnation: str | int | None, devices: Sequence[Mapping[str, Any]], insecure: bool
+    address: str,
+    incarnation: str | int | None,
+    devices: Sequence[Mapping[str, Any]],
+    insecure: bool,
+    lease: str | None,
 ) -> dict[str, Any]:
     body = {"address": address, "incarnation": incarnation, "devices": [dict(device) for device in devices]}
-    # services of before do not know the member
-    return {**body, "insecure": True} if insecure else body
+    # services of before do not know these members
+    more = {"insecure": True if insecure else None, "lease": lease}
+    return {**body, **{name: value for name, value in more.items() if value is not None}}
 
 
 def _lease(response: httpx.Response) -> Lease:

@@ -43,7 +43,8 @@ class TaskRegistration:
     without a call. While the service cannot be reached nothing is called either: the task goes on with the spec that it
     has. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
     says whether the task does its work, and may take so long to find out: while it does not, the lease is not renewed.
-    `insecure` says that the task lets in whoever reaches its port.
+    `insecure` says that the task lets in whoever reaches its port. `on_lease(lease)` is called with each lease before
+    it is asked for, on the thread that does: what the service shows to the task is made of it, and nobody else has it.
     Both are called on the heartbeat's thread, and so is `on_drain(grace, reason)` once, when an operator wants the task
     to end; it must not block, and the lease is renewed until `stop`.
     """
@@ -59,6 +60,7 @@ class TaskRegistration:
         incarnation: str | None = None,
         devices: Sequence[Mapping[str, Any]] = (),
         insecure: bool = False,
+        on_lease: Callable[[str], None] | None = None,
         on_spec: Callable[[Spec], None] | None = None,
         on_told: Callable[[str, str], None] | None = None,
         on_lost: Callable[[str], None] | None = None,
@@ -78,7 +80,9 @@ class TaskRegistration:
         #: Whether `on_drain` was called.
         self._drained = False
         #: May be set later, once there is something that has figures, and that works.
-        self.figures, self.alive = figures, alive
+        self.figures, self.alive, self.on_lease = figures, alive, on_lease
+        #: The lease that this task has made up, and holds or asks for.
+        self._wanted = uuid.uuid4().hex
         self.incarnation = incarnation if incarnation is not None else uuid.uuid4().hex[:16]
         self._lease: Lease | None = None
         self._stopping = threading.Event()
@@ -161,16 +165,34 @@ class TaskRegistration:
 
     def _register(self) -> None:
         try:
-            self._register_as(self._insecure)
-        except errors.InvalidArgumentError:
-            if not self._insecure:
+            self._register_with(self._wanted)
+        except errors.FailedPreconditionError as error:
+            if _kind(error) != "lease-ended":
                 raise
-            # a service of before does not know the word
-            self._register_as(False)
-            self._insecure = False
+            # it ran out before the service was heard
+            self._wanted = uuid.uuid4().hex
+            self._register_with(self._wanted)
 
-    def _register_as(self, insecure: bool) -> None:
+    def _register_with(self, lease: str) -> None:
+        if self.on_lease is not None:
+            self.on_lease(lease)
+        # a service of before does not know one word or the other
+        attempts = [(self._insecure, lease), (self._insecure, None), (False, None)]
+        while True:
+            insecure, shown = attempts.pop(0)
+            try:
+                self._register_as(insecure, shown)
+            except errors.InvalidArgumentError:
+                if not attempts:
+                    raise
+            else:
+                self._insecure = insecure
+                return
+
+    def _register_as(self, insecure: bool, lease: str | None) -> None:
         known: dict[str, Any] = {"incarnation": self.incarnation, "devices": self._devices, "insecure": insecure}
+        if lease is not None:
+            known["lease"] = lease
         if self._index is None:
             self._lease = self._client.claim_task(self._cluster, self._job, self._address, **known)
             self._index = self._lease.index
@@ -233,6 +255,8 @@ class TaskRegistration:
             if outcome in ("finished", "stopped"):
                 raise _EndedError(outcome, reason) from error
             log.warning("%s lost its lease and registers again: %s", self.lease.task, error)
+            if self._wanted == self.lease.id:
+                self._wanted = uuid.uuid4().hex  # else it is the one that was asked for without an answer
             try:
                 self._register()
             except errors.AlreadyExistsError as taken:

@@ -80,6 +80,7 @@ class ServerRegistration:
         keep_quiet()
         if self._registration is not None:
             self._registration.figures = self._server.figures
+            self._registration.on_lease = self._server.hold_lease
             try:
                 self._registration.update_devices(devices_of(self._server))
             except errors.OpError as error:
@@ -99,6 +100,7 @@ class ServerRegistration:
                     devices=devices_of(self._server),
                     insecure=self._server.insecure,
                     figures=self._server.figures,
+                    on_lease=self._server.hold_lease,
                     on_told=lambda state, reason: self._say(f"says that it is {state}: {reason}"),
                     on_lost=self._say,
                     on_drain=self._drain,

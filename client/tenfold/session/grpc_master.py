@@ -22,7 +22,7 @@ from tenfold.session.waiting import WaitNotice, why_no_tls, why_waiting
 from tenfold_core import errors
 from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
 from tenfold_core.access.roles import Role, role_named
-from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.settings import AccessSettings, Credentials
 from tenfold_core.request_id import new_request_id
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2
@@ -75,11 +75,15 @@ _PINGS: list[tuple[str, Any]] = [
 class GrpcMaster:
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
-    def __init__(self, target: str, access: AccessSettings | None = None, as_role: Role | None = None) -> None:
+    def __init__(
+        self, target: str, access: AccessSettings | Credentials | None = None, as_role: Role | None = None
+    ) -> None:
         """`access` says what the calls show; by default the environment does (TENFOLD_TOKEN, TENFOLD_TLS_CERT). With
         `as_role` they are for somebody who may do less than this process may."""
         self._as_role = as_role
-        self._credentials = (access or AccessSettings.from_environment()).credentials()
+        if not isinstance(access, Credentials):
+            access = (access or AccessSettings.from_environment()).credentials()
+        self._credentials = access
         self.target = target
         self._address = target.removeprefix("grpc://")
         #: The server's task, once the server has sent it.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tenfold_core.access.roles import Role
-    from tenfold_core.access.settings import AccessSettings
+    from tenfold_core.access.settings import AccessSettings, Credentials
     from tenfold_link.blocking.link import BlockingLink
     from tenfold_link.wire.buffers import Answer
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
@@ -50,7 +50,7 @@ class LinkMaster(GrpcMaster):
         self,
         target: str,
         settings: LinkSettings | None = None,
-        access: AccessSettings | None = None,
+        access: AccessSettings | Credentials | None = None,
         as_role: Role | None = None,
     ) -> None:
         """`settings`, and `access`, which says what the calls show, are by default those of the environment; raises

@@ -28,6 +28,8 @@ class Event:
     run: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     id: int = 0
+    #: Of a session: the principal that opened it.
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,13 @@ class Filter:
     kinds: frozenset[str] = frozenset()
     cluster: str | None = None
     run: str | None = None
+    #: Whose sessions may be seen; None: everybody's.
+    reader: str | None = None
 
     def fits(self, event: Event) -> bool:
         return (
-            (not self.kinds or event.kind in self.kinds)
+            (event.kind != "session" or self.reader in (None, event.owner))
+            and (not self.kinds or event.kind in self.kinds)
             and (self.cluster is None or event.cluster == self.cluster)
             and (self.run is None or event.run == self.run)
         )

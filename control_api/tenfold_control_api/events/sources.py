@@ -78,7 +78,8 @@ def checkpoints(run_id: str, report: Mapping[str, Any], now: float) -> list[Even
 
 
 def session_changed(record: SessionRecord, action: str, message: str, now: float) -> list[Event]:
-    return [Event("session", action, record.id, message, now, record.cluster, data={"master": record.master})]
+    data = {"master": record.master}
+    return [Event("session", action, record.id, message, now, record.cluster, data=data, owner=record.owner)]
 
 
 def _key(task: Mapping[str, Any]) -> tuple[str, int]:

@@ -42,6 +42,7 @@ class EventStore:
                     "cluster": event.cluster,
                     "run": event.run,
                     "data": json.dumps(dict(event.data)),
+                    "owner": event.owner,
                 }
                 key = (await db.execute(insert(events).values(row))).inserted_primary_key
                 assert key is not None
@@ -108,4 +109,5 @@ def _event(row: Any) -> Event:
         row["run"],
         json.loads(row["data"]),
         row["id"],
+        row["owner"],
     )

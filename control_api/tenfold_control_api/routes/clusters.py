@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from tenfold_control_api import views
 from tenfold_control_api.cluster import Cluster, Drain, Newcomer, Registration, TaskState
 from tenfold_control_api.control import Control
+from tenfold_control_api.entry import registrar
 from tenfold_control_api.models import (
     ClusterDeclaration,
     ClusterList,
@@ -105,7 +106,8 @@ async def delete_cluster(
     "/{cluster}/tasks/{job}/{index:name}",
     summary="Register a task on an index",
     openapi_extra=problems(
-        "no-such-cluster", "no-such-job", "no-such-task", "invalid-address", "task-taken", "too-many-changes"
+        *("no-such-cluster", "no-such-job", "no-such-task", "invalid-address", "task-taken", "lease-ended"),
+        "too-many-changes",
     ),
     dependencies=[JsonBody],
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
@@ -119,7 +121,8 @@ async def register_task(
     response: Response,
     control: ControlDep,
 ) -> RegistrationView:
-    """The same incarnation again gets its old lease (200). Another one is refused (409) while the lease is live."""
+    """Who holds the index and shows its `lease` gets it again (200), and may change the address. Anybody else is
+    refused (409) while the lease is live; a process that made up no lease of its own may repeat what it said."""
     outcome = await control.registry.register(cluster, job, index, _newcomer(body, request))
     response.status_code = 201 if outcome.fresh else 200
     return _registration(control, outcome)
@@ -129,7 +132,8 @@ async def register_task(
     "/{cluster}/tasks/{job}:claim",
     summary="Register a task on the next free index",
     openapi_extra=problems(
-        "no-such-cluster", "no-such-job", "invalid-address", "no-free-index", "task-taken", "too-many-changes"
+        *("no-such-cluster", "no-such-job", "invalid-address", "no-free-index", "task-taken", "lease-ended"),
+        "too-many-changes",
     ),
     dependencies=[JsonBody],
     responses={201: {"model": RegistrationView, "description": "A new lease."}},
@@ -327,7 +331,15 @@ def _with_list(head: BaseModel, member: str, elements: bytes) -> Response:
 def _newcomer(body: TaskRegistration, request: Request) -> Newcomer:
     incarnation = str(body.incarnation) if body.incarnation is not None else uuid.uuid4().hex[:16]
     devices = tuple(device.model_dump() for device in body.devices)
-    newcomer = Newcomer(body.address, incarnation, uuid.uuid4().hex, devices, body.insecure)
+    newcomer = Newcomer(
+        body.address,
+        incarnation,
+        body.lease or uuid.uuid4().hex,
+        devices,
+        body.insecure,
+        registrar(request.scope),
+        body.lease,
+    )
     if request.client is not None:
         # a proxy on this machine, a test and a Unix socket are local callers, too
         newcomer.require_reachable(request.client.host, str((request.scope.get("server") or ("",))[0]))

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from tenfold_control_api.entry import owned_by
 from tenfold_control_api.events.event import Filter
 from tenfold_control_api.events.stream import event_json, follow
 from tenfold_control_api.openapi import problems
@@ -49,14 +50,15 @@ async def list_events(
     wait: Annotated[str, Query(description="How long to wait for the first one: 30s, 500ms, 1m.")] = "0s",
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
 ) -> Any:
-    """With `Accept: text/event-stream` a stream that goes on where `Last-Event-ID` says. Events are kept for a day; a
-    place that is forgotten is 410, in a stream an event `dropped`."""
+    """Those of a session for who opened it, and the role admin. With `Accept: text/event-stream` a stream that goes on
+    where `Last-Event-ID` says. Events are kept for a day; a place that is forgotten is 410, in a stream an event
+    `dropped`."""
     if last_event_id is not None:
         if not last_event_id.isdecimal():
             raise ApiError("invalid-event-id", f"Last-Event-ID {last_event_id!r} is not the id of an event.")
         after = int(last_event_id)
     last = control.events.last if after is None else after
-    wanted = Filter(frozenset(kind or ()), cluster, run)
+    wanted = Filter(frozenset(kind or ()), cluster, run, owned_by(request.scope))
     if "text/event-stream" in request.headers.get("accept", ""):
         # a place that is gone is told before the stream begins
         await control.events.after(last)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from tenfold_control_api.control import Control
+from tenfold_control_api.entry import caller_of, require_owner
 from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
 from tenfold_control_api.routes.pages import LIMIT, After, Limit, following, place
@@ -59,10 +60,11 @@ async def submit_run(body: RunSubmission, request: Request, response: Response, 
     started it, and reports. The same `submission_id` again is the same run (200), and starts nothing; with another
     submission it is 409."""
     submission_id = body.submission_id
+    who = caller_of(request.scope).principal
     if submission_id is None and (key := request.headers.get("idempotency-key")) is not None:
         # a service that dies over the request leaves the run to the next one that is asked
-        submission_id = f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-    run, created = await control.runs.submit(dumped(body), submission_id, body.launcher)
+        submission_id = f"key-{hashlib.sha256(repr((who, key)).encode()).hexdigest()[:32]}"
+    run, created = await control.runs.submit(dumped(body), submission_id, body.launcher, who)
     response.status_code = 201 if created else 200
     response.headers["Location"] = f"/v1/runs/{run.id}"
     return await _view(control, run)
@@ -74,7 +76,7 @@ async def submit_run(body: RunSubmission, request: Request, response: Response, 
     dependencies=[JsonBody],
     openapi_extra=problems("no-run-to-join", "no-such-task", "run-too-large", "too-many-runs", "too-many-changes"),
 )
-async def join_run(body: RunJoin, control: ControlDep) -> RunPlaceView:
+async def join_run(body: RunJoin, request: Request, control: ControlDep) -> RunPlaceView:
     """It becomes a task of the run of its `key` that goes on, else of a new one, and reports as that task from then on.
     The same process again gets the same place. A program that was not heard of for longer than a lease has failed; the
     run ends when its programs have."""
@@ -91,7 +93,7 @@ async def join_run(body: RunJoin, control: ControlDep) -> RunPlaceView:
         )
         submission = dumped(told)
     newcomer = Newcomer(body.key, body.job, body.index, body.process.host, body.process.pid)
-    run, index = await control.runs.join(newcomer, submission)
+    run, index = await control.runs.join(newcomer, submission, caller_of(request.scope).principal)
     return RunPlaceView(run=run.id, job=body.job, index=index, heartbeat=control.settings.progress_interval)
 
 
@@ -132,11 +134,12 @@ async def get_run(
     "/{run}:stop",
     summary="Stop a run",
     dependencies=[JsonBody],
-    openapi_extra=problems("no-such-run", "too-many-changes"),
+    openapi_extra=problems("no-such-run", "owned-by-another", "too-many-changes"),
 )
-async def stop_run(run: str, control: ControlDep, body: RunStop | None = None) -> RunView:
-    """Its tasks get SIGTERM, parameter servers last, and SIGKILL after `stop_grace`. A run that has ended stays as it
-    is."""
+async def stop_run(run: str, request: Request, control: ControlDep, body: RunStop | None = None) -> RunView:
+    """For who submitted it, and the role admin. Its tasks get SIGTERM, parameter servers last, and SIGKILL after
+    `stop_grace`. A run that has ended stays as it is."""
+    await owned_run(run, request, control)
     return await _view(control, await control.runs.ask_to_stop(run, (body or RunStop()).reason))
 
 
@@ -214,6 +217,13 @@ async def get_logs(
     if format == "text":
         return PlainTextResponse("".join(f"{each.time} {each.level:8}{each.task} {each.text}\n" for each in lines))
     return LogPage(run=record.id, lines=[LogLine(**asdict(line)) for line in lines])
+
+
+async def owned_run(run: str, request: Request, control: Control) -> RunRecord:
+    """The run, if it is the caller's. Raises NOT_FOUND, PERMISSION_DENIED."""
+    record = await control.runs.get(run)
+    require_owner(request.scope, record.submitter, f"run {record.id}")
+    return record
 
 
 async def _view(control: Control, run: RunRecord) -> RunView:

@@ -12,7 +12,7 @@ from tenfold_control_api import views
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.control import Control
 from tenfold_control_api.direct import DirectRoute
-from tenfold_control_api.entry import lesser_role
+from tenfold_control_api.entry import caller_of, lesser_role, owned_by, require_owner
 from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
 from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
 from tenfold_control_api.problems import ApiError
@@ -76,6 +76,7 @@ STEP_BODY: dict[str, Any] = {
         InferenceRequest,
         "RunStepRequest",
         "no-such-session",
+        "owned-by-another",
         "invalid-step",
         "invalid-tensor",
         "invalid-timeout",
@@ -142,7 +143,15 @@ async def create_session(
             raise unsupported(request, JSON, PROTOBUF)
     began = acting(request.scope)
     record = await control.sessions.create(
-        cluster, job, index, graph_def, config, began, limit, lesser_role(request.scope)
+        cluster,
+        job,
+        index,
+        graph_def,
+        config,
+        began,
+        limit,
+        lesser_role(request.scope),
+        caller_of(request.scope).principal,
     )
     began.undo = lambda: control.sessions.undo(record.id)
     location = {"Location": f"/v1/sessions/{record.id}"}
@@ -154,34 +163,39 @@ async def create_session(
 
 @router.get("", summary="Open sessions, the newest first, in pages", openapi_extra=problems("invalid-cursor"))
 async def list_sessions(
+    request: Request,
     control: ControlDep,
     cluster: Annotated[str | None, Query(max_length=63, description="Only of this cluster.")] = None,
     state: Annotated[Literal["ready", "lost"] | None, Query(description="Only in this state.")] = None,
     limit: Limit = LIMIT,
     after: After = None,
 ) -> SessionList:
-    begin = place(after, float, str)
+    """Those that the caller has opened; with the role admin all."""
+    begin, mine = place(after, float, str), owned_by(request.scope)
     wanted = [
         record
         for record in control.sessions.table
-        if cluster in (None, record.cluster)
+        if mine in (None, record.owner)
+        and cluster in (None, record.cluster)
         and state in (None, record.standing(control.sessions.cluster_of(record))[0])
     ]
     page, more = page_of(wanted, lambda record: (record.created, record.id), begin, limit, newest_first=True)
     return SessionList(sessions=[_view(control, record) for record in page], next=more)
 
 
-@router.get("/{session:name}", summary="One session", openapi_extra=problems("no-such-session"))
-async def get_session(session: str, control: ControlDep) -> SessionView:
-    return _view(control, await control.sessions.get(session))
+@router.get("/{session:name}", summary="One session", openapi_extra=problems("no-such-session", "owned-by-another"))
+async def get_session(session: str, request: Request, control: ControlDep) -> SessionView:
+    return _view(control, await owned_session(session, request, control))
 
 
-@router.delete("/{session:name}", summary="Close a session", openapi_extra=problems("no-such-session", *MASTER_CALL))
+@router.delete(
+    "/{session:name}",
+    summary="Close a session",
+    openapi_extra=problems("no-such-session", "owned-by-another", *MASTER_CALL),
+)
 async def delete_session(session: str, request: Request, control: ControlDep) -> SessionView:
-    """Steps that it runs are cancelled. Variables live on in their tasks. With a token of the role run:untrusted its
-    master is asked first whether the session is one of that role."""
-    record = await control.sessions.get(session)
-    view = _view(control, record)
+    """Steps that it runs are cancelled. Variables live on in their tasks."""
+    view = _view(control, await owned_session(session, request, control))
     await control.sessions.close_for(session, lesser_role(request.scope))
     return view.model_copy(update={"state": "closed", "conditions": []})
 
@@ -191,7 +205,9 @@ async def delete_session(session: str, request: Request, control: ControlDep) ->
     summary="Add nodes to the graph",
     response_model=SessionView,
     responses={200: {"content": {PROTOBUF: _raw("An ExtendSessionResponse.")}}},
-    openapi_extra=_body(GraphExtension, "ExtendSessionRequest", "no-such-session", "graph-version", *MASTER_CALL),
+    openapi_extra=_body(
+        GraphExtension, "ExtendSessionRequest", "no-such-session", "owned-by-another", "graph-version", *MASTER_CALL
+    ),
 )
 async def extend_graph(session: str, request: Request, control: ControlDep) -> Any:
     """An ExtendSessionRequest as body is answered with an ExtendSessionResponse."""
@@ -206,6 +222,7 @@ async def extend_graph(session: str, request: Request, control: ControlDep) -> A
             graph_def, version = message.graph_def, message.current_graph_version
         case _:
             raise unsupported(request, JSON, PROTOBUF)
+    await owned_session(session, request, control)
     record = await control.sessions.extend(
         session, graph_def, version, acting(request.scope), lesser_role(request.scope)
     )
@@ -236,6 +253,7 @@ async def run_step(session: str, request: Request, control: ControlDep) -> Respo
     step = step_of(request, await request.body())
     began, code = time.perf_counter(), "OK"
     try:
+        await owned_session(session, request, control)
         answer = await control.sessions.run_step(
             session, step.run, step.timeout, acting(request.scope), lesser_role(request.scope)
         )
@@ -264,6 +282,13 @@ def step_of(request: Request, body: bytes) -> InferenceStep | ProtobufStep:
 STEP = DirectRoute(
     "POST", "/v1/sessions/{session}/steps", lambda request, control, session: run_step(session, request, control)
 )
+
+
+async def owned_session(session: str, request: Request, control: Control) -> SessionRecord:
+    """The session, if it is the caller's. Raises NOT_FOUND, PERMISSION_DENIED."""
+    record = await control.sessions.get(session)
+    require_owner(request.scope, record.owner, f"session {record.id}")
+    return record
 
 
 def _view(control: Control, record: SessionRecord) -> SessionView:

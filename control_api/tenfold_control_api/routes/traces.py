@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query, Request, Response
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep, JsonBody, content_type, seconds, unsupported
-from tenfold_control_api.routes.sessions import STEP_BODY, step_of
+from tenfold_control_api.routes.runs import owned_run
+from tenfold_control_api.routes.sessions import STEP_BODY, owned_session, step_of
 from tenfold_control_api.runs.models import RunTrace
 from tenfold_control_api.steps import JSON, PROTOBUF, parse_message
 from tenfold_control_api.traces.session_trace import hosts_of, traced
@@ -46,7 +47,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 async def trace_session(session: str, request: Request, control: ControlDep) -> Response:
     """The body is a step's, and the step takes effect; the answer is not what it fetches but where its time went."""
     step = step_of(request, await request.body())
-    clocks = hosts_of(control.sessions.cluster_of(await control.sessions.get(session)))
+    clocks = hosts_of(control.sessions.cluster_of(await owned_session(session, request, control)))
     file = await control.sessions.run_step(session, traced(step, clocks), step.timeout, acting(request.scope))
     return Response(file, media_type=JSON)
 
@@ -59,6 +60,7 @@ async def trace_session(session: str, request: Request, control: ControlDep) -> 
     responses=_FILE,
     openapi_extra=problems(
         "no-such-run",
+        "owned-by-another",
         "run-ended",
         "no-such-task",
         "trace-active",
@@ -70,12 +72,14 @@ async def trace_session(session: str, request: Request, control: ControlDep) -> 
 )
 async def trace_run(
     run: str,
+    request: Request,
     control: ControlDep,
     body: RunTrace | None = None,
     wait: Annotated[str, Query(description="How long to wait for the programs: 30s, 500ms, 1m.")] = "30s",
 ) -> Response:
     """Answers once all of them have sent what they traced, or `wait` is over: `metadata.missing` names those that
     have not. `Location` is where the file can be fetched for a while."""
+    await owned_run(run, request, control)
     asked = body or RunTrace()
     limit = seconds(wait, control.settings.max_wait)
     name, file = await control.run_traces.trace(run, asked.steps, asked.tasks, limit)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.attempts import attempts
@@ -64,7 +65,11 @@ class JoinedRuns:
             self._runs[run.id] = run
 
     async def join(
-        self, newcomer: Newcomer, submission: Mapping[str, Any] | None, admit: Callable[[], None]
+        self,
+        newcomer: Newcomer,
+        submission: Mapping[str, Any] | None,
+        admit: Callable[[], None],
+        submitter: str | None = None,
     ) -> tuple[RunRecord, int]:
         """The run of which the newcomer is a task from now on, and its index. Begins one from `submission` where none
         goes on, after `admit`, which raises if there may be no further run; without one raises NOT_FOUND."""
@@ -83,6 +88,7 @@ class JoinedRuns:
                 admit()
                 name = joined.following(newcomer.key, last)
                 begun = joined.begun(f"run-{uuid.uuid4().hex[:12]}", name, submission, now)
+                begun = replace(begun, submitter=submitter)
                 run, index = joined.join(begun, newcomer, now)
                 if not await self._store.add(run):
                     continue

@@ -47,6 +47,8 @@ class RunRecord:
     stop: str | None = None
     #: The service that starts it, as long as no supervisor has reported.
     owner: str | None = None
+    #: The principal that submitted it; None where that was not kept.
+    submitter: str | None = None
 
     @property
     def joined(self) -> bool:

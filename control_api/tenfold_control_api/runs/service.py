@@ -181,10 +181,14 @@ class RunService:
     # -- acting
 
     async def submit(
-        self, submission: Mapping[str, Any], submission_id: str | None, launcher: str = LOCAL
+        self,
+        submission: Mapping[str, Any],
+        submission_id: str | None,
+        launcher: str = LOCAL,
+        submitter: str | None = None,
     ) -> tuple[RunRecord, bool]:
         """Keeps a submission and has it started, as `Submissions.submit` says."""
-        run, created = await self.submissions.submit(submission, submission_id, launcher)
+        run, created = await self.submissions.submit(submission, submission_id, launcher, submitter)
         if created:
             self._sweeper.look_soon()
         return run, created
@@ -204,12 +208,15 @@ class RunService:
             self._table.hear(run_id, reports)
         return run
 
-    async def join(self, newcomer: Newcomer, submission: Mapping[str, Any] | None) -> tuple[RunRecord, int]:
-        """A program's run and its index in it: that of its key which goes on, else a new one from `submission`. Raises
-        NOT_FOUND without either, RESOURCE_EXHAUSTED, INVALID_ARGUMENT for a task that the run does not have."""
+    async def join(
+        self, newcomer: Newcomer, submission: Mapping[str, Any] | None, submitter: str | None = None
+    ) -> tuple[RunRecord, int]:
+        """A program's run and its index in it: that of its key which goes on, else a new one from `submission`, which
+        is the `submitter`'s. Raises NOT_FOUND without either, RESOURCE_EXHAUSTED, INVALID_ARGUMENT for a task that the
+        run does not have."""
         if submission is not None:
             self.submissions.check_size(submission)
-        run, index = await self._joined.join(newcomer, submission, self._table.admit)
+        run, index = await self._joined.join(newcomer, submission, self._table.admit, submitter)
         self._table.expect(run.id)
         return run, index
 

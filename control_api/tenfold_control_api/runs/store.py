@@ -107,6 +107,7 @@ def _row(run: RunRecord) -> dict[str, Any]:
         "supervisor": None if run.supervisor is None else json.dumps(dict(run.supervisor)),
         "stop": run.stop,
         "owner": run.owner,
+        "submitter": run.submitter,
     }
 
 
@@ -123,5 +124,5 @@ def _record(row: Any) -> RunRecord:
 
 _PLAIN = (
     *("id", "submission_id", "fingerprint", "launcher", "created", "reason", "version", "started", "ended", "attempt"),
-    *("restarts", "stop", "owner"),
+    *("restarts", "stop", "owner", "submitter"),
 )

@@ -58,11 +58,15 @@ class Submissions:
         await asyncio.to_thread(self._launcher.packages.forget, now - self._settings.package_memory)
 
     async def submit(
-        self, submission: Mapping[str, Any], submission_id: str | None, launcher: str = LOCAL
+        self,
+        submission: Mapping[str, Any],
+        submission_id: str | None,
+        launcher: str = LOCAL,
+        submitter: str | None = None,
     ) -> tuple[RunRecord, bool]:
         """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. Raises
-        PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id,
-        RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
+        PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id, or
+        another submitter's, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
         if launcher == LOCAL:
             self._require_allowed()
         self.check(submission, launcher)
@@ -74,15 +78,16 @@ class Submissions:
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
         now, owner = self._wall(), self._replicas.id if launcher == LOCAL else None
-        run = RunRecord(run_id, submission_id or run_id, fingerprint, launcher, submission, now, owner=owner)
+        name = submission_id or run_id
+        run = RunRecord(run_id, name, fingerprint, launcher, submission, now, owner=owner, submitter=submitter)
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
-            return self._same(known, fingerprint), False
+            return self._same(known, run), False
         self._table.admit()
         if not await self._store.add(run):
             known = await self._store.by_submission(run.submission_id)
             if known is None:
                 raise ApiError("run-deleted", "the run of this submission id was just deleted; send the request again.")
-            return self._same(known, fingerprint), False
+            return self._same(known, run), False
         self._table.hear(run.id)
         self._table.publish(run)
         return run, True
@@ -124,8 +129,14 @@ class Submissions:
             )
 
     @staticmethod
-    def _same(known: RunRecord, fingerprint: str) -> RunRecord:
-        if known.fingerprint != fingerprint:
+    def _same(known: RunRecord, asked: RunRecord) -> RunRecord:
+        if known.submitter not in (None, asked.submitter):
+            raise ApiError(
+                "submission-differs",
+                f"submission id {known.submission_id!r} is that of run {known.id}, which another caller has submitted. "
+                "Choose another one.",
+            )
+        if known.fingerprint != asked.fingerprint:
             raise ApiError(
                 "submission-differs",
                 f"submission id {known.submission_id!r} is that of run {known.id}, which was submitted with another "

@@ -27,11 +27,22 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+_NAMELESS = "token without a name"
+
+
 class Caller(NamedTuple):
     """Who calls, as it is written in the audit log, and what it may do."""
 
     role: Role
     name: str
+    #: Of the token that it showed.
+    digest: bytes = b""
+
+    @property
+    def principal(self) -> str:
+        """Whose the objects are that this caller makes. Tokens with one name are one principal, so that a token can be
+        changed; one without a name is a principal by itself."""
+        return f"token {self.digest.hex()[:32]}" if self.name == _NAMELESS else self.name
 
 
 NOBODY = Caller(Role.NONE, "nobody known")
@@ -53,7 +64,8 @@ def _no_tokens() -> TokenSet:
 class Gate:
     """Decides for `where`, the name of what is guarded ("/job:ps/replica:0/task:0"). Never blocks; any thread.
 
-    `tokens` gives those that are good now. `open_to_all` lets everybody in as ADMIN (--insecure).
+    `tokens` gives those that are good now, `own` those that are good here alone (task_tokens.py). `open_to_all` lets
+    everybody in as ADMIN (--insecure).
     """
 
     def __init__(
@@ -62,10 +74,11 @@ class Gate:
         tokens: Callable[[], TokenSet] = _no_tokens,
         *,
         open_to_all: bool = False,
+        own: Callable[[], TokenSet] = _no_tokens,
         find_user: Callable[[tuple[Any, ...], tuple[Any, ...], int], int | None] = peer_user,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._where, self._tokens, self.open_to_all = where, tokens, open_to_all
+        self._where, self._tokens, self._own, self.open_to_all = where, tokens, own, open_to_all
         self._find_user, self._wall = find_user, wall_clock
         self._told = False
 
@@ -120,7 +133,7 @@ class Gate:
         if not authorization or self.open_to_all:
             return connection
         text = bearer(authorization)
-        token = None if text is None else self._tokens().find(text)
+        token = None if text is None else self._tokens().find(text) or self._own().find(text)
         if token is None:
             if connection.role is not Role.NONE and not self.has_tokens:
                 return connection  # nothing to compare it with: the caller's own user is enough
@@ -130,7 +143,7 @@ class Gate:
             raise ExpiredTokenError(None, None, f"the token{name} that this call shows to {self._where} has expired.")
         if connection.role > token.role:
             return connection
-        return Caller(token.role, f"token {token.name or 'without a name'}")
+        return Caller(token.role, f"token {token.name}" if token.name else _NAMELESS, token.digest)
 
     def refusal(self, role: Role, needed: Role, what: str) -> errors.OpError | None:
         """Why somebody with `role` may not do `what`, which needs the role `needed`; None: it may."""

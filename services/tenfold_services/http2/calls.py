@@ -115,7 +115,7 @@ class GrpcCall:
     def _shows(self, authorization: str) -> bool:
         """Whether the token is good; if not, the call is answered."""
         try:
-            self._role, self._who = self._calls.gate.caller(authorization, self.caller())
+            self._role, self._who = self._calls.gate.caller(authorization, self.caller())[:2]
         except OpError as error:
             self._refuse(error)
             return False

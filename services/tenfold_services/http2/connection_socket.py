@@ -66,7 +66,7 @@ class ConnectionSocket:
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
         host = unmapped(str(sock.getpeername()[0]))
         self.host = "" if is_loopback(host) else host
-        self.role, self.who = calls.gate.accepted(sock)
+        self.role, self.who = calls.gate.accepted(sock)[:2]
         #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.
         self._context = context
         self._tls: TlsSocket | None = None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import NO_CREDENTIALS
+from tenfold_core.access.task_tokens import credentials_for
 from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
 from tenfold_link.aio.dial import way
@@ -65,7 +66,9 @@ def examine_service(
                 return examine_pb2.PeerFinding(task=peer.task, error=_NO_ADDRESS)
             async with places:
                 began = time.monotonic()
-                shown = credentials if peer.address in cluster().values() else NO_CREDENTIALS
+                # who asks could name another task's address, and get what opens the one that it names
+                known = cluster().get(peer.task) == peer.address
+                shown = credentials_for(credentials, peer.task) if known else NO_CREDENTIALS
                 found = examine_pb2.PeerFinding(task=peer.task, address=peer.address)
                 found.error = await _dial(peer.task, peer.address, request.seconds, shown)
                 found.seconds = time.monotonic() - began

@@ -182,8 +182,11 @@ def test_a_parameter_server_that_was_lost_comes_back_into_the_run_that_is_ending
 
 def test_a_same_incarnation_that_moved_is_a_new_version(cluster: Cluster) -> None:
     first = cluster.register("ps", 0, newcomer("a", "h:1"), 2.0)
-    moved = first.cluster.register("ps", 0, newcomer("a", "h:2"), 3.0)
+    shown = replace(newcomer("a", "h:2"), lease=first.task.lease_id)
+    moved = first.cluster.register("ps", 0, shown, 3.0)
 
+    with pytest.raises(ApiError, match="Who names the same incarnation shows its `lease`"):
+        first.cluster.register("ps", 0, newcomer("a", "h:2"), 3.0)
     assert moved.cluster.version == first.cluster.version + 1
     assert moved.task.lease_id == first.task.lease_id
     assert moved.cluster.addresses()["ps"] == {0: "h:2"}

@@ -74,13 +74,16 @@ class ClusterMachine(RuleBasedStateMachine):
         if all(state is TaskState.FINISHED for state, *_ in self.model.values()):
             self.model = dict.fromkeys(self.model, (TaskState.MISSING, None, None, None))
 
-    @rule(job=jobs, index=indices, life=lives, address=addresses)
-    def register(self, job: str, index: int, life: str, address: str) -> None:
+    @rule(job=jobs, index=indices, life=lives, address=addresses, shows=st.booleans())
+    def register(self, job: str, index: int, life: str, address: str, shows: bool) -> None:
+        """A process that `shows` the lease of the place; without it the same one only repeats what it said."""
         place, lease = (job, index), uuid.uuid4().hex
         held = self.model.get(place)
-        taken = held is not None and held[0] is TaskState.READY and held[1] != life
+        alive = held is not None and held[0] is TaskState.READY
+        taken = alive and not (held is not None and held[1] == life and (shows or held[2] == address))
+        newcomer = Newcomer(address, life, lease, lease=held[3] if held is not None and alive and shows else None)
         self._change(
-            lambda: self.cluster.register(job, index, Newcomer(address, life, lease), 3.0).cluster,
+            lambda: self.cluster.register(job, index, newcomer, 3.0).cluster,
             refused=held is None or taken,
         )
         if held is None or taken:
@@ -95,7 +98,9 @@ class ClusterMachine(RuleBasedStateMachine):
     def claim(self, job: str, life: str, address: str) -> None:
         self_over = all(state is TaskState.FINISHED for state, *_ in self.model.values())
         mine = {place: held for place, held in self.model.items() if place[0] == job}
-        own = [place for place, held in mine.items() if held[0] is TaskState.READY and held[1] == life]
+        own = [
+            place for place, held in mine.items() if (held[0], held[1], held[2]) == (TaskState.READY, life, address)
+        ]
         free = [place for place, held in mine.items() if held[0] not in (TaskState.READY, TaskState.FINISHED)]
         newcomer = Newcomer(address, life, uuid.uuid4().hex)
         if not own and not free and not self_over:
