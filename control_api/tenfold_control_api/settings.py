@@ -85,6 +85,8 @@ class Settings:
     runs_folder: str | None = None
     #: Whether runs stop when this service ends in any way; else they go on, and a later service finds them again.
     runs_end_with_service: bool = False
+    #: Variables of the service's environment that programs get besides the usual ones (docs/rest.md); never TENFOLD_….
+    run_environment: tuple[str, ...] = ()
     #: An uploaded working directory is kept this long after it was last asked for.
     package_memory: float = 24 * 3600.0
     #: Bytes of an uploaded working directory, unpacked; packed it is bounded by max_body.
@@ -155,6 +157,8 @@ class Settings:
                 f"heartbeat ({self.heartbeat} s) must be above 0 and below lease_ttl ({self.lease_ttl} s): "
                 "a task must be able to renew before its lease ends."
             )
+        if own := [name for name in self.run_environment if name.startswith("TENFOLD_")]:
+            raise ValueError(f"run_environment names {own[0]}; variables of the service itself go to no program.")
         if self.token is not None and not self.token.strip(" ,"):
             raise ValueError("token is empty. Leave it out to run without one (loopback only), or set a real secret.")
         if self.tensorboard_url is not None and not self.tensorboard_url.startswith(("http://", "https://")):

@@ -47,7 +47,7 @@ def tokens(tmp_path: Path) -> str:
 @pytest.fixture
 def service(start_service: Callable[..., Service], tokens: str) -> Service:
     """With its own masters, as `tenfold control` has them, and a cluster of two."""
-    service = start_service(master_factory=None, token_file=tokens, session_timeout=5.0)
+    service = start_service(master_factory=None, token_file=tokens, session_timeout=5.0, lease_ttl=60.0)
     with ControlClient(service.url, ADMIN) as admin:
         admin.declare_cluster("default", {"worker": 2})
     return service

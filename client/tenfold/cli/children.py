@@ -197,6 +197,11 @@ class Children:
         with self._changed:
             del self._children[name]
 
+    def pids(self) -> list[int]:
+        """The process ids of the children that have not ended. Any thread."""
+        with self._changed:
+            return [child.process.pid for child in self._children.values() if child.exit_code is None]
+
     def pid(self, name: str) -> int:
         """The child's process id."""
         return self._children[name].process.pid

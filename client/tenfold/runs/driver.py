@@ -46,12 +46,15 @@ class RunDriver:
         observe: Callable[[Report], None] | None = None,
         errors: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        clear: Callable[[], object] | None = None,
     ) -> None:
         """`say` shows a line to who watches. `observe` is called with each new report, and must not block. `errors`: a
-        folder in which failing programs leave what failed. `environment` goes to every task besides the plan's."""
+        folder in which failing programs leave what failed. `environment` goes to every task besides the plan's.
+        `clear` ends what the tasks have left, where none runs any more: before all start again, and before the end of
+        the run is reported. It may block for some seconds."""
         self._plan, self._children, self._say, self._observe = plan, children, say, observe
         self._errors = errors
-        self._environment = dict(environment or {})
+        self._environment, self._clear = dict(environment or {}), clear
         self._machine = RunMachine(plan)
         self._cluster: dict[str, list[str]] = {}
         self._attempt = 0
@@ -138,11 +141,15 @@ class RunDriver:
                     self._children.terminate(task.name)
                 case Do.KILL if task is not None:
                     self._children.kill(task.name)
+        if self._machine.over and self._clear is not None:
+            self._clear()
         if self._observe is not None:
             self._observe(self.report())
 
     def _start(self, task: RunTask) -> None:
         if self._machine.attempt != self._attempt:
+            if self._attempt and self._clear is not None:
+                self._clear()
             self._attempt, self._cluster = self._machine.attempt, free_cluster(self._plan.cluster)
         job, index = task.key
         if task.starts > 1:

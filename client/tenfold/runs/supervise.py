@@ -2,11 +2,13 @@
 
 It belongs to the run, not to the service: it goes on when the service dies, and the tasks end with it. What it needs
 stands in `run.json` of its folder; the folder's lock is held as long as it lives, so no run has two. `state.json` has
-the end of the run, for a service that was not there to be told.
+the end of the run, for a service that was not there to be told. What its programs have left is ended before the end of
+the run is reported (descent.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import logging
@@ -19,6 +21,7 @@ from tenfold.cli.children import Children
 from tenfold.cli.signals import stop_signals
 from tenfold.control import ControlClient
 from tenfold.runs import program_report
+from tenfold.runs.descent import Descent
 from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
@@ -64,6 +67,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
         TaskLogs(folder / "logs") as logs,
         ControlClient(run["control"], token, _REQUEST_S) as client,
         Children(logs.write) as children,
+        contextlib.closing(Descent(children.pids)) as descent,
     ):
         driver: RunDriver | None = None
 
@@ -82,6 +86,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
                 observe=reporter.put,
                 errors=folder / "errors",
                 environment=program_report.of_run(run["id"], run["control"]),
+                clear=lambda: _clear(descent),
             )
             if not reporter.begin(_FIRST_REPORT_S):
                 return
@@ -102,6 +107,11 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             logging.warning("the end of the run cannot be written down: %s", error)
         if not reporter.finish(_LAST_REPORT_S):
             logging.warning("the control service was not told of the end; state.json has it")
+
+
+def _clear(descent: Descent) -> None:
+    if count := descent.end():
+        logging.info("%d processes that the programs had left were killed", count)
 
 
 if __name__ == "__main__":

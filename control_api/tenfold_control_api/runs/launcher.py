@@ -27,14 +27,25 @@ from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.user_folders import default_database, run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.service_tokens import ServiceTokens
     from tenfold_control_api.settings import Settings
 
-#: Variables of this process that are meant for it alone.
-_OWN = ("TENFOLD_", "TF_CONFIG")
+#: What programs get of this process's environment: where things are, how texts look, and how machines and libraries are
+#: used. What else stands there is the service's own, secrets among it; an operator adds names (`run_environment`).
+_PASSED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "TMP", "TEMP"),
+    *("VIRTUAL_ENV", "LD_LIBRARY_PATH", "LD_PRELOAD", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+    *("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"),
+)
+_PASSED_PREFIXES = (
+    *("LC_", "PYTHON", "CONDA_", "CUDA_", "CUDNN_", "CUPY_", "NVIDIA_", "NCCL_", "ROCR_", "HIP_", "OMP_", "OPENBLAS_"),
+    *("MKL_", "KMP_", "GOTO_", "VECLIB_", "NUMEXPR_", "NUMBA_", "MALLOC_", "OTEL_"),
+)
+#: Parts of names that hold secrets whatever they begin with: headers of OpenTelemetry, an index of conda.
+_SECRET = ("HEADERS", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "KEY", "COOKIE", "DSN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +94,15 @@ class LocalLauncher:
         tokens: ServiceTokens,
         certificates: Mapping[str, str],
         end_with_service: bool,
+        passed: Sequence[str] = (),
         on_end: Callable[[str], None],
     ) -> None:
         """`tokens` gives programs theirs, `certificates` are the variables that name the files. `end_with_service`:
-        runs stop when this process ends in any way. `on_end(run id)` is called on a thread when
-        a supervisor that was started here has ended."""
+        runs stop when this process ends in any way. `passed`: variables that programs get besides the usual ones.
+        `on_end(run id)` is called on a thread when a supervisor that was started here has ended."""
         self._folder, self._end_with_service, self._on_end = folder, end_with_service, on_end
         self._tokens, self._certificates, self.packages = tokens, certificates, packages
+        self._passed = frozenset(passed)
         self._host = socket.gethostname()
 
     def launch(self, run: RunRecord, control: str) -> None:
@@ -172,7 +185,7 @@ class LocalLauncher:
         return None
 
     def _environment(self) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
+        inherited = {name: value for name, value in os.environ.items() if name in self._passed or passes(name)}
         file = self._tokens.for_programs(self._folder / "tokens")
         if file is not None:
             inherited["TENFOLD_TOKEN_FILE"] = str(file)
@@ -209,8 +222,16 @@ def local_launcher(settings: Settings, on_end: Callable[[str], None], tokens: Se
         tokens=tokens,
         certificates=certificates_of(settings),
         end_with_service=settings.runs_end_with_service,
+        passed=settings.run_environment,
         on_end=on_end,
     )
+
+
+def passes(name: str) -> bool:
+    """Whether programs get this variable of the service's environment without being told of it."""
+    upper = name.upper()
+    usual = name in _PASSED or name.startswith(_PASSED_PREFIXES)
+    return usual and not any(part in upper for part in _SECRET)
 
 
 def certificates_of(settings: Settings) -> dict[str, str]:
