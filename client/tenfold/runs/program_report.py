@@ -34,7 +34,7 @@ RUN, TASK, CONTROL = "TENFOLD_RUN", "TENFOLD_TASK", "TENFOLD_CONTROL"
 #: unless the service says otherwise.
 _FIRST_S, _QUIET_S, _EVERY_S = 0.25, 1.0, 1.0
 #: Seconds that one report may take; the last one delays the end of the program, less so if the service is away.
-_REQUEST_S, _LAST_S, _LAST_AWAY_S = 5.0, 3.0, 1.0
+_REQUEST_S, _LAST_S, _LAST_AWAY_S = 5.0, 5.0, 1.0
 #: Points and checkpoints that are kept while nobody takes them.
 _KEPT = 1000
 #: A speed over less than this is noise.
@@ -109,7 +109,9 @@ class ProgramReporter:
         self._logdirs: list[str] = []
         #: Steps in all, and how many of them were told.
         self._steps = self._told = 0
-        #: When and at which global step the last report saw the program.
+        #: The newest that is known.
+        self._global_step: int | None = None
+        #: When and at which global step the last report saw the program that measured a speed.
         self._seen: tuple[float, int] | None = None
         #: Steps of the training and examples fed since the last report, which was then.
         self._recent = 0
@@ -126,7 +128,10 @@ class ProgramReporter:
         self._thread.start()
 
     def finish(self) -> None:
-        """Sends the last report. Blocks for a moment; never raises."""
+        """Sends the last report, with the global step that the program ends with. Blocks for a moment; never raises."""
+        last_step = sys.modules.get("tenfold.session.last_step")
+        if last_step is not None:
+            last_step.note_open_sessions()
         self._ending.set()
         self._thread.join(_LAST_AWAY_S * 2 if self._away else _LAST_S + _REQUEST_S)
 
@@ -165,7 +170,7 @@ class ProgramReporter:
         from tenfold_core import errors
 
         timeout = _REQUEST_S if not ending else _LAST_AWAY_S if self._away else _LAST_S
-        self._activity()
+        self._activity(ending)
         try:
             if self._place is None:
                 self._place = self._membership.find(client, self._steps > self._told, ending, timeout)
@@ -199,13 +204,13 @@ class ProgramReporter:
             self._membership.end()
         return float(answer.heartbeat)
 
-    def _activity(self) -> Activity | None:
+    def _activity(self, ending: bool = False) -> Activity | None:
         """What the program did; None as long as it has not run a step. Without importing what it does not use."""
         observing = sys.modules.get("tenfold.session.observing")
         observer = getattr(observing, "observer", None)
         if observer is None:
             return None
-        found: Activity = observer.collect()
+        found: Activity = observer.collect(ending)
         self._points = (self._points + found.points)[-_KEPT:]
         self._checkpoints = (self._checkpoints + found.checkpoints)[-_KEPT:]
         self._logdirs += found.logdirs
@@ -226,7 +231,7 @@ class ProgramReporter:
         self._measure(time.monotonic())
         return {
             "steps": self._steps,
-            "global_step": None if self._seen is None else self._seen[1],
+            "global_step": self._global_step,
             "steps_per_second": self._speed,
             "examples_per_second": self._examples_per_second,
             "points": [
@@ -241,6 +246,9 @@ class ProgramReporter:
 
     def _measure(self, now: float) -> None:
         """The speeds since the last report. Steps are global ones where they are known."""
+        steps = [(point.time, point.step) for point in self._points if point.step is not None]
+        if steps:
+            self._global_step = steps[-1][1]
         passed = None if self._reported is None else now - self._reported
         if passed is not None and passed < _SHORTEST_S:
             return
@@ -249,7 +257,6 @@ class ProgramReporter:
                 self._speed = self._recent / passed
             if self._examples is not None:
                 self._examples_per_second = self._examples / passed
-        steps = [(point.time, point.step) for point in self._points if point.step is not None]
         if steps:
             moment, step = steps[-1]
             if self._seen is None:

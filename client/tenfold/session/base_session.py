@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold.session import feeds as feeding
-from tenfold.session import step_tracing, tensor_handles
+from tenfold.session import last_step, observing, step_tracing, tensor_handles
 from tenfold.session.arguments import check_options, with_timeout
 from tenfold.session.calls import Call, CallTable
 from tenfold.session.devices import SessionDevice
@@ -170,10 +170,18 @@ class BaseSession(SessionAtMaster):
 
         A master that restarted or died has nothing left to close; that is no error. Idempotent.
         """
+        if observing.observer is not None:
+            self.note_last_step()
         left = self._mark_closed()
         if left is not None:
             self._calls.forget()
             self._close_at_master(*left)
+
+    def note_last_step(self) -> None:
+        """Tells who reports on this process which global step the session ends with. Blocks for a moment at most."""
+
+        if not self._closed:
+            last_step.note(self, lambda plan, options: self._run_plan(plan, {}, options, None))
 
     def _move_handles(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The feeds, each handle's tensor moved to the device that reads it; deletes tensors whose handles are gone."""
@@ -250,6 +258,8 @@ class BaseSession(SessionAtMaster):
 
     def _check_usable(self) -> None:
         self._check_open()
+        if observing.observer is not None:
+            observing.observer.note_session(self)
         if self._graph.version == 0:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
 

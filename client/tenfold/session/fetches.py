@@ -67,9 +67,7 @@ class FetchPlan:
             raise ValueError(f"The step returned {len(values)} values for {len(self.tensors)} fetches")
         watch = self.watch
         if watch is not None:
-            watch.count += 1
-            if watch.wanted:
-                watch.take(values)
+            watch.take(values)
         return self._build(values)
 
     def _plan(self, fetch: Any) -> Callable[[Sequence[Any]], Any]:

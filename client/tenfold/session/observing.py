@@ -2,7 +2,8 @@
 
 Nothing is watched unless somebody reports: the process belongs to a run (TENFOLD_RUN), or tenfold.runs.by_hand has
 called `watch`. Then each FetchPlan counts its steps, and now and then keeps the scalars among its results and the size
-of the batch that was fed. Nothing is fetched for it. Read by tenfold.runs.program_report. Any thread.
+of the batch that was fed. Nothing is fetched for it, but for the global step at the end (last_step.py). Read by
+tenfold.runs.program_report. Any thread.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import os
 import re
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from tenfold.session.base_session import BaseSession
 
 #: The variable that names the run.
 RUN = "TENFOLD_RUN"
@@ -69,24 +73,43 @@ class Activity:
 class Watch:
     """One combination of fetches. Counting is not exact where several threads run it at once."""
 
-    __slots__ = ("batch", "count", "feeds_wanted", "point", "scalars", "seen", "step", "wanted")
+    __slots__ = (
+        "_positions", "batch", "count", "feeds_wanted", "latest", "point", "scalars", "seen", "step", "told", "wanted",
+    )  # fmt: skip
 
     def __init__(self, scalars: list[tuple[int, str]], step: int | None) -> None:
         self.scalars, self.step = scalars, step
+        self._positions = [at for at, _ in scalars] + ([] if step is None else [step])
+        #: When the newest step ended, and its scalars, the global step last; None before one did, or without any.
+        self.latest: tuple[float, list[Any]] | None = None
         self.count = 0
         #: The count at the last look.
         self.seen = 0
         #: Whether the next step's scalars are to be kept.
         self.wanted = bool(scalars) or step is not None
         self.point: Point | None = None
+        #: The moment of the newest step that was handed out.
+        self.told = 0.0
         #: Whether the next step's batch is to be looked at, and what it was last.
         self.feeds_wanted = True
         self.batch: int | None = None
 
     def take(self, values: Sequence[Any]) -> None:
-        self.wanted = False
-        step = None if self.step is None else int(values[self.step])
-        self.point = Point(time.time(), step, {name: float(values[at]) for at, name in self.scalars})
+        """The results of a step. They are looked at now and then; the newest are kept as they are."""
+        self.count += 1
+        if self._positions:
+            self.latest = time.time(), [values[at] for at in self._positions]
+            if self.wanted:
+                self.wanted = False
+                self.point = self.newest()
+
+    def newest(self) -> Point | None:
+        """The newest step, if it had scalars."""
+        if self.latest is None:
+            return None
+        moment, values = self.latest
+        step = None if self.step is None else int(values[-1])
+        return Point(moment, step, {name: float(value) for (_, name), value in zip(self.scalars, values, strict=False)})
 
     def take_feeds(self, feeds: Iterable[tuple[Any, Any]]) -> None:
         """Tensors and the arrays fed to them. A batch is what all placeholders agree on whose first dimension is open,
@@ -112,6 +135,13 @@ class StepObserver:
         self._logdirs: dict[str, bool] = {}
         #: As the program's own summaries say.
         self._examples_per_second: float | None = None
+        #: What `note_step` has kept last.
+        self._ended_at: Point | None = None
+        #: Those that have run a step and did not close.
+        self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+        #: The newest of them that has a global step. It lives until the program has ended, though nothing else has it:
+        #: the names of a program are gone by then.
+        self._kept: BaseSession | None = None
 
     def watch_of(self, graph: Any, tensors: Sequence[Any], key: tuple[str, ...]) -> Watch | None:
         """The watch of a FetchPlan, which counts by it and lets it take values; None beyond the bound. `key` names its
@@ -127,6 +157,32 @@ class StepObserver:
                 if _EXAMPLES.search(name):
                     self._examples_per_second = float(value)
             self._keep(self._points, Point(time.time(), step, values))
+
+    def note_session(self, session: BaseSession) -> None:
+        """The session runs a step."""
+        if session is not self._kept:
+            self.sessions.add(session)
+            if global_step_of(session.graph) is not None:
+                self._kept = session
+
+    def forget_session(self, session: BaseSession) -> bool:
+        """The session ends. Whether it has run a step."""
+        if session is self._kept:
+            self._kept = None
+        known = session in self.sessions
+        self.sessions.discard(session)
+        return known
+
+    def note_step(self, step: int) -> None:
+        """The global step where a session ends. Nothing is kept of one that was behind what the process saw last, as an
+        evaluation of an older checkpoint is."""
+        with self._lock:
+            seen = [self._ended_at, *(watch.newest() for watch in self._watches.values()), *self._points]
+        known = [each for each in seen if each is not None and each.step is not None]
+        newest = max(known, key=lambda each: each.time, default=None)
+        if newest is None or newest.step is None or step > newest.step:
+            self._ended_at = Point(time.time(), step, {})
+            self._keep(self._points, self._ended_at)
 
     def note_logged(self, tensors: Mapping[Any, Any], values: Mapping[Any, Any]) -> None:
         """Values by tag that a hook logs, which it has fetched from `tensors`. Floating scalars were seen as they were
@@ -150,8 +206,8 @@ class StepObserver:
             if len(self._logdirs) < _LOGDIRS:
                 self._logdirs.setdefault(os.path.abspath(path), True)
 
-    def collect(self) -> Activity:
-        """What has been since the last call."""
+    def collect(self, last: bool = False) -> Activity:
+        """What has been since the last call; if this is the `last`, with the newest step of each combination."""
         with self._lock:
             watches = list(self._watches.values())
             points, self._points = self._points, []
@@ -163,7 +219,10 @@ class StepObserver:
             point, watch.point = watch.point, None
             if point is not None:
                 points.append(point)
-                watch.wanted = True
+                watch.wanted, watch.told = True, point.time
+            if last and (newest := watch.newest()) is not None and newest.time > watch.told:
+                points.append(newest)
+                watch.told = newest.time
             done, watch.seen = watch.count - watch.seen, watch.count
             if done > recent:
                 busiest, recent = watch, done
@@ -192,6 +251,14 @@ class StepObserver:
             if found is None and len(self._watches) < _WATCHES:
                 found = self._watches[key] = Watch(*_scalars_of(graph, tensors))
             return found
+
+
+def global_step_of(graph: Any) -> Any:
+    """The variable or tensor of a graph that is its global step, by its collection or its name; None without."""
+    found = graph.get_collection(_STEP_COLLECTIONS[0])
+    if found:
+        return found[0]
+    return "global_step:0" if "global_step" in graph._nodes_by_name else None
 
 
 def _scalars_of(graph: Any, tensors: Sequence[Any]) -> tuple[list[tuple[int, str]], int | None]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold.session import observing
+from tenfold.session import last_step, observing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,65 @@ def test_scalars_and_the_global_step_of_a_plain_loop(graph: tf.Graph, observer: 
     (point,) = second.points
     assert (math.isnan(point.values["loss"]), point.step in (5, 6)) == (True, True)
     assert third.points == []
+
+
+def variable_step(use_resource: bool) -> Any:
+    with tf.variable_scope("", use_resource=use_resource):
+        return tf.train.get_or_create_global_step()
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("closes", [False, True])
+@pytest.mark.parametrize("look_at", [None, 0, 3, 6])
+def test_the_last_step_of_a_program_is_exact(
+    graph: tf.Graph, observer: observing.StepObserver, use_resource: bool, closes: bool, look_at: int | None
+) -> None:
+    """However it fetches the step, before or after its update, and whenever somebody has looked before."""
+    step = variable_step(use_resource)
+    loss = tf.multiply(tf.cast(step, tf.float32), 1.0, name="loss")
+    with tf.control_dependencies([loss]):
+        train = tf.assign_add(step, 1)
+    graph.finalize()
+    sess = tf.Session()
+    sess.run(step.initializer)
+    for at in range(7):
+        sess.run([loss, train] if at < 5 else train.op)
+        if at == look_at:
+            observer.collect()
+    before = graph.version
+    if closes:
+        sess.close()
+    else:
+        last_step.note_open_sessions()
+        sess.close()
+    found = observer.collect(last=True)
+
+    assert found.points[-1].step == 7
+    assert found.steps == 8, "what is read at the end does not count"
+    assert graph.version == before
+    assert [point.values["loss"] for point in found.points if point.values][-1:] == [4.0]
+    assert observer.collect(last=True).points == []
+
+
+def test_a_session_that_was_behind_tells_nothing(graph: tf.Graph, observer: observing.StepObserver) -> None:
+    step = variable_step(False)
+    for last in (600, 300):
+        with tf.Session() as sess:
+            sess.run(step.initializer)
+            sess.run(tf.assign(step, last))
+        found = observer.collect(last=True)
+        assert [point.step for point in found.points] == ([600] if last == 600 else [])
+
+
+def test_a_session_whose_step_cannot_be_read_closes_all_the_same(
+    graph: tf.Graph, observer: observing.StepObserver
+) -> None:
+    variable_step(False)
+    with tf.Session() as sess:
+        sess.run(tf.no_op())
+
+    assert observer.collect(last=True).points == []
+    assert list(observer.sessions) == []
 
 
 def test_a_monitored_session_tells_its_step_its_summaries_and_its_checkpoints(

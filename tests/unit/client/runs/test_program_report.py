@@ -1,0 +1,106 @@
+"""Reports of a program that ends: the last one has the last global step, whenever it falls."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tenfold as tf
+import tenfold.control
+from tenfold.runs import program_report
+from tenfold.session import observing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class FakeClient:
+    """Takes reports, as a control service's client does."""
+
+    def __init__(self, reports: list[dict[str, Any]]) -> None:
+        self.reports = reports
+
+    def __enter__(self) -> FakeClient:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def report_task(self, run: str, job: str, index: int, report: dict[str, Any], *, timeout: float) -> Any:
+        self.reports.append(report)
+        return SimpleNamespace(services=(), trace=None, stop=None, heartbeat=0.002)
+
+    def learn(self, services: Any) -> None:
+        pass
+
+
+def monitored(train: Any, loss: Any, step: Any, last: int) -> None:
+    with tf.train.MonitoredTrainingSession(hooks=[tf.train.StopAtStepHook(last_step=last)]) as session:
+        while not session.should_stop():
+            session.run(train)
+
+
+def fetching(train: Any, loss: Any, step: Any, last: int) -> None:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(last):
+            session.run([train, loss, step])
+
+
+def never_closed(train: Any, loss: Any, step: Any, last: int) -> None:
+    """Nothing has the session any more when the program has ended."""
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    for _ in range(last):
+        session.run([train, step])
+
+
+def blind(train: Any, loss: Any, step: Any, last: int) -> None:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(last):
+            session.run(train)
+
+
+#: Trainings of each kind.
+ROUNDS = 3
+PROGRAMS = [monitored, fetching, never_closed, blind]
+
+
+def reported(program: Callable[..., None], last: int, use_resource: bool, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The reports of a program that makes so many steps."""
+    reports: list[dict[str, Any]] = []
+    monkeypatch.setattr(observing, "observer", observing.StepObserver())
+    monkeypatch.setattr(tenfold.control, "ControlClient", lambda *_, **__: FakeClient(reports))
+    place = program_report.Place("run", "worker", 0)
+    reporter = program_report.ProgramReporter(program_report.OfRun(place), "http://127.0.0.1:1", None)
+    reporter.start()
+    with tf.Graph().as_default(), tf.variable_scope("", use_resource=use_resource):
+        step = tf.train.get_or_create_global_step()
+        w = tf.get_variable("w", initializer=1.0)
+        loss = tf.square(w, name="loss")
+        train = tf.train.GradientDescentOptimizer(1e-6).minimize(loss, global_step=step)
+        program(train, loss, step, last)
+    reporter.finish()
+    return reports
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("looks", ["seldom", "always"])
+def test_the_last_report_has_the_last_step(
+    program: Callable[..., None], use_resource: bool, looks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if looks == "always":
+        monkeypatch.setattr(program_report, "_FIRST_S", 0.001)
+    draw = random.Random(f"{program.__name__} {use_resource} {looks}")
+
+    for _ in range(ROUNDS):
+        last = draw.choice([1, 2, 7, 40])
+        reports = reported(program, last, use_resource, monkeypatch)
+
+        assert reports[-1]["global_step"] == last
+        assert [point["step"] for report in reports for point in report["points"] if point["step"]][-1] == last
