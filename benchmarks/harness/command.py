@@ -38,7 +38,11 @@ def find_pythons(tensorflow: str | None, peers: str | None, baseline: str | None
     found = {"tenfold": Path(sys.executable)}
     if baseline:
         found["baseline"] = Path(baseline)
-    for name, told, folder in (("tensorflow", tensorflow, ".venv-tf"), ("peers", peers, ".venv-peers")):
+    for name, told, folder in (
+        ("tensorflow", tensorflow, ".venv-tf"),
+        ("tensorflow1", None, ".venv-tf1.15"),
+        ("peers", peers, ".venv-peers"),
+    ):
         found[name] = Path(told) if told else HERE.parent / folder / "bin" / "python"
     return {name: str(python) for name, python in found.items() if python.exists()}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Side:
     """One way to run a program; all but the name and the runtime differs from its defaults.
 
-    `runtime` is "tenfold", "tensorflow" or "baseline": Tenfold as an older checkout has it.
+    `runtime` is "tenfold", "tensorflow", "tensorflow1" (1.15) or "baseline": Tenfold as an older checkout has it.
     """
 
     name: str
@@ -49,6 +49,7 @@ TENFOLD_COLD = Side("tenfold cold", "tenfold", {"NUMBA_CACHE_DIR": FRESH, "TENFO
 TENSORFLOW = Side("tensorflow", "tensorflow")
 TENSORFLOW_TUNED = Side("tensorflow tuned", "tensorflow", single_thread=True, grappler=False)
 TENSORFLOW_DIRECT = Side("tensorflow direct", "tensorflow", direct=True)
+TENSORFLOW_115_DIRECT = Side("tensorflow 1.15 direct", "tensorflow1", direct=True)
 TENSORFLOW_DIRECT_TUNED = Side(
     "tensorflow direct tuned",
     "tensorflow",

@@ -114,3 +114,42 @@ def test_without_empty_rows_places_stay(ops: Any) -> None:
 def test_what_is_wrong_with_rows_to_fill(ops: Any, indices: Any, shape: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         ops.run("SparseFillEmptyRows", [np.int64(indices), VALUES, np.int64(shape), np.float32(0)])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("columns", [1, 5, 48])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32", "int8"])
+def test_a_product_of_a_sparse_and_a_dense_matrix(ops: Any, dtype: str, columns: int, turned: bool) -> None:
+    draw = np.random.default_rng(3)
+    places = np.argwhere(draw.random((30, 20)) < 0.2)
+    draw.shuffle(places)
+    values = (draw.integers(-4, 5, len(places)) * (1 + 1j if dtype == "complex64" else 1)).astype(dtype)
+    right = (draw.integers(-4, 5, (30 if turned else 20, columns)) * 1).astype(dtype)
+    dense = np.zeros((30, 20), "complex64" if dtype == "complex64" else np.int64)
+    dense[places[:, 0], places[:, 1]] = values.real if dtype != "complex64" else values
+    left = dense.conj().T if turned else dense
+
+    for adjoint in (False, True):
+        b = np.ascontiguousarray(right.conj().T) if adjoint else right
+        found = ops.run(
+            "SparseTensorDenseMatMul", [places, values, np.int64([30, 20]), b], adjoint_a=turned, adjoint_b=adjoint
+        )
+        assert found.dtype == right.dtype
+        expected = left @ right.astype(dense.dtype)
+        np.testing.assert_array_equal(found, expected.astype(dtype))
+
+
+def test_a_product_of_halves_is_rounded_once(ops: Any) -> None:
+    places = np.stack([np.zeros(2000, np.int64), np.arange(2000)], 1)
+    inputs = [places, np.ones(2000, np.float16), np.int64([1, 2000]), np.full((2000, 1), 1.5, np.float16)]
+
+    assert ops.run("SparseTensorDenseMatMul", inputs).tolist() == [[3000]]
+
+
+@pytest.mark.parametrize("place", [[0, 2], [3, 0], [0, -1], [-1, 0], [1 << 62, 0], [0, -(1 << 63)]])
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_an_entry_outside_a_sparse_matrix_is_named(ops: Any, place: Any, columns: int) -> None:
+    inputs = [np.int64([[0, 1], place]), VALUES, np.int64([3, 2]), np.ones((2, columns), np.float32)]
+
+    with pytest.raises(errors.InvalidArgumentError, match=r"^indices\[1\] = .* is out of bounds"):
+        ops.run("SparseTensorDenseMatMul", inputs)

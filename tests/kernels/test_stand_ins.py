@@ -25,6 +25,7 @@ from tenfold_kernels.cpu._compiled import (
     plain_updates,
     rows,
     sparse_places,
+    sparse_products,
     sparse_updates,
     sums,
     updates,
@@ -371,3 +372,22 @@ def test_dual_ascent(loss: int, stand_in_of: Callable[..., tuple[Any, Any]]) -> 
             *(features, rng.normal(size=2), np.zeros(2), rng.uniform(0, 0.5, (6, 4))),
         ),
     )
+
+
+@pytest.mark.parametrize("bad", [None, (3, 0, 9), (5, 1, -1)])
+def test_products_with_a_sparse_matrix(bad: tuple[int, int, int] | None, stand_in_of: Any) -> None:
+    draw = np.random.default_rng(2)
+    places = np.stack([np.sort(draw.integers(0, 4, 12)), draw.integers(0, 6, 12)], 1)
+    if bad is not None:
+        places[bad[0], bad[1]] = bad[2]
+    values, dense, vector = (draw.standard_normal(shape).astype(np.float32) for shape in (12, (6, 5), 6))
+    answer = -1 if bad is None else bad[0]
+
+    matrix = stand_in_of(lambda: sparse_products.multiply(np.float32, np.int64))
+    assert compared(matrix, (places, values, dense, 0, 1, 4, np.ones((4, 5), np.float32))) == answer
+    column = stand_in_of(lambda: sparse_products.multiply_vector(np.float32, np.int64))
+    assert compared(column, (places, values, vector, 0, np.ones(4, np.float32))) == answer
+    rows = stand_in_of(lambda: sparse_products.multiply_rows(np.float32, np.int64))
+    left, right = places[:, 0].copy(), places[:, 1].copy()
+    ends = np.zeros(12, np.float32)
+    assert compared(rows, (dense[:4], left, dense, right, np.float32(0), 1, 11, ends), 1e-5) == answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
 
@@ -51,6 +52,10 @@ def undo_broadcast(x: Tensor, y: Tensor, grad_x: Any, grad_y: Any) -> list[Any]:
     """Gradients of two broadcast inputs, each in the shape of its input; None stays None."""
     if grad_x is None and grad_y is None:
         return [None, None]
+    # a sum hands on what it gets, which may be the slices of a gather: TensorFlow makes them dense here
+    is_same = grad_x is grad_y
+    grad_x = None if grad_x is None else convert_to_tensor(grad_x)
+    grad_y = grad_x if is_same else None if grad_y is None else convert_to_tensor(grad_y)
     axes = broadcast_axes(x.get_shape(), y.get_shape())
     if axes is not None:
         return [_sum_static(x, grad_x, axes[0]), _sum_static(y, grad_y, axes[1])]

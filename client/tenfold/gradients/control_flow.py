@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.loop_parts import add_accumulator, add_slices_accumulator
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
-from tenfold.graph.control_flow_context import output_context
+from tenfold.graph.control_flow_context import inside, output_context
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op
@@ -97,9 +98,11 @@ def _exit(op: Operation, g: Any) -> Any:
     context = op._control_flow_context
     if context is not None and context.grad_state is not None:
         raise TypeError("Second-order gradient for while loops not supported.")
-    for part in (g.values, g.indices, g.dense_shape) if isinstance(g, IndexedSlices) else (g,):
-        if part is not None:
-            loop.add_name(part.name)
+    if isinstance(g, IndexedSlices):
+        # what one turn makes of slices is dense mostly, and the next one must get the same kind
+        with get_default_graph().control_dependencies(None), inside(loop.outer_context):
+            g = convert_to_tensor(g)
+    loop.add_name(g.name)
     with loop.entered():
         result = enter(g, loop.name, is_constant=False, parallel_iterations=loop.parallel_iterations, name="b_exit")
         loop.loop_enters.append(result)

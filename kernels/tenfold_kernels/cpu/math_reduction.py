@@ -7,6 +7,7 @@ Follows reduction_ops_common.h and scan_ops.h and segment_reduction_ops.cc.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from tenfold_kernels.arrays import (
     output_type,
     shape_text,
 )
+from tenfold_kernels.cpu._sparse_products import build_sum_of_row_products
 from tenfold_kernels.cpu._sums import OWN_LEAST, add_up
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import BOOL, COMPILED, FLOATING, INDEX, NUMERIC, REAL
@@ -90,6 +92,13 @@ def _accumulator(dtype: Any) -> Any:
 
 @kernel("Sum", "Prod", T=NUMERIC)
 def build_sum(node: KernelNode) -> Compute:
+    """With five inputs, rows and places of them twice before the axes: the sum of the products of those rows (a node
+    that optimize/products_of_rows.py made).
+    """
+    if len(node.input_types) == 5:
+        dtype = node.input_types[0]
+        plain = dataclasses.replace(node, input_types=(dtype, node.input_types[4]))
+        return build_sum_of_row_products(node, build_sum(plain))
     dtype = output_type(node)
     wide = _accumulator(dtype)
     ufunc: Any = np.add if node.op == "Sum" else np.multiply

@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_core import dtypes, errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, contiguous, invalid, one_number, shape_text
+from tenfold_kernels.arrays import Array, as_array, contiguous, input_type, invalid, one_number, shape_text
+from tenfold_kernels.cpu._sparse_products import multiplier, wide_type
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import NUMERIC
+from tenfold_kernels.typesets import COMPLEX, NUMERIC
 
 #: The largest number of places that a dense shape may have: places are numbered in int64.
 _MOST_PLACES = 1 << 62
@@ -117,26 +118,40 @@ def build_sparse_tensor_dense_add(node: KernelNode) -> Compute:
 def build_sparse_tensor_dense_matmul(node: KernelNode) -> Compute:
     """a (sparse, [m, k]) · b (dense, [k, n]), either turned into its adjoint first."""
     turn_a, turn_b = bool(node.attrs.get("adjoint_a")), bool(node.attrs.get("adjoint_b"))
+    element, wide = node.input_types[1].base_dtype, wide_type(input_type(node, 1))
+    is_complex = element in COMPLEX
+    multiply = multiplier(element if element.as_numpy_dtype is wide else dtypes.float32, node.input_types[0].base_dtype)
 
     def compute(indices: Array, values: Array, shape: Array, b: Array) -> Array:
         if shape.shape != (2,):
             raise invalid(f"Tensor 'a_shape' must have 2 elements, got shape {shape_text(shape.shape)}")
         if b.ndim != 2:
             raise invalid(f"Tensor 'b' is not a matrix: {shape_text(b.shape)}")
-        dims = check_sparse(indices, values, shape)
-        rows, inner = (1, 0) if turn_a else (0, 1)
-        right = np.conj(b).T if turn_b else b
-        if dims[inner] != right.shape[0]:
+        dims = check_sizes(indices, values, shape)
+        rows = 1 if turn_a else 0
+        right_rows, columns = b.shape[::-1] if turn_b else b.shape
+        if dims[1 - rows] != right_rows:
+            _check_inside(indices, dims)  # is said first
             raise invalid(
-                f"Cannot multiply A and B because inner dimension does not match: {dims[inner]} vs. "
-                f"{right.shape[0]}.  Did you forget a transpose?  Dimensions of A: {shape_text(dims)}.  "
+                f"Cannot multiply A and B because inner dimension does not match: {dims[1 - rows]} vs. "
+                f"{right_rows}.  Did you forget a transpose?  Dimensions of A: {shape_text(dims)}.  "
                 f"Dimensions of B: {shape_text(b.shape)}"
             )
-        factors = np.conj(values) if turn_a else values
-        allow((dims[rows], right.shape[1]), b.dtype)
-        out = np.zeros((dims[rows], right.shape[1]), b.dtype)
-        np.add.at(out, indices[:, rows], factors[:, None] * right[indices[:, inner]])
-        return out
+        allow((dims[rows], columns), wide)
+        out = np.zeros((dims[rows], columns), wide)
+        if not values.size:
+            return out.astype(b.dtype, copy=False)
+        right = b.T if turn_b else b
+        if is_complex:
+            values, right = (np.conj(values) if turn_a else values), (np.conj(right) if turn_b else right)
+        operands = contiguous(indices), contiguous(values.astype(wide, copy=False))
+        # without columns there is nothing to multiply, and all places are checked
+        bad = multiply(*operands, contiguous(right.astype(wide, copy=False)), rows, out) if columns else 0
+        if bad >= 0:
+            _check_inside(indices, dims)
+            if columns:
+                raise invalid(f"indices[{bad}] of the sparse matrix changed while it was multiplied")
+        return out.astype(b.dtype, copy=False)
 
     return compute
 

@@ -112,7 +112,8 @@ def _is_sum(node: PartNode, constants: Constants) -> bool:
     """Whether one of REDUCTIONS is one that a loop may end in, whatever its type."""
     if node.attrs.get("keep_dims", False):
         return False
-    return len(node.inputs) == 1 or node.inputs[1][0] in constants
+    # one of five inputs sums products of rows (optimize/products_of_rows.py)
+    return len(node.inputs) == 1 or (len(node.inputs) == 2 and node.inputs[1][0] in constants)
 
 
 def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None, constants: Constants) -> Shape | None:

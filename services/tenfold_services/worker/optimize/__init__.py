@@ -7,6 +7,7 @@
     drop_dead_code             pure nodes whose values are not read are not computed
     join_sums_of_products      a sum of products of matrices is one product, or added to a total in place
     join_sums_of_slices        a sum of slices' gradients is one array that all are added to
+    join_products_of_rows      a sum of products of gathered rows reads them where they lie
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
 edges through it go on ordering. Called by program.py once per RegisterGraph. In TensorFlow: grappler and
@@ -23,6 +24,7 @@ from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
 from .dead_code import drop_dead_code
 from .identities import drop_identities
+from .products_of_rows import join_products_of_rows
 from .sums_of_products import join_sums_of_products
 from .sums_of_slices import join_sums_of_slices
 
@@ -45,6 +47,7 @@ class Optimizations:
     joined: int = 0
     slices: int = 0
     broadcasts: int = 0
+    rows: int = 0
 
 
 def optimize(
@@ -72,4 +75,5 @@ def optimize(
         dead=checked("drop_dead_code", drop_dead_code(part, constants)),
         joined=checked("join_sums_of_products", join_sums_of_products(part, constants)),
         slices=checked("join_sums_of_slices", join_sums_of_slices(part, constants)),
+        rows=checked("join_products_of_rows", join_products_of_rows(part, constants)),
     )

@@ -584,3 +584,53 @@ def test_a_loop_adds_products_to_its_total(turns: int) -> None:
         found = run(program, dict(zip(keys, [start, a, b], strict=True)))[fetch]
         np.testing.assert_allclose(found, 1 - turns * (a.T.astype(np.float64) @ b**2), rtol=1e-5, atol=1e-3)
         assert (start == 1).all()
+
+
+# -- products of rows ------------------------------------------------------------------------------------------------
+
+
+def rows_multiplied(axes: Any = 1, axis: int = 0, read_twice: bool = False) -> tuple[PartBuilder, str, list[str]]:
+    part = PartBuilder()
+    keys = [part.feed(name) for name in "ab"] + [part.feed(name, I32) for name in "ik"]
+    part.const("axis", axis, I32)
+    part.const("axes", axes, I32)
+    for rows, places, name in (("a", "i", "left"), ("b", "k", "right")):
+        part.node("GatherV2", name, [rows, places, "axis"], Tparams=F32, Tindices=I32, Taxis=I32)
+    part.node("Mul", "products", ["left", "right"], T=F32)
+    part.node("Sum", "sums", ["products", "axes"], T=F32, Tidx=I32)
+    if read_twice:
+        part.fetch("products")
+    return part, part.fetch("sums"), keys
+
+
+@pytest.mark.parametrize("width", [1, 5, 40])
+@pytest.mark.parametrize("axes", [1, [-1], 0, [0, 1]])
+def test_a_sum_of_products_of_rows_reads_them_where_they_lie(axes: Any, width: int) -> None:
+    part, fetch, keys = rows_multiplied(axes)
+    draw = np.random.default_rng(1)
+    a, b = (draw.standard_normal((rows, width)).astype(np.float32) for rows in (7, 4))
+    i, k = (draw.integers(0, rows, 30).astype(np.int32) for rows in (7, 4))
+
+    optimized = Optimized(part)
+    found = run(compile_program(part.graph_def, TASK, ResourceManager()), dict(zip(keys, (a, b, i, k), strict=True)))
+
+    assert optimized.counts.rows == 1
+    assert optimized.op("left") == optimized.op("right") == optimized.op("products") == "NoOp"
+    expected = (a[i].astype(np.float64) * b[k]).sum(tuple(np.atleast_1d(axes).tolist()))
+    np.testing.assert_allclose(found[fetch], expected, rtol=1e-5, atol=1e-4)
+
+
+def test_products_of_rows_fail_as_the_gathers_would() -> None:
+    part, _, keys = rows_multiplied()
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    a, b = np.ones((7, 3), np.float32), np.ones((4, 3), np.float32)
+
+    with pytest.raises(errors.InvalidArgumentError, match=r"indices\[1\] = 4 is not in \[0, 4\)"):
+        run(program, dict(zip(keys, (a, b, np.int32([0, 6]), np.int32([3, 4])), strict=True)))
+
+
+@pytest.mark.parametrize(("axis", "read_twice"), [(1, False), (0, True)])
+def test_other_products_stay(axis: int, read_twice: bool) -> None:
+    part, _, _ = rows_multiplied(axis=axis, read_twice=read_twice)
+    assert Optimized(part).op("sums") == "Sum"
+    assert Optimized(part).counts.rows == 0
