@@ -76,7 +76,7 @@ def timed(measure: Measure, seconds: float, least: int) -> dict[str, Any]:
     if not taken:
         raise TimeoutError(f"no step ended within {seconds:g} s")
     p50, p99 = (taken[min(len(taken) - 1, int(share * len(taken)))] / 1e3 for share in (0.5, 0.99))
-    spending = {name: now[name] - used[name] for name in ("faults", "cpu_s")} | {"peak_mib": now["peak_mib"]}
+    spending = {**{name: now[name] - used[name] for name in ("faults", "cpu_s")}, "peak_mib": now["peak_mib"]}
     return {"steps": len(taken), "p50_us": p50, "p99_us": p99, "start": start, "end": end, "usage": spending}
 
 

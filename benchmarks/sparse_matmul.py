@@ -57,10 +57,10 @@ def program_of(shape: Shape, kind: str) -> Callable[[Context], Measure]:
         graph = tf.Graph()
         with ctx.building(graph):
             indices = tf.placeholder(tf.int64, [None, 2])
-            kept = tf.Variable(indices, trainable=False, validate_shape=False, use_resource=False)
-            values = tf.Variable(choose.randn(len(flat)).astype(np.float32), use_resource=False)
+            kept = tf.Variable(indices, trainable=False, validate_shape=False, use_resource=True)
+            values = tf.Variable(choose.randn(len(flat)).astype(np.float32), use_resource=True)
             height = shape.rows if turned else shape.inner
-            dense = tf.Variable(choose.randn(height, shape.columns).astype(np.float32), use_resource=False)
+            dense = tf.Variable(choose.randn(height, shape.columns).astype(np.float32), use_resource=True)
             sparse = tf.SparseTensor(kept, values, tf.constant([shape.rows, shape.inner], tf.int64))
             product = tf.sparse_tensor_dense_matmul(sparse, dense, adjoint_a=turned)
             outputs = [product]

@@ -60,17 +60,6 @@ def test_sparse_softmax_cross_entropy():
     assert directional_error(build, [normal(4, 5), labels]) < 1e-6
 
 
-def test_sparse_softmax_cross_entropy_refuses_the_second_derivative():
-    from tenfold.gradients import walker
-
-    def build(logits):
-        loss = apply_op("SparseSoftmaxCrossEntropyWithLogits", features=logits, labels=[0, 1])[0]
-        return walker.gradients(loss, [logits])[0]
-
-    with pytest.raises(LookupError, match="second derivative"):
-        directional_error(build, [normal(2, 3)])
-
-
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 def test_bias_add(data_format):
     x, bias = (normal(2, 3, 3, 4), normal(4)) if data_format == "NHWC" else (normal(2, 4, 3, 3), normal(4))

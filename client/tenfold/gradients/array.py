@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
 
 
-@gradient("Identity", "RefIdentity", "Snapshot", "GuaranteeConst", "EnsureShape", "PlaceholderWithDefault")
+@gradient(
+    "Identity", "RefIdentity", "Snapshot", "GuaranteeConst", "EnsureShape", "PlaceholderWithDefault",
+    "DebugGradientIdentity",
+)
 def _identity(op: Operation, g: Any) -> Any:
     return (g, *[None] * (len(op.inputs) - 1))
 
@@ -335,21 +338,19 @@ not_differentiable(
 not_implemented(
     "BatchMatrixBandPart",
     "BatchMatrixDiagPart",
-    "DebugGradientIdentity",
     "DeepCopy",
-    "FakeQuantWithMinMaxArgsGradient",
-    "FakeQuantWithMinMaxVarsGradient",
-    "FakeQuantWithMinMaxVarsPerChannelGradient",
     "InplaceAdd",
     "InplaceSub",
     "InplaceUpdate",
-    "MatrixDiagPartV3",
-    "TensorScatterMax",
-    "TensorScatterMin",
-    "TensorStridedSliceUpdate",
 )
 
 not_differentiable("ResourceStridedSliceAssign", "StridedSliceAssign", why="an update of a variable")
 
 
 not_differentiable("QuantizeAndDequantizeV4Grad", why="a gradient of a rounding")
+not_differentiable(
+    "FakeQuantWithMinMaxArgsGradient",
+    "FakeQuantWithMinMaxVarsGradient",
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    why="a gradient of a rounding",
+)

@@ -64,3 +64,10 @@ def _matrix_diag_part(op: Operation, g: Tensor) -> Any:
 def _matrix_diag_part_v2(op: Operation, g: Tensor) -> Any:
     zeros = apply_op("ZerosLike", x=op.inputs[0])
     return apply_op("MatrixSetDiagV2", input=zeros, diagonal=g, k=op.inputs[1]), None, None
+
+
+@gradient("MatrixDiagPartV3")
+def _matrix_diag_part_v3(op: Operation, g: Tensor) -> Any:
+    zeros = apply_op("ZerosLike", x=op.inputs[0])
+    align = op.get_attr("align")
+    return apply_op("MatrixSetDiagV3", input=zeros, diagonal=g, k=op.inputs[1], align=align), None, None

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tenfold.gradients.registry import not_differentiable
+from typing import TYPE_CHECKING, Any
+
+from tenfold.gradients.registry import gradient, not_differentiable
+from tenfold.graph.op_builder import apply_op
+
+if TYPE_CHECKING:
+    from tenfold.graph.operation import Operation
+    from tenfold.graph.tensor import Tensor
 
 not_differentiable(
     "AnonymousIterator",
@@ -74,8 +81,6 @@ not_differentiable(
     "ModelDataset",
     "OneShotIterator",
     "OptimizeDataset",
-    "OptionalFromValue",
-    "OptionalGetValue",
     "OptionalNone",
     "PrefetchDataset",
     "RepeatDataset",
@@ -191,3 +196,15 @@ not_differentiable(
     "WrapDatasetVariant",
     why="what a dataset gives comes from outside of the step",
 )
+
+
+@gradient("OptionalFromValue")
+def _optional_from_value(op: Operation, g: Tensor) -> Any:
+    types, shapes = [each.dtype.base_dtype for each in op.inputs], [each.get_shape() for each in op.inputs]
+    found = apply_op("OptionalGetValue", optional=g, output_types=types, output_shapes=shapes)
+    return found if isinstance(found, (list, tuple)) else [found]
+
+
+@gradient("OptionalGetValue")
+def _optional_get_value(_: Operation, *grads: Tensor) -> Any:
+    return apply_op("OptionalFromValue", components=list(grads))

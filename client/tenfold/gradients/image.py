@@ -75,7 +75,6 @@ not_implemented(
     "CropAndResizeGradImage",
     "ResizeArea",
     "ResizeBicubicGrad",
-    "ResizeBilinearGrad",
     "ResizeNearestNeighborGrad",
     "ScaleAndTranslateGrad",
 )
@@ -141,3 +140,5 @@ def _rgb_to_hsv(op: Operation, g: Tensor) -> Any:
 def _reciprocal(x: Any) -> Any:
     """1 / x, and 0 of 0."""
     return math_ops.div_no_nan(array_ops.ones_like(x), x)
+
+not_differentiable("ResizeBilinearGrad", why="as in TensorFlow")

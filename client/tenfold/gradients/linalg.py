@@ -61,9 +61,7 @@ not_implemented(
     "BatchSelfAdjointEigV2",
     "BatchSvd",
     "CholeskyGrad",
-    "Eig",
     "Lu",
     "MatrixExponential",
     "MatrixLogarithm",
-    "MatrixSolveLs",
 )

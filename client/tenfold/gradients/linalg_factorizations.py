@@ -64,21 +64,6 @@ def _self_adjoint_eig(op: Operation, g_values: Tensor | None, g_vectors: Tensor 
     return apply_op("MatrixSetDiag", input=folded, diagonal=halves)
 
 
-@gradient("Svd")
-def _svd(op: Operation, g_values: Tensor | None, g_u: Tensor | None, g_v: Tensor | None) -> Any:
-    if op.get_attr("compute_uv") and not (_is_none(g_u) and _is_none(g_v)):
-        raise LookupError(
-            f"No gradient is implemented for the singular vectors of {op.name!r} (op type: Svd); the values have one"
-        )
-    _, u, v = apply_op("Svd", input=op.inputs[0], compute_uv=True, full_matrices=False)
-    assert g_values is not None
-    return matmul(u, matmul(_diagonal(g_values), v, adjoint_b=True))
-
-
-def _is_none(g: Tensor | None) -> bool:
-    return g is None or g.op.type in ("ZerosLike", "Zeros")
-
-
 @gradient("Qr")
 def _qr(op: Operation, g_q: Tensor | None, g_r: Tensor | None) -> Any:
     # q (M, N), r (N, N), M >= N

@@ -206,6 +206,43 @@ def _batch_mat_mul(op: Operation, g: Tensor) -> Any:
     return undo_batch_broadcast(op, *grads)
 
 
+def _as_type(x: Tensor, like: Tensor) -> Tensor:
+    wanted = like.dtype.base_dtype
+    result: Tensor = x if x.dtype.base_dtype == wanted else apply_op("Cast", x=x, DstT=wanted)
+    return result
+
+
+@gradient("BatchMatMulV3")
+def _batch_mat_mul_v3(op: Operation, g: Tensor) -> Any:
+    # in the output's type, which may be wider than an operand's
+    x, y = (_as_type(each, g) for each in op.inputs)
+    adj_x, adj_y = op.get_attr("adj_x"), op.get_attr("adj_y")
+
+    def product(a: Any, b: Any, adj_a: bool, adj_b: bool) -> Any:
+        return apply_op("BatchMatMulV2", x=a, y=b, adj_x=adj_a, adj_y=adj_b)
+
+    of_x = product(y, g, adj_y, True) if adj_x else product(g, y, False, not adj_y)
+    of_y = product(g, x, True, adj_x) if adj_y else product(x, g, not adj_x, False)
+    return [_as_type(part, each) for part, each in zip(undo_batch_broadcast(op, of_x, of_y), op.inputs, strict=True)]
+
+
+@gradient("SparseMatMul")
+def _sparse_mat_mul(op: Operation, g: Tensor) -> Any:
+    # the product is float whatever the operands are; a gradient is sparse after a Relu only
+    a, b = op.inputs
+    turn_a, turn_b = op.get_attr("transpose_a"), op.get_attr("transpose_b")
+    is_sparse = {a: op.get_attr("a_is_sparse"), b: op.get_attr("b_is_sparse"), g: g.op.type == "ReluGrad"}
+
+    def product(x: Tensor, y: Tensor, turn_x: bool, turn_y: bool, like: Tensor) -> Any:
+        made = apply_op("SparseMatMul", a=x, b=y, transpose_a=turn_x, transpose_b=turn_y,
+                        a_is_sparse=is_sparse[x], b_is_sparse=is_sparse[y])  # fmt: skip
+        return _as_type(made, like)
+
+    of_a = product(b, g, turn_b, True, a) if turn_a else product(g, b, False, not turn_b, a)
+    of_b = product(g, a, True, turn_a, b) if turn_b else product(a, g, not turn_a, False, b)
+    return of_a, of_b
+
+
 @gradient("BroadcastTo")
 def _broadcast_to(op: Operation, g: Tensor) -> Any:
     x, shape = op.inputs
@@ -239,17 +276,21 @@ not_differentiable(
     "LinSpace",
     why="the result is a decision or an index, not a smooth function of the input",
 )
-not_differentiable("Bitcast", "NextAfter", why="not smooth")
+not_differentiable("Bitcast", why="not smooth")
+
+
+@gradient("NextAfter", broadcasts=True)
+def _next_after(_: Operation, g: Tensor) -> Any:
+    return g, apply_op("ZerosLike", x=g)
+
+
+
 not_differentiable("HistogramFixedWidth", "RaggedRange", why="counts and ranges")
 not_implemented(
-    "BatchMatMulV3",
-    "CumulativeLogsumexp",
-    "Einsum",
     "Mod",
     "SegmentMaxV2",
     "SegmentMinV2",
     "SegmentProdV2",
-    "SparseMatMul",
     "SparseSegmentMeanGradV2",
     "SparseSegmentSqrtNGrad",
     "SparseSegmentSqrtNGradV2",

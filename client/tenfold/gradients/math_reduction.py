@@ -12,6 +12,7 @@ from tenfold.gradients.reduction import kept_shape, product_of_others, reduced_c
 from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
+from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -80,12 +81,43 @@ def _cumsum(op: Operation, g: Tensor) -> Any:
 
 @gradient("Cumprod", holomorphic=True)
 def _cumprod(op: Operation, g: Tensor) -> Any:
-    # As with TensorFlow's rule, NaN where an element is zero.
+    # The slope of an element is the sum of the products that have it, each divided by it. The first zero of a row has
+    # the products in which it counts as one; behind it all products, and so all slopes, are zero.
     x, axis = op.inputs
-    flags = {"exclusive": op.get_attr("exclusive"), "reverse": op.get_attr("reverse")}
-    products = apply_op("Cumprod", x=x, axis=axis, **flags)
-    back = apply_op("Cumsum", x=products * g, axis=axis, exclusive=flags["exclusive"], reverse=not flags["reverse"])
-    return back / x, None
+    exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
+
+    def product(values: Tensor) -> Any:
+        return apply_op("Cumprod", x=values, axis=axis, exclusive=exclusive, reverse=reverse)
+
+    def total(values: Tensor, backwards: bool) -> Any:
+        return apply_op("Cumsum", x=values, axis=axis, exclusive=exclusive and backwards, reverse=reverse != backwards)
+
+    zeros, ones = apply_op("ZerosLike", x=x), apply_op("OnesLike", x=x)
+    is_zero = apply_op("Equal", x=x, y=zeros)
+    counts = total(apply_op("Cast", x=is_zero, DstT=dtypes.int32), backwards=False)
+    is_first = apply_op("LogicalAnd", x=is_zero, y=apply_op("Equal", x=counts, y=array_ops.ones_like(counts)))
+    filled = apply_op("SelectV2", condition=is_first, t=ones, e=x)
+    of_first = total(product(filled) * g, backwards=True)
+    of_others = total(product(x) * g, backwards=True) / apply_op("SelectV2", condition=is_zero, t=ones, e=x)
+    other = apply_op("SelectV2", condition=is_zero, t=zeros, e=of_others)
+    return apply_op("SelectV2", condition=is_first, t=of_first, e=other), None
+
+
+@gradient("CumulativeLogsumexp")
+def _cumulative_logsumexp(op: Operation, g: Tensor) -> Any:
+    # The sum of g · exp(x − out) over the sums with an element, by logarithms: g is taken apart by its sign.
+    x, axis = op.inputs
+    lowest = array_ops.fill(array_ops.shape(g), array_ops.constant(g.dtype.min, g.dtype.base_dtype))
+    nothing = apply_op("ZerosLike", x=g)
+    parts = []
+    for part in (g, apply_op("Neg", x=g)):
+        is_more = apply_op("Greater", x=part, y=nothing)
+        safe = apply_op("SelectV2", condition=is_more, t=part, e=apply_op("OnesLike", x=g))
+        logarithm = apply_op("SelectV2", condition=is_more, t=apply_op("Log", x=safe), e=lowest)
+        back = apply_op("CumulativeLogsumexp", x=logarithm - op.outputs[0], axis=axis,
+                        exclusive=op.get_attr("exclusive"), reverse=not op.get_attr("reverse"))  # fmt: skip
+        parts.append(apply_op("Exp", x=back + x))
+    return parts[0] - parts[1], None
 
 
 @gradient("EuclideanNorm")
@@ -114,6 +146,22 @@ def _segment_mean(op: Operation, g: Tensor) -> Any:
     view = apply_op("ConcatV2", values=[array_ops.shape(ids), ones], axis=0)
     counts = apply_op("SegmentSum", data=array_ops.ones(view, g.dtype.base_dtype), segment_ids=ids)
     return apply_op("GatherV2", params=g / counts, indices=ids, axis=0), None
+
+
+@gradient("SegmentProd")
+def _segment_prod(op: Operation, g: Tensor) -> Any:
+    # As for UnsortedSegmentProd: with one zero in a segment only the zero's derivative is not zero.
+    data, ids = op.inputs
+    is_zero = apply_op("Equal", x=data, y=apply_op("ZerosLike", x=data))
+    zeros_each = apply_op("SegmentSum", data=apply_op("Cast", x=is_zero, DstT=dtypes.int32), segment_ids=ids)
+    many = apply_op("Greater", x=zeros_each, y=array_ops.ones_like(zeros_each))
+    g = apply_op("SelectV2", condition=many, t=apply_op("ZerosLike", x=g), e=g)
+    filled = apply_op("SelectV2", condition=is_zero, t=apply_op("OnesLike", x=data), e=data)
+    of_zeros, products, back = (
+        apply_op("GatherV2", params=rows, indices=ids, axis=0)
+        for rows in (apply_op("SegmentProd", data=filled, segment_ids=ids), op.outputs[0], g)
+    )
+    return back * apply_op("SelectV2", condition=is_zero, t=of_zeros, e=products / filled), None
 
 
 @gradient("SegmentMax", "SegmentMin")
@@ -163,4 +211,4 @@ not_differentiable(
     "Bincount",
     why="decisions, indices and counts",
 )
-not_implemented("SegmentProd", "SparseSegmentMeanGrad")
+not_implemented("SparseSegmentMeanGrad")

@@ -81,32 +81,30 @@ def _is_zero(g: Any) -> bool:
     return g is None or g.op.type in ("ZerosLike", "Zeros")
 
 
+def _through_softmax(logits: Tensor, g_backprop: Tensor) -> Tensor:
+    """Second derivatives: what the gradient of the derivative, softmax − labels, is by the logits."""
+    probabilities = apply_op("Softmax", logits=logits)
+    mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[-1], keep_dims=True)
+    result: Tensor = (g_backprop - mean) * probabilities
+    return result
+
+
 @gradient("SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> Any:
     logits = op.inputs[0]
     grad = _times_column(g_loss, op.outputs[1])
     if g_backprop is not None and not _is_zero(g_backprop):
-        # Second derivative: the op's second output, its derivative, has a gradient.
-        probabilities = apply_op("Softmax", logits=logits)
-        mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[-1], keep_dims=True)
-        grad = grad + (g_backprop - mean) * probabilities
+        grad = grad + _through_softmax(logits, g_backprop)
     minus_log = apply_op("Neg", x=apply_op("LogSoftmax", logits=logits))
     return grad, _times_column(g_loss, minus_log)
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> Any:
+    grad = _times_column(g_loss, op.outputs[1])
     if g_backprop is not None and not _is_zero(g_backprop):
-        raise LookupError(
-            f"Gradient explicitly disabled for {op.name!r}: there is no second derivative of "
-            "sparse_softmax_cross_entropy_with_logits"
-        )
-    message = (
-        "Currently there is no way to take the second derivative of sparse_softmax_cross_entropy_with_logits "
-        "because the derivative is computed on the way forward"
-    )
-    derivative = apply_op("PreventGradient", input=op.outputs[1], message=message)
-    return _times_column(g_loss, derivative), None
+        grad = grad + _through_softmax(op.inputs[0], g_backprop)
+    return grad, None
 
 
 @gradient("BiasAdd")
@@ -164,16 +162,34 @@ def _top_k(op: Operation, g: Tensor, _: Any) -> Any:
     return inputs if op.type == "TopK" else (inputs, None)
 
 
+@gradient("NthElement")
+def _nth_element(op: Operation, g: Tensor) -> Any:
+    # Equal ones share the gradient evenly.
+    x = op.inputs[0]
+    found = apply_op("ExpandDims", input=op.outputs[0], dim=-1)
+    chosen = apply_op("Cast", x=apply_op("Equal", x=found, y=x), DstT=g.dtype)
+    count = apply_op("Sum", input=chosen, reduction_indices=[-1], keep_dims=True)
+    return chosen / count * apply_op("ExpandDims", input=g, dim=-1), None
+
+
+@gradient("MaxPool3DGradGrad")
+def _max_pool_3d_grad_grad(op: Operation, g: Tensor) -> Any:
+    image, pooled, _ = op.inputs
+    names = ("ksize", "strides", "padding", "data_format")
+    back = apply_op(
+        "MaxPool3DGrad", orig_input=image, orig_output=pooled, grad=g, **{name: op.get_attr(name) for name in names}
+    )
+    return apply_op("ZerosLike", x=image), apply_op("ZerosLike", x=pooled), back
+
+
 not_differentiable("GatherTree", why="numbers of beams")
 not_differentiable("InTopK", "InTopKV2", why="a decision per row")
 not_implemented(
     "BatchNormWithGlobalNormalization",
     "BatchNormWithGlobalNormalizationGrad",
     "LRNGrad",
-    "MaxPool3DGradGrad",
     "MaxPoolGradGradV2",
     "MaxPoolGradGradWithArgmax",
     "MaxPoolGradWithArgmax",
-    "NthElement",
 )
 not_differentiable("DataFormatDimMap", "DataFormatVecPermute", why="dimension numbers and sizes")

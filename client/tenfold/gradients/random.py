@@ -54,13 +54,8 @@ not_differentiable(
     "UniformCandidateSampler",
     why="a random number depends on no input",
 )
-not_implemented(
-    "RandomCrop",
-    "StatelessParameterizedTruncatedNormal",
-    "StatelessRandomGammaV2",
-    "StatelessRandomGammaV3",
-    "StatelessShuffle",
-)
+not_differentiable("RandomCrop", why="a place drawn by lot, as in TensorFlow")
+not_implemented("StatelessShuffle")
 
 not_differentiable("ComputeAccidentalHits", why="indices")
 

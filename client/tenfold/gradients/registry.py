@@ -68,6 +68,7 @@ class GradientRule:
 class _GradientRow:
     rule: GradientRule | None  # None: not differentiable
     place: str  # where the row was written, for the message on a clash
+    is_refusal: bool = False  # the rule raises LookupError
 
 
 _rows: dict[str, _GradientRow] = {}
@@ -76,13 +77,13 @@ _load_lock = threading.RLock()
 _loaded = False
 
 
-def _add_row(op_type: str, rule: GradientRule | None, place: str) -> None:
+def _add_row(op_type: str, rule: GradientRule | None, place: str, is_refusal: bool = False) -> None:
     if not isinstance(op_type, str):
         raise TypeError("op_type must be a string")
     known = _rows.get(op_type)
     if known is not None:
         raise KeyError(f"Registering two gradients with name '{op_type}'! First at {known.place}, again at {place}")
-    _rows[op_type] = _GradientRow(rule, place)
+    _rows[op_type] = _GradientRow(rule, place, is_refusal)
 
 
 def _place_of(function: RuleFunction) -> str:
@@ -137,7 +138,7 @@ def not_implemented(*op_types: str) -> None:
         raise LookupError(f"No gradient is implemented for operation {op.name!r} (op type: {op.type})")
 
     for op_type in op_types:
-        _add_row(op_type, GradientRule(refuse), f"not_implemented({op_type!r})")
+        _add_row(op_type, GradientRule(refuse), f"not_implemented({op_type!r})", is_refusal=True)
 
 
 def NotDifferentiable(op_type: str) -> None:
@@ -186,6 +187,15 @@ def is_differentiable(op_type: str) -> bool:
     ensure_loaded()
     row = _rows.get(op_type)
     return row is not None and row.rule is not None
+
+
+def kind_of(op_type: str) -> str:
+    """What the table says of an op type: "rule", "none" (not differentiable), "refused" (not implemented), "absent"."""
+    ensure_loaded()
+    row = _rows.get(op_type)
+    if row is None:
+        return "absent"
+    return "none" if row.rule is None else "refused" if row.is_refusal else "rule"
 
 
 def registered() -> Sequence[str]:

@@ -146,25 +146,37 @@ not_differentiable(
 )
 not_implemented(
     "RaggedFillEmptyRowsGrad",
-    "SparseAddGrad",
-    "SparseConcat",
-    "SparseDenseCwiseAdd",
     "SparseFillEmptyRowsGrad",
     "SparseReduceMax",
     "SparseReduceMaxSparse",
     "SparseReduceSumSparse",
     "SparseSliceGrad",
-    "SparseSparseMaximum",
-    "SparseSparseMinimum",
     "SparseSplit",
 )
+not_differentiable("SparseAddGrad", "SparseConcat", why="as in TensorFlow: other terms of a loss train")
+
+
+@gradient("SparseDenseCwiseAdd")
+def _sparse_dense_cwise_add(op: Operation, g: Tensor) -> Any:
+    places, _partners, shape = _dense_partner(op)
+    return None, g, None, apply_op("ScatterNd", indices=places, updates=g, shape=shape)
+
+
+@gradient("SparseSparseMaximum", "SparseSparseMinimum")
+def _sparse_sparse_extreme(op: Operation, *_: Any) -> Any:
+    raise NotImplementedError(f"Gradient for {op.type} is currently not implemented yet: {op.name!r}")
+
+
+@gradient("RaggedTensorToSparse")
+def _ragged_tensor_to_sparse(op: Operation, _: Any, g: Tensor, __: Any) -> Any:
+    flat = op.inputs[-1]
+    return (*[None] * (len(op.inputs) - 1), apply_op("Reshape", tensor=g, shape=array_ops.shape(flat)))
 not_differentiable(
     "AddManySparseToTensorsMap",
     "AddSparseToTensorsMap",
     "TakeManySparseFromTensorsMap",
     why="the value comes from another step",
 )
-not_implemented("RaggedTensorToSparse")
 
 
 @gradient("SparseTensorDenseAdd")

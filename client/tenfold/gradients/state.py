@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold.gradients.registry import gradient, not_differentiable, not_implemented
+from tenfold.gradients.registry import gradient, not_differentiable
 from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
@@ -34,7 +34,17 @@ def _resource_gather(op: Operation, g: Tensor) -> Any:
     return IndexedSlices(rows, apply_op("Reshape", tensor=indices, shape=[-1]), shape), None
 
 
-not_implemented("ResourceGatherNd")
+@gradient("ResourceGatherNd")
+def _resource_gather_nd(op: Operation, g: Tensor) -> Any:
+    handle, indices = op.inputs
+    with handle.graph.colocate_with(handle.op):
+        shape = apply_op("VariableShape", input=handle, out_type=indices.dtype.base_dtype)
+    known = indices.get_shape()
+    if known.ndims == 2 and known.as_list()[-1] == 1:
+        return IndexedSlices(g, apply_op("Squeeze", input=indices, squeeze_dims=[-1]), shape), None
+    return apply_op("ScatterNd", indices=indices, updates=g, shape=shape), None
+
+
 not_differentiable(
     "DestroyResourceOp",
     "DestroyTemporaryVariable",

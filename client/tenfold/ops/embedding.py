@@ -182,9 +182,11 @@ def _weighted(rows: Any, places: Any, weights: Any, segments: Any, combiner: str
     if combiner == "sum":
         return m.segment_sum(rows, segments, name=scope)
     total = m.segment_sum(rows, segments)
+    # rows without ids, and those whose weights are 0, give zeros
+    divide = m.div_no_nan if rows.dtype.is_floating else m.div
     if combiner == "mean":
-        return m.div(total, m.segment_sum(weights, segments), name=scope)
-    return m.div(total, m.sqrt(m.segment_sum(m.pow(weights, 2), segments)), name=scope)
+        return divide(total, m.segment_sum(weights, segments), name=scope)
+    return divide(total, m.sqrt(m.segment_sum(m.pow(weights, 2), segments)), name=scope)
 
 
 def safe_embedding_lookup_sparse(
