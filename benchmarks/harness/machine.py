@@ -39,8 +39,9 @@ def versions(pythons: Mapping[str, str]) -> dict[str, str]:
     """The versions of what is measured, from each side's own interpreter."""
     # pkg_resources: of the Python 3.7 of TensorFlow 1.15
     asked = (
-        "try:\n import importlib.metadata as m; found = [(d.name, d.version) for d in m.distributions()]\n"
-        "except ImportError:\n import pkg_resources as m; found = [(d.project_name, d.version) for d in m.working_set]\n"
+        "try:\n import importlib.metadata as m\n found = [(d.name, d.version) for d in m.distributions()]\n"
+        "except ImportError:\n import pkg_resources as m\n"
+        " found = [(d.project_name, d.version) for d in m.working_set]\n"
         "print(['%s %s' % each for each in found])"
     )
     wanted = ("tenfold", "tensorflow", "tensorflow-cpu", "tensorflow_cpu", "numpy", "grpcio", "numba", "torch", "ray")

@@ -208,6 +208,7 @@ _TABLE: dict[str, dict[str, str]] = {
             fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
             fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient
         """,
+        "tenfold.ops.array_quantize": "quantize_and_dequantize",
     },
     "queue": {
         "tenfold": """

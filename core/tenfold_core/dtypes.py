@@ -288,9 +288,9 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        if value in _BY_ENUM:
-            return _BY_ENUM[value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if value in _BY_ENUM:  # 1.0, too: TensorFlow looks numbers up in a dict
+            return _BY_ENUM[int(value)]
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType: types.proto has no such number.")
     if isinstance(value, str) and value in _BY_NAME:
         return _BY_NAME[value]

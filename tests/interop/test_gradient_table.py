@@ -1,4 +1,4 @@
-"""The gradient table agrees with TensorFlow's registries, 1.15's and 2.21's, row by row, but where a reason stands here."""
+"""The gradient table agrees with TensorFlow's registries, 1.15's and 2.21's, but where a reason stands here."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ RULES: dict[str, tuple[Any, list[np.ndarray]]] = {
     ),
     "SparseDenseCwiseAdd": (
         lambda v, d: apply_op(
-            "SparseDenseCwiseAdd", sp_indices=np.int64([[0, 1], [2, 0]]), sp_values=v, sp_shape=np.int64([3, 2]), dense=d
+            "SparseDenseCwiseAdd", sp_indices=np.int64([[0, 1], [2, 0]]), sp_values=v, dense=d,
+            sp_shape=np.int64([3, 2]),
         ),
         [normal(2), normal(2)],
     ),
@@ -137,7 +138,8 @@ RULES: dict[str, tuple[Any, list[np.ndarray]]] = {
     "Svd of a tall": (singular(1), [normal(5, 3)]),
     "Svd with all vectors": (singular(2, full=True), [normal(3, 4)]),
     "Eig values": (
-        lambda x: tf.real(apply_op("Eig", input=x, compute_v=False, Tout=tf.complex128)[0]), [np.diag([1.0, 5, 9]) + 0.3 * normal(3, 3)],
+        lambda x: tf.real(apply_op("Eig", input=x, compute_v=False, Tout=tf.complex128)[0]),
+        [np.diag([1.0, 5, 9]) + 0.3 * normal(3, 3)],
     ),
     "Einsum product": (einsum("abc,cd->abd"), [normal(2, 3, 4), normal(4, 2)]),
     "Einsum outer": (einsum("a,b->ba"), [normal(3), normal(2)]),

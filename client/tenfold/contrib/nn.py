@@ -11,6 +11,7 @@ from typing import Any
 from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
+from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, math, nn_losses
 from tenfold.ops import random as random_ops
 from tenfold.ops.nn_conv import conv1d_transpose
@@ -18,7 +19,7 @@ from tenfold.ops.nn_conv import conv1d_transpose
 __all__ = [
     "alpha_dropout", "conv1d_transpose", "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
-    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits", "scaled_softplus",
+    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits", "nth_element", "scaled_softplus",
 ]  # fmt: skip
 
 #: What selu tends to for large negative inputs.
@@ -27,7 +28,6 @@ _ALPHA = -1.7580993408473766
 _LEFT_OUT = {
     "rank_sampled_softmax_loss": "it samples twice; use tf.nn.sampled_softmax_loss",
     "sampled_sparse_softmax_loss": "use tf.nn.sampled_softmax_loss",
-    "nth_element": "use tf.nn.top_k",
 }
 
 
@@ -88,3 +88,8 @@ def deprecated_flipped_sparse_softmax_cross_entropy_with_logits(
 def deprecated_flipped_sigmoid_cross_entropy_with_logits(logits: Any, targets: Any, name: str | None = None) -> Any:
     """`tf.nn.sigmoid_cross_entropy_with_logits`, logits first."""
     return nn_losses.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
+
+
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Any:
+    """The n-th smallest of the last dimension, or the n-th largest if `reverse`, counted from 0."""
+    return tensor_op("NthElement", name, input=input, n=n, reverse=reverse)

@@ -1,7 +1,8 @@
-"""Gradient rows of singular values, of eigenvalues of any matrix, and of least squares; definitions in opdefs/linalg.py.
+"""Gradient rows of singular values, of eigenvalues of any matrix, and of least squares.
 
 With vectors the rules divide by differences of values: where two are equal, their vectors have no slope, and the
-difference counts as none. Follows the formulas of TensorFlow's ops/linalg_grad.py. Matrices are the last two dimensions.
+difference counts as none. Matrices are the last two dimensions. Definitions in tenfold_core/opdefs/linalg.py; follows
+the formulas of TensorFlow's ops/linalg_grad.py.
 """
 
 from __future__ import annotations

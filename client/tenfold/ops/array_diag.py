@@ -34,6 +34,8 @@ def matrix_diag_part(input: Any, name: str = "diag_part", k: Any = 0, padding_va
     input = convert_to_tensor(input)
     if _is_main(k) and _is_zero(padding_value):
         return tensor_op("MatrixDiagPart", name, input=input)
+    if input.dtype.is_bool and _is_zero(padding_value):
+        padding_value = False
     padding = convert_to_tensor(padding_value, dtype=input.dtype)
     return tensor_op("MatrixDiagPartV2", name, input=input, k=k, padding_value=padding)
 

@@ -192,7 +192,8 @@ def pool(
             raise ValueError("pooling with 'SAME' padding is not implemented for dilated average pooling")
 
         def op(x: Tensor, num_spatial_dims: int, padding: str) -> Tensor:
-            return _pool_any(str(kind), x, windows, steps, padding, data_format, scope)
+            layout = data_format or ("NWC", "NHWC", "NDHWC")[min(len(windows), 3) - 1]  # of any rank, if it is unknown
+            return _pool_any(str(kind), x, windows, steps, padding, layout, scope)
 
         return with_space_to_batch(input, rates, padding, op, windows, data_format=data_format)
 

@@ -119,29 +119,29 @@ def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
     return _scatter("Max", ref, indices, updates, use_locking, name)
 
 
-def _scatter_nd(
-    op_type: str, resource_type: str | None, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None
-) -> Any:
+def _scatter_nd(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
     if is_reference(ref):
-        return apply_op(op_type, ref=ref, indices=indices, updates=updates, use_locking=use_locking, name=name)
-    if resource_type is None:
-        raise ValueError(f"{op_type} is not available for the resource variable {ref.name}")
-    return ref._lazy_read(apply_op(resource_type, ref=ref.handle, indices=indices, updates=updates, name=name))
+        return apply_op(
+            f"ScatterNd{kind}", ref=ref, indices=indices, updates=updates, use_locking=use_locking, name=name
+        )
+    return ref._lazy_read(
+        apply_op(f"ResourceScatterNd{kind}", ref=ref.handle, indices=indices, updates=updates, name=name)
+    )
 
 
 def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
     """Sets the slices addressed by `indices`, whose last dimension indexes the leading dimensions of the variable."""
-    return _scatter_nd("ScatterNdUpdate", "ResourceScatterNdUpdate", ref, indices, updates, use_locking, name)
+    return _scatter_nd("Update", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """Adds `updates` to the slices addressed by `indices`."""
-    return _scatter_nd("ScatterNdAdd", "ResourceScatterNdAdd", ref, indices, updates, use_locking, name)
+    return _scatter_nd("Add", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """Subtracts `updates` from the slices addressed by `indices`. Reference variables only."""
-    return _scatter_nd("ScatterNdSub", None, ref, indices, updates, use_locking, name)
+    """Subtracts `updates` from the slices addressed by `indices`."""
+    return _scatter_nd("Sub", ref, indices, updates, use_locking, name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold import nest
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import tensor_op
+from tenfold.ops.sparse import renamed
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
@@ -74,10 +75,18 @@ def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Ten
 
 
 def reduce_join(
-    inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None
+    inputs: Any,
+    axis: Any = None,
+    keep_dims: bool | None = None,
+    separator: str = "",
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Joins the strings along `axis`; along all dimensions, the last first, if `axis` is None."""
     inputs = convert_to_tensor(inputs)
+    axis = renamed(axis, reduction_indices, "axis", "reduction_indices")
+    keep_dims = bool(renamed(keepdims, keep_dims, "keepdims", "keep_dims"))
     if axis is None:
         if inputs.shape.ndims is None:
             raise ValueError(f"reduce_join over all dimensions needs a tensor of known rank; got {inputs!r}")

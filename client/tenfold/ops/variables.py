@@ -289,6 +289,14 @@ class Variable(Operators, metaclass=_VariableMeta):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return getattr(state_ops, function)(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Assigns IndexedSlices whose indices count within each batch, as `tf.batch_scatter_update`."""
+        from tenfold.ops.array_batches import batch_scatter_update
+
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+        return batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Adds `updates` to the slices addressed by `indices`."""
         return state_ops.scatter_nd_add(self, indices, updates, name=name)

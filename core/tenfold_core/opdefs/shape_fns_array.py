@@ -419,7 +419,11 @@ def dense_bincount(c: ShapeContext) -> Shapes:
 
 
 def histogram(c: ShapeContext) -> Shapes:
-    return [TensorShape([_size_constant(c, 2)])]
+    c.input(1).with_rank(1).merge_with(TensorShape([2]))
+    count = _size_constant(c, 2)
+    if count == 0:
+        raise ValueError("Requires nbins > 0: 0")
+    return [TensorShape([count])]
 
 
 def ragged_range(c: ShapeContext) -> Shapes:

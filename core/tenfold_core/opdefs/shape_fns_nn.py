@@ -227,11 +227,16 @@ def third_input(c: ShapeContext) -> Shapes:
 def batch_norm(c: ShapeContext) -> Shapes:
     """y like x; a vector a channel for the rest; the third reserve space is not known."""
     x = c.input(0).with_rank(5 if c.attrs.get("data_format") in (b"NDHWC", b"NCDHW") else 4)
-    channels = x.as_list()[_axes(c, len(x))[1]]
+    dims, place = x.as_list(), _axes(c, len(x))[1]
+    channels = dims[place]
     for vector in c.inputs[1:5]:
         # Any of scale, offset, mean and variance may say how many there are.
         size = vector.as_list()[0] if vector.ndims == 1 else None
-        channels = size if channels is None and size else channels
+        if size and channels not in (None, size):
+            raise ValueError(f"Dimensions must be equal, but are {channels} and {size}")
+        channels = size or channels
+    dims[place] = channels
+    x = TensorShape(dims)
     vectors = [TensorShape([channels])] * min(c.output_count - 1, 4)
     return [x, *vectors, *[_UNKNOWN] * (c.output_count - 1 - len(vectors))]
 

@@ -63,9 +63,11 @@ def _align(node: KernelNode) -> tuple[bool, bool]:
     return above == "LEFT", below == "LEFT"
 
 
-def _band(low: int, high: int, rows: int, columns: int, node: KernelNode) -> Band:
-    """The band of these diagonals. Raises InvalidArgumentError for one that the matrices do not have."""
-    for name, k in (("lower_diag_index", low), ("upper_diag_index", high)):
+def _band(low: int, high: int, rows: int, columns: int, node: KernelNode, beyond: bool = False) -> Band:
+    """The band of these diagonals. Raises InvalidArgumentError for one that the matrices do not have, unless some may
+    lie `beyond` their corners.
+    """
+    for name, k in () if beyond else (("lower_diag_index", low), ("upper_diag_index", high)):
         if not (-rows < k < columns or k == 0):
             raise invalid(f"{name} is out of bound: {k}. It must be between {-rows} and {columns}")
     left_above, left_below = _align(node)
@@ -114,7 +116,7 @@ def band_of_diagonals(
         raise invalid(
             "The number of rows or columns is not consistent with the specified d_lower, d_upper, and diagonal."
         )
-    band = _band(low, high, rows, columns, node)
+    band = _band(low, high, rows, columns, node, beyond=True)
     allow((*(diagonal.shape[:-2] if low != high else diagonal.shape[:-1]), rows, columns), diagonal.dtype)
     return band
 

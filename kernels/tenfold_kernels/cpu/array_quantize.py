@@ -25,7 +25,8 @@ def _nudged(low: Array, high: Array, bits: int, narrow: bool) -> tuple[Array, Ar
 
 def _fake_quant(x: Array, low: Array, high: Array, bits: int, narrow: bool) -> Array:
     bottom, top, scale = _nudged(low, high, bits, narrow)
-    inside = np.clip(x, bottom, top) - bottom
+    # in this order: a range that is the wrong way round gives its lower end
+    inside = np.maximum(np.minimum(x, top), bottom) - bottom
     quantised = np.floor(inside / scale + np.float32(0.5)) * scale + bottom
     # An empty range around zero holds nothing but zero.
     return np.where((low == 0) & (high == 0), np.float32(0), quantised).astype(np.float32)
@@ -105,7 +106,7 @@ def build_fake_quant_vars_gradient(node: KernelNode) -> Compute:
         axes = tuple(range(x.ndim - 1)) if per_channel else None
         zero = np.float32(0)
         return (
-            as_array(np.where(below | above, zero, gradient)),
+            as_array(np.where(((x >= bottom) & (x <= top)) | nothing, gradient, zero)),
             as_array(np.where(below, gradient, zero).sum(axis=axes, dtype=np.float32)).reshape(low.shape),
             as_array(np.where(above, gradient, zero).sum(axis=axes, dtype=np.float32)).reshape(low.shape),
         )
@@ -139,8 +140,9 @@ def build_quantize_and_dequantize(node: KernelNode) -> Compute:
             return x.copy()
         else:
             others = tuple(i for i in range(x.ndim) if i != axis) if axis != -1 else None
-            bottom, top = as_array(wide.min(axis=others)), as_array(wide.max(axis=others))
-        if (bottom > top).any():
+            # a nan says nothing of the range
+            bottom, top = (as_array(end.reduce(wide, axis=others)) for end in (np.fmin, np.fmax))
+        if given and not (bottom <= top).all():
             raise invalid(f"Invalid range: input_min {bottom} > input_max {top}")
         if axis != -1:
             shape[axis] = -1

@@ -30,7 +30,7 @@ def build_nth_element(node: KernelNode) -> Compute:
         if at >= x.shape[-1]:
             raise invalid(f"Input must have last dimension > n = {at}")
         at = x.shape[-1] - at - 1 if reverse else at
-        return np.ascontiguousarray(np.partition(x, at, axis=-1)[..., at])
+        return as_array(np.partition(x, at, axis=-1)[..., at].copy())
 
     return compute
 
@@ -47,7 +47,9 @@ def check_top_k(x: Shaped, count: int) -> None:
 
 @kernel("TopK", "TopKV2", T=REAL)
 def build_top_k(node: KernelNode) -> Compute:
-    """The k largest of the last dimension, largest first; of equal ones the lower index comes first."""
+    """The k largest of the last dimension, largest first; of equal ones the lower index comes first. A nan is as
+    small as −inf.
+    """
     fixed = node.attrs.get("k") if node.op == "TopK" else None
     index_type = output_type(node, 1)
 
@@ -58,10 +60,13 @@ def build_top_k(node: KernelNode) -> Compute:
         size = x.shape[-1]
         rows = x.reshape(-1, size) if size else x.reshape(math.prod(x.shape[:-1]), 0)
         shape = *x.shape[:-1], count
+        keys = rows
+        if rows.dtype.kind == "f" and np.isnan(np.add.reduce(rows, None)):  # one of inf − inf does no harm
+            keys = np.where(np.isnan(rows), rows.dtype.type(-np.inf), rows)
         if len(rows) == 1:
-            places = (size - 1) - rows[0, ::-1].argsort(kind="stable")[::-1][:count]
+            places = (size - 1) - keys[0, ::-1].argsort(kind="stable")[::-1][:count]
             return rows[0].take(places).reshape(shape), places.reshape(shape).astype(index_type)
-        order = (size - 1) - rows[:, ::-1].argsort(axis=1, kind="stable")[:, ::-1][:, :count]
+        order = (size - 1) - keys[:, ::-1].argsort(axis=1, kind="stable")[:, ::-1][:, :count]
         found = rows[np.arange(len(rows))[:, np.newaxis], order]  # np.take_along_axis finds that out by and by
         return found.reshape(shape), order.reshape(shape).astype(index_type)
 

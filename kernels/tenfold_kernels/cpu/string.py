@@ -144,6 +144,8 @@ def build_decode_base64(node: KernelNode) -> Compute:
         if not _BASE64.fullmatch(value):
             raise invalid("Invalid character found in base64.")
         digits = value.rstrip(b"=")
+        if len(digits) < len(value) and len(value) % 4:
+            raise invalid(f"Padding of base64 must make its length a multiple of 4, not {len(value)}.")
         try:
             return base64.urlsafe_b64decode(digits + b"=" * (-len(digits) % 4))
         except (binascii.Error, ValueError):

@@ -30,6 +30,13 @@ _PYTHONS_OWN = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-esc
 _MARK = "\udfff"
 
 
+#: Encodings in which a mark says the order of bytes → the marks.
+_MARKED = {
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
+
+
 class _Character(NamedTuple):
     code: int
     #: Bytes of the source that it takes.
@@ -89,6 +96,8 @@ codecs.register_error(_NOTED, _note_malformed)
 def _characters(value: bytes, codec: str) -> Iterator[_Character]:
     """The characters of `value`, each malformed piece as one replacement character."""
     _malformed.sizes = []
+    if codec in _MARKED and not value.startswith(_MARKED[codec]):
+        codec = f"{codec}-be"  # Python would take the machine's order
     text = value.decode(codec, _NOTED)
     sizes = iter(_malformed.sizes)
     width = _widths(codec)

@@ -107,8 +107,7 @@ def _shift_in_numpy(logits_BC: Array, out_BC: Array) -> None:
 
 def _dense_in_numpy(shifted_BC: Array, labels_BC: Array, loss_B: Array, backprop_BC: Array) -> None:
     total_B1 = backprop_BC.sum(axis=1, keepdims=True)
-    terms_BC = labels_BC * (np.log(total_B1) - shifted_BC)
-    np.sum(np.where(labels_BC != 0, terms_BC, 0), axis=1, out=loss_B)
+    np.sum(labels_BC * (np.log(total_B1) - shifted_BC), axis=1, out=loss_B)
     np.subtract(backprop_BC / total_B1, labels_BC, out=backprop_BC)
 
 
