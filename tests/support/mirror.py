@@ -32,6 +32,11 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "client/tenfold/ops/math.py",
         "client/tenfold/ops/slicing.py",
     ),
+    "client/ops/test_scatter_resource.py": (
+        "client/tenfold/ops/state_ops.py",
+        "client/tenfold/ops/variables.py",
+        "client/tenfold/ops/array_batches.py",
+    ),
     "client/ops/test_sparse_strings.py": (
         "client/tenfold/ops/sparse.py",
         "client/tenfold/train/batching.py",

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tenfold_kernels.cpu._compiled import losses, merging, rows, sampling, sparse_places, sparse_updates
+from tenfold_kernels.cpu._compiled import (
+    losses,
+    merging,
+    rows,
+    sampling,
+    sparse_places,
+    sparse_products,
+    sparse_updates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,6 +194,32 @@ def _number_places(at_end: bool) -> Race:
     return Race(call, places.reshape(-1), _BAD)
 
 
+def _sparse_product(loop: str, written: str) -> Callable[[bool], Race]:
+    """`written`: what the writer changes, an entry's row or its column."""
+
+    def build(at_end: bool) -> Race:
+        column = 0 if written == "row" else 1
+        ones, width = guarded(np.ones(N, np.float32)), 1 if loop == "vector" else WIDTH
+        left, right = (guarded(np.ones((ROWS, width), np.float32), at_end) for _ in range(2))
+        if loop == "rows":
+            picked = [guarded(np.full(N, ROWS - 1)) for _ in range(2)]
+            call = sparse_products.multiply_rows(np.float32, np.int64)
+            return Race(
+                lambda: call(left, picked[0], right, picked[1], np.float32(0), 0, N, ones), picked[column], _BAD
+            )
+        places = guarded(np.full((N, 2), ROWS - 1))
+        # the writer takes places that four divide: they are of the first column
+        if loop == "vector":
+            vector = sparse_products.multiply_vector(np.float32, np.int64)
+            return Race(
+                lambda: vector(places, ones, left.reshape(-1), column, right.reshape(-1)), places.reshape(-1), _BAD
+            )
+        matrix = sparse_products.multiply(np.float32, np.int64)
+        return Race(lambda: matrix(places, ones, left, column, 0, WIDTH, right), places.reshape(-1), _BAD)
+
+    return build
+
+
 def _update(name: str) -> Callable[[bool], Race]:
     def build(at_end: bool) -> Race:
         index, codes = _indices(), sparse_updates._LOOPS[name][1].split()
@@ -219,6 +253,11 @@ CASES: dict[str, Callable[[bool], Race]] = {
     "_begin_rows": _begin_rows,
     "_end_rows": _end_rows,
     "_number_places": _number_places,
+    **{
+        f"_multiply_{loop} by {written}": _sparse_product(loop, written)
+        for loop in ("matrix", "vector", "rows")
+        for written in ("row", "column")
+    },
     **{f"{name} by rows": _update(name) for name in sparse_updates._LOOPS},
 }  # fmt: skip
 

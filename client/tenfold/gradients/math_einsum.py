@@ -55,7 +55,7 @@ def _of_operand(
 
 
 def _in_place(op: Operation, x: Tensor, order: str, labels: str) -> Tensor:
-    """`x`, whose axes are those of an ellipsis and `order`, with the axes of `labels`; a label named twice is a diagonal."""
+    """`x` of the axes of an ellipsis and `order`, with those of `labels`; a label named twice is a diagonal."""
     free = [letter for letter in string.ascii_letters if letter not in labels]
     for label in order:
         count = labels.count(label)

@@ -1,4 +1,4 @@
-"""`tf.quantization.quantize_and_dequantize`: values rounded to what a few bits hold. Follows TensorFlow's array_ops.py."""
+"""`tf.quantization.quantize_and_dequantize`: values rounded to what a few bits hold."""
 
 from __future__ import annotations
 

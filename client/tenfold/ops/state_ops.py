@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import apply_op
 from tenfold_core.tensor_shape import as_shape
 
@@ -73,11 +74,18 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     return ref.assign_sub(value, name=name)
 
 
+def _of_type(ref: Any, updates: Any) -> Tensor:
+    """`updates` as a tensor of the variable's type, which a handle does not tell."""
+    return convert_to_tensor(updates, ref.dtype.base_dtype, name="updates")
+
+
 def _scatter(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
     if is_reference(ref):
         return apply_op(f"Scatter{kind}", ref=ref, indices=indices, updates=updates, use_locking=use_locking, name=name)
     return ref._lazy_read(
-        apply_op(f"ResourceScatter{kind}", resource=ref.handle, indices=indices, updates=updates, name=name)
+        apply_op(
+            f"ResourceScatter{kind}", resource=ref.handle, indices=indices, updates=_of_type(ref, updates), name=name
+        )
     )
 
 
@@ -125,7 +133,9 @@ def _scatter_nd(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bo
             f"ScatterNd{kind}", ref=ref, indices=indices, updates=updates, use_locking=use_locking, name=name
         )
     return ref._lazy_read(
-        apply_op(f"ResourceScatterNd{kind}", ref=ref.handle, indices=indices, updates=updates, name=name)
+        apply_op(
+            f"ResourceScatterNd{kind}", ref=ref.handle, indices=indices, updates=_of_type(ref, updates), name=name
+        )
     )
 
 

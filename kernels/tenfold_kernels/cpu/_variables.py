@@ -60,13 +60,22 @@ def variable_reader(node: KernelNode) -> Callable[[Any], Variable]:
 def variable_of(node: KernelNode, value: Any) -> Variable:
     """The variable of a reference or resource input, initialized or not yet.
 
-    Raises FailedPreconditionError, with TensorFlow's text, for a resource variable that was never assigned.
+    Raises FailedPreconditionError, with TensorFlow's text, for a resource variable that was never assigned, and
+    InvalidArgumentError for one of another type than the node's: a resource handle does not tell the type.
     """
     if isinstance(value, Variable):
         return value
     handle = handle_of(node, value)
     try:
-        return node.resources.lookup(handle.container, handle.name, Variable)
+        variable = node.resources.lookup(handle.container, handle.name, Variable)
+        # a read says it in its own words
+        wanted = None if node.op == "ReadVariableOp" else node.attrs.get("dtype") or node.attrs.get("T")
+        if isinstance(wanted, dtypes.DType) and wanted.base_dtype is not variable.dtype:
+            raise invalid(
+                f"Trying to use variable {handle.name} with wrong dtype in {node.op}. "
+                f"Expected {variable.dtype.op_name} got {wanted.op_name}"
+            )
+        return variable
     except errors.NotFoundError as error:
         container = handle.container or node.resources.default_container
         raise errors.FailedPreconditionError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.intrinsics import once, once_2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +31,7 @@ def _multiply(indices_N2, values_N, dense_KW, row_at, first, last, out_MW):  # t
     dense, out = dense_KW.reshape(dense_KW.size), out_MW.reshape(out_MW.size)
     begin, columns = _index(first), _index(last - first)
     for i in range(values_N.size):
-        row = indices_N2[i, row_at]
-        inner = indices_N2[i, 1 - row_at]
+        row, inner = once_2(indices_N2, i, row_at), once_2(indices_N2, i, 1 - row_at)
         if row < 0 or row >= rows or inner < 0 or inner >= limit:
             return i
         value = values_N[i]
@@ -47,8 +47,7 @@ def _multiply_vector(indices_N2, values_N, dense_K, row_at, out_M):  # type: ign
     last = -1
     total = out_M[0]
     for i in range(values_N.size):
-        row = indices_N2[i, row_at]
-        inner = indices_N2[i, 1 - row_at]
+        row, inner = once_2(indices_N2, i, row_at), once_2(indices_N2, i, 1 - row_at)
         if row < 0 or row >= rows or inner < 0 or inner >= limit:
             return i
         if row != last:
@@ -67,7 +66,7 @@ def _multiply_rows(left_LW, left_N, right_RW, right_N, zero, first, last, out_N)
     lefts, rights, width = left_LW.shape[0], right_RW.shape[0], _index(left_LW.shape[1])
     left, right = left_LW.reshape(left_LW.size), right_RW.reshape(right_RW.size)
     for i in range(first, last):
-        one, other = left_N[i], right_N[i]
+        one, other = once(left_N, i), once(right_N, i)
         if one < 0 or one >= lefts or other < 0 or other >= rights:
             return i
         a, b = _index(one) * width, _index(other) * width
@@ -87,7 +86,6 @@ def multiply_in_numpy(
     indices_N2: Array, values_N: Array, dense_KW: Array, row_at: int, first: int, last: int, out_MW: Array
 ) -> int:
     """`multiply` for any type of elements."""
-    # copies: NumPy checks indices before it uses them, too
     rows_N, inner_N = indices_N2[:, row_at].copy(), indices_N2[:, 1 - row_at].copy()
     bad = _first_outside(rows_N, len(out_MW), inner_N, len(dense_KW))
     if bad < 0:
