@@ -66,6 +66,6 @@ def test_another_type_than_the_variables_is_named(op: str) -> None:
             target = {"ref" if "Nd" in op else "resource": variable.handle}
             indices, updates = ([[1, 0]], [2.0]) if "Nd" in op else ([1], [[2.0, 9.0]])
             step = raw(**target, indices=indices, updates=tf.constant(updates, tf.float32))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="wrong dtype in .*Expected double got float"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"wrong dtype in .*Expected double got float"):
             session.run(step)
         assert session.run(variable).tolist() == ROWS.tolist()
