@@ -62,6 +62,10 @@ class LinkSettings:
     #: The same for all links together that one peer has opened (who it was let in as, and from where); 0: what one
     #: tensor may take. A link that waits for nothing else sends what it has in any case.
     peer_outbound_bytes: int = 0
+    #: Bytes of frames that are received or worked on, of one peer and of all, where they may only run graphs: a call
+    #: beyond that is refused with ResourceExhaustedError. 0: what one tensor may take; half as much again.
+    peer_inbound_bytes: int = 0
+    inbound_bytes: int = 0
     #: Bytes of a peer's memory that are mapped at most; 0: half of the machine's memory, or as many as `arena_bytes`.
     mapping_bytes: int = 0
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Answer, Outgoing
     from tenfold_link.wire.handshake import Agreed
+    from tenfold_link.wire.inflow import Inflow
 
 _log = logging.getLogger(__name__)
 
@@ -88,6 +89,11 @@ class Link(LinkEnd):
         self._pinged_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._on_close: list[Callable[[errors.OpError], None]] = []
+
+    def limit(self, inflow: Inflow) -> None:
+        """Has what comes in counted by `inflow`: before `serve`."""
+        self._serving.inflow = inflow
+        self._inbound.limit(inflow)
 
     def serve(self, methods: Methods) -> None:
         """Starts reading, and serves `methods` to the peer. Once."""
@@ -239,6 +245,9 @@ class Link(LinkEnd):
             self._serving.request(self, frames)
             return
         frame = frames.pop()
+        if frame.cost and self._serving.inflow is not None:
+            assert isinstance(frame.cost, int)
+            self._serving.inflow.give(frame.cost)
         if kind is FrameKind.REPLY or kind is FrameKind.ERROR:
             # an answer that comes after its call was cancelled is dropped, and its blocks go back by themselves
             call = self._calls.pop(frame.call, None)

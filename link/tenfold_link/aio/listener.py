@@ -31,6 +31,7 @@ from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.apart import apart
 from tenfold_link.wire.frames import FrameKind, pack
+from tenfold_link.wire.inflow import Inflow
 from tenfold_protos import link_pb2
 
 from .methods import permitted
@@ -95,6 +96,8 @@ class LinkListener:
         self._tokens: dict[bytes, _Agreement] = {}
         #: By name, those that have links.
         self._shares: dict[str, PeerShare] = {}
+        #: What comes in over all links of those who may only run graphs; once there is one.
+        self._inflow: Inflow | None = None
         #: Handshakes under way.
         self._handshakes: set[asyncio.Task[None]] = set()
         self._sockets: list[socket.socket] = []
@@ -362,6 +365,9 @@ class LinkListener:
             share=share,
         )
         link.peer_role = agreement.role
+        if not is_member:
+            its = share.inflow
+            link.limit(Inflow(its.who, its.limit, its.variable, its))
         try:
             methods = self._on_link(link)
             handshake.send_first(sock, handshake.welcome(self.task, arena, version), arena, with_variables=is_member)
@@ -374,7 +380,16 @@ class LinkListener:
 
     def _share(self, name: str) -> PeerShare:
         """What the peer has already; kept once it `_entered`."""
-        return self._shares.get(name) or PeerShare(self._settings.peer_outbound_bytes or tensor_limit())
+        known = self._shares.get(name)
+        if known is not None:
+            return known
+        settings, limit = self._settings, tensor_limit()
+        if self._inflow is None:
+            most = settings.inbound_bytes or limit + limit // 2
+            self._inflow = Inflow("all who may only run graphs", most, "TENFOLD_LINK_INBOUND_BYTES")
+        most = settings.peer_inbound_bytes or limit
+        inflow = Inflow(name or "this peer", most, "TENFOLD_LINK_PEER_INBOUND_BYTES", self._inflow)
+        return PeerShare(settings.peer_outbound_bytes or limit, inflow)
 
     def _entered(self, link: Link, share: PeerShare, name: str) -> None:
         self._shares[name] = share

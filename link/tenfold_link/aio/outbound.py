@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_link.settings import LinkSettings
+    from tenfold_link.wire.inflow import Inflow
     from tenfold_link.wire.packing import Piece
 
 #: Bytes written in one callback before others have their turn.
@@ -26,12 +27,13 @@ _TURN_BYTES = 16 << 20
 
 
 class PeerShare:
-    """What the links of one peer have together: how many there are, and how much waits for it to read."""
+    """What the links of one peer have together: how many there are, how much waits for it to read, and how much of what
+    it sends is worked on."""
 
-    __slots__ = ("bytes", "links", "most_bytes")
+    __slots__ = ("bytes", "inflow", "links", "most_bytes")
 
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, most_bytes: int, inflow: Inflow) -> None:
+        self.most_bytes, self.inflow = most_bytes, inflow
         self.bytes = self.links = 0
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.frames import Frame
+    from tenfold_link.wire.inflow import Inflow
     from tenfold_link.wire.packing import Packer
 
 _log = logging.getLogger(__name__)
@@ -48,14 +49,22 @@ class Serving:
         self._left_out: dict[int, None] = {}
         #: Notifications of the peer that are worked on.
         self._notices: set[asyncio.Future[Any]] = set()
+        #: What counts the peer's frames, if anything does; and what it counts of each call that is worked on.
+        self.inflow: Inflow | None = None
+        self._costs: dict[int, int] = {}
 
     def request(self, link: Link, frames: list[Frame]) -> None:
         """Takes a call out of `frames`, the last one, and answers it, now or later. Raises ProtocolError."""
-        _, method, number, header, buffers = frames.pop()
+        _, method, number, header, buffers, cost = frames.pop()
         if number == self._newest + 1:
             self._newest = number
         else:
             self._note_number(number)
+        if cost:
+            if isinstance(cost, errors.OpError):
+                self._fail(number, cost)
+                return
+            self._costs[number] = cost
         if len(self._serving) >= self._settings.calls_in_flight:
             self._fail(
                 number,
@@ -106,6 +115,9 @@ class Serving:
         for work in (*self._serving.values(), *self._notices):
             work.cancel()
         self._serving.clear()
+        self._costs.clear()
+        if self.inflow is not None:
+            self.inflow.give(self.inflow.taken)
 
     def _served(self, number: int, method: int, work: asyncio.Future[Any]) -> None:
         if self._serving.pop(number, None) is None:
@@ -162,14 +174,25 @@ class Serving:
         except Exception as error:
             self._fail(number, self._as_op_error(error, method))
             return
+        self._done(number)
         self._send(pieces)
 
+    def _done(self, number: int) -> None:
+        """What the call brought is no longer needed."""
+        if self._costs and (cost := self._costs.pop(number, 0)) and self.inflow is not None:
+            self.inflow.give(cost)
+
     def _fail(self, number: int, error: errors.OpError) -> None:
+        self._done(number)
         self._send(self._packer.pack(FrameKind.ERROR, error.code, number, error.message.encode()[: 1 << 20]))
 
     def _as_op_error(self, error: BaseException, method: int) -> errors.OpError:
         if isinstance(error, errors.OpError):
             return error
+        if isinstance(error, MemoryError):
+            _log.warning("%s for %s: there is no memory for it", self._name(method), self._peer)
+            text = f"{self._name(method)}: there is no memory for it{f': {error}' if str(error) else '.'}"
+            return errors.ResourceExhaustedError(None, None, text)
         _log.error("%s for %s failed", self._name(method), self._peer, exc_info=error)
         return errors.InternalError(None, None, f"{self._name(method)}: {type(error).__name__}: {error}")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tenfold_core import errors
 from tenfold_core.traffic import Traffic
 from tenfold_link.protocol_error import ProtocolError
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
+    from tenfold_link.wire.inflow import Inflow
 
 #: "TL": where it is missing, the two ends no longer agree where a frame starts.
 MAGIC = 0x4C54
@@ -70,6 +72,9 @@ class Frame(NamedTuple):
     call: int
     header: bytes
     buffers: list[Incoming]
+    #: Bytes of it that the reader's `inflow` counts until they are given back; or why there was no room for its
+    #: buffers, which have been dropped.
+    cost: int | errors.OpError = 0
 
 
 def pack(kind: int, method: int = 0, call: int = 0, header: bytes = b"", rows: Sequence[bytes] = ()) -> bytes:
@@ -126,6 +131,12 @@ class FrameReader:
         self._frame: Frame | None = None
         #: (index in the frame, size) of inline buffers still to fill, last first.
         self._missing: list[tuple[int, int]] = []
+        #: Of a frame that there is no room for: bytes still to come, which are dropped.
+        self._unwanted = 0
+        #: What counts frames against limits, if anything does; set by the link's owner.
+        self.inflow: Inflow | None = None
+        #: What it counts of frames that are not complete.
+        self._counted = 0
 
     def close(self) -> None:
         """Lets go of the peer's arena. Nothing that comes after this is a frame."""
@@ -160,6 +171,7 @@ class FrameReader:
             assert self._frame is not None
             frames.append(self._frame)
             self._frame = None
+            self._counted = 0
         if self._start == self._end:
             self._start = self._end = 0
             if len(self._scratch) > _SCRATCH and self._frame is None:
@@ -185,6 +197,8 @@ class FrameReader:
             raise ProtocolError(f"a frame of {rows} buffers; {self._settings.buffers_per_frame} are allowed")
         size = PREFIX.size + rows * ROW.size + header_size
         if available < size:
+            if self.inflow is not None and size > _SCRATCH and not self._counted:
+                self._count(size)
             self._make_room(size)
             return False
         at = self._start + PREFIX.size
@@ -192,7 +206,40 @@ class FrameReader:
         self._start += size
         header = bytes(self._scratch[table : table + header_size])
         self._frame = Frame(kind, method, call, header, self._open(self._scratch[at:table]) if rows else [])
+        if self.inflow is not None:
+            self._look_for_room()
         return True
+
+    def _look_for_room(self) -> None:
+        """Has the frame that has just begun counted. Raises ProtocolError for one without room that cannot be
+        refused."""
+        assert self._frame is not None
+        assert self.inflow is not None
+        frame, inline = self._frame, sum(size for _, size in self._missing)
+        if inline and (refusal := self.inflow.take(inline)) is not None:
+            if frame.kind is not FrameKind.REQUEST:
+                raise ProtocolError(f"what there is no room for: {refusal.message}")
+            self._refuse(refusal)
+            return
+        self._counted += inline
+        self._frame = frame._replace(cost=self._counted)
+
+    def _refuse(self, why: errors.OpError) -> None:
+        """The frame under way is dropped as it comes, and what it was refused for goes on in its place."""
+        assert self._frame is not None
+        self._unwanted = sum(size for _, size in self._missing)
+        self._missing.clear()
+        if self.inflow is not None:
+            self.inflow.give(self._counted)
+        self._counted = 0
+        self._frame = self._frame._replace(buffers=[], header=b"", cost=why)
+
+    def _count(self, size: int) -> None:
+        """Raises ProtocolError."""
+        assert self.inflow is not None
+        if (refusal := self.inflow.take(size)) is not None:
+            raise ProtocolError(f"what there is no room for: {refusal.message}")
+        self._counted += size
 
     def _open(self, table: memoryview) -> list[Incoming]:
         """The frame's buffers: those in the arena as they are, the others still empty and noted as missing."""
@@ -214,6 +261,14 @@ class FrameReader:
     def _fill(self) -> bool:
         """Gives the frame's inline buffers what is there; False while some is not."""
         missing = self._missing
+        if self._unwanted:
+            dropped = min(self._unwanted, self._end - self._start)
+            self._start += dropped
+            self._unwanted -= dropped
+            if not self._unwanted:
+                return True
+            self._start = self._end = 0
+            return False
         while missing:
             index, size = missing[-1]
             available = self._end - self._start
@@ -224,7 +279,15 @@ class FrameReader:
                 self._make_room(size)
                 return False
             else:
-                chunk = self._allocate(size)
+                try:
+                    chunk = self._allocate(size)
+                except MemoryError:
+                    assert self._frame is not None
+                    if self._frame.kind is not FrameKind.REQUEST:
+                        raise
+                    text = f"there is no memory for a buffer of {size} bytes"
+                    self._refuse(errors.ResourceExhaustedError(None, None, text))
+                    return self._fill()
                 there = min(size, available)
                 whole = memoryview(chunk)  # type: ignore[arg-type] # an array is a buffer
                 whole[:there] = self._scratch[self._start : self._start + there]

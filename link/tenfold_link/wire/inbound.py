@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tenfold_core.traffic import Traffic
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
+    from tenfold_link.wire.inflow import Inflow
 
 #: What receiving raises at the end of a link, besides BlockingIOError and InterruptedError, which end only one attempt.
 RECEIVE_ERRORS = (OSError, EOFError, ProtocolError, MemoryError)
@@ -57,6 +58,10 @@ class Inbound:
         self.streaming = False
         #: The last attempt got all that there was.
         self.exhausted = True
+
+    def limit(self, inflow: Inflow) -> None:
+        """Has what comes counted by `inflow` from now on."""
+        self._reader.inflow = inflow
 
     def receive(self, flags: int = 0) -> list[Frame]:
         """Receives once; the frames that are complete now. Raises RECEIVE_ERRORS, EOFError at the end of the stream.
