@@ -13,8 +13,10 @@ from tenfold_control_api.asgi import logged_path
 from tenfold_control_api.problems import ApiError
 from tenfold_core import errors
 from tenfold_core.access.gate import NOBODY, Caller, ExpiredTokenError, Gate, UnknownTokenError
+from tenfold_core.access.peer_user import unmapped
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import name_of, role_of
+from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,9 +39,11 @@ class Connection:
     """The other end of a connection. Which user it is, the system is asked once, at the start: later the peer may be
     gone, and its port somebody else's. It takes some 200 µs."""
 
-    def __init__(self, transport: asyncio.Transport, ask: Callable[[socket.socket], Caller]) -> None:
-        """`ask` is Entry.neighbour."""
-        self._transport = transport
+    def __init__(
+        self, transport: asyncio.Transport, ask: Callable[[socket.socket], Caller], recognize: Callable[[], None]
+    ) -> None:
+        """`ask` is Entry.neighbour; `recognize()` is called once a request was let in."""
+        self._transport, self._recognize = transport, recognize
         self._certified: Caller | None = None
         self._not_asked = ""
         self._user = NOBODY
@@ -47,6 +51,19 @@ class Connection:
             self._user = ask(transport.get_extra_info("socket"))
         except errors.ResourceExhaustedError as error:
             self._not_asked = error.message
+
+        host = unmapped(str((transport.get_extra_info("peername") or ("",))[0]))
+        #: Those whose connections are counted together: of a user of this machine, or of an address.
+        self.group = self._user.name if is_loopback(host) else host
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the same user's, or root's."""
+        return self._user.role is not Role.NONE
+
+    def let_in(self) -> None:
+        """A request over it was let in: it is no stranger's."""
+        self._recognize()
 
     def user(self) -> Caller:
         """What it may do as a user of this machine. Raises ApiError where there was no file to ask the system with."""

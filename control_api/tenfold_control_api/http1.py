@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import resource
+from functools import partial
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from tenfold_control_api.asgi import PROBLEM_JSON
 from tenfold_control_api.entry import CONNECTION, Connection
 from tenfold_control_api.problems import ApiError
+from tenfold_core.access.places import Places
 
 if TYPE_CHECKING:
     import asyncio
@@ -36,15 +38,16 @@ _OTHER_FILES = 128
 
 class BoundedHttp(HttpToolsProtocol):
     """One connection. Answers a request whose head is longer than HEAD_BYTES with 431, one that is sent too slowly with
-    408, one connection too many with 503, and closes the connection."""
+    408, one connection too many with 503, and closes the connection. Strangers' go first where places are short."""
 
     #: Seconds for a head to come, from the connection or the head's first byte on.
     head_seconds: float
     #: Seconds after which a body must have brought `body_pace` bytes for each second, again and again.
     body_seconds: float
     body_pace: float
-    #: Connections at a time.
+    #: Connections at a time, and who has their places.
     limit: int
+    places: Places[BoundedHttp]
     #: Who is at the other end of a socket that was just accepted.
     ask: Callable[[socket.socket], Caller]
 
@@ -60,8 +63,9 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """As HttpToolsProtocol; refuses one connection too many."""
         super().connection_made(transport)
-        self._connection = Connection(transport, self.ask)
-        if len(self.connections) > self.limit:
+        self._connection = Connection(transport, self.ask, partial(self.places.recognize, self))
+        why = self.places.enter(self, self._connection.group, known=self._connection.is_own)
+        if why is not None:
             text = f"{self.limit} connections are open, which is the limit. Connect again later."
             self._refuse(ApiError("too-many-connections", text, headers={"Retry-After": "1"}), answerable=True)
             return
@@ -70,6 +74,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """As HttpToolsProtocol."""
         self._await_nothing()
+        self.places.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -176,5 +181,6 @@ def bounded_http(settings: Settings, entry: Entry) -> type[BoundedHttp]:
         body_pace = settings.body_pace
 
     Bounded.limit = limit
+    Bounded.places = Places(limit, lambda stranger: stranger.transport.abort())
     Bounded.ask = staticmethod(entry.neighbour)
     return Bounded

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.asgi import acting, header, logged_path, send_problem
-from tenfold_control_api.entry import CALLER, text_of
+from tenfold_control_api.entry import CALLER, CONNECTION, text_of
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
 from tenfold_core import errors, protocol
@@ -206,9 +206,13 @@ class GateMiddleware:
         except ApiError as error:
             audit.refusals.note(caller, needs.audited or what, error.kind, **text_of(scope))
             raise
+        if (connection := scope.get(CONNECTION)) is not None:
+            connection.let_in()
         return caller
 
     def _check_host(self, scope: Scope) -> None:
+        if sum(key == b"host" for key, _ in scope["headers"]) > 1:
+            raise ApiError("host-not-allowed", "a request names one host, in one `Host` header; this one has more.")
         allowed = self._settings.allowed_hosts
         if allowed is None or self._entry.guarded:
             return
@@ -229,9 +233,9 @@ class GateMiddleware:
         if site in ("same-origin", "none") or (site is None and origin is None):
             return
         if site is None and origin is not None:
+            # the port counts: another one is another program's, and so is its page
             host = origin.partition("://")[2]
-            known = self._settings.allowed_hosts or ()
-            if host and (host == header(scope, "host") or _name_of(host) in known):
+            if host and host.lower() == (header(scope, "host") or "").lower():
                 return
         raise ApiError(
             "foreign-origin",

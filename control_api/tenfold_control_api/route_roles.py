@@ -14,9 +14,9 @@ from tenfold_core.access.roles import Role
 
 #: Methods that change nothing.
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-#: Paths that need no token: probes, scraping, the description of the interface, and the dashboard, which asks for the
-#: token itself and knows nothing before.
-OPEN_PATHS = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/")
+#: Paths that need no token: probes, the description of the interface, and the dashboard, which asks for the token
+#: itself and knows nothing before.
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/")
 OPEN_FOLDERS = ("/ui/", "/docs/")
 
 

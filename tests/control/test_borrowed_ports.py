@@ -1,4 +1,5 @@
-"""Another user calls the control service from a port at which the owner listens, and is gone before it is worked on.
+"""Another user calls the control service from a port at which the owner listens, and is gone before it is worked on;
+fills its places; looks at its metrics.
 
 What tests/cluster/test_borrowed_ports.py shows for a task, over HTTP/1.1: a real other user, twenty requests.
 """
@@ -26,6 +27,9 @@ TIMES = 20
 BODY = b'{"jobs":{"w":1}}'
 
 
+SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
 def put(cluster: str) -> bytes:
     head = f"PUT /v1/clusters/{cluster} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY
@@ -46,3 +50,16 @@ def test_no_cluster_is_declared(start_service: Callable[..., Service]) -> None:
         assert httpx.put(f"{service.url}/v1/clusters/mine", json={"jobs": {"w": 1}}).status_code in (200, 201)
         listed = httpx.get(f"{service.url}/v1/clusters").json()
     assert [each["name"] for each in listed["clusters"]] == ["mine"], json.dumps(listed)
+
+
+def test_idle_strangers_make_room(start_service: Callable[..., Service]) -> None:
+    """Connections that say nothing: a quarter of the places is what another user has."""
+    service = start_service(max_connections=16)
+    to = ["127.0.0.1", int(service.url.rpartition(":")[2])]
+    with a_stranger() as stranger:
+        stranger.ask("connect", to, "", 40)
+        with httpx.Client(timeout=20) as client:
+            assert client.get(f"{service.url}/healthz").status_code == 200
+            assert client.get(f"{service.url}/v1/clusters").status_code == 200
+        scrape = bytes.fromhex(stranger.ask("exchange", to, SCRAPE.hex()))
+    assert scrape.startswith(b"HTTP/1.1 401 "), scrape

@@ -112,11 +112,20 @@ async def test_without_the_token_nothing_is_answered(guarded: httpx.AsyncClient,
 async def test_with_the_token(guarded: httpx.AsyncClient) -> None:
     bearer = await guarded.get("/v1/clusters", headers={"Authorization": f"Bearer {TOKEN}"})
     browser = await guarded.get("/v1/clusters", auth=("anyone", TOKEN))
-    opened = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/", "/ui/main.js")
+    opened = ("/healthz", "/readyz", "/openapi.json", "/", "/ui/main.js")
     probes = [await guarded.get(path) for path in opened]
+    scrape = await guarded.get("/metrics"), await guarded.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
 
     assert (bearer.status_code, browser.status_code) == (200, 200)
     assert {probe.status_code for probe in probes} == {200}
+    assert [each.status_code for each in scrape] == [401, 200]
+
+
+@pytest.mark.parametrize("names", [("localhost", "localhost"), ("localhost", "evil.example")])
+async def test_two_host_headers_are_refused(guarded: httpx.AsyncClient, names: tuple[str, str]) -> None:
+    answer = await guarded.get("/healthz", headers=[("Host", name) for name in names])
+
+    assert (answer.status_code, answer.json()["type"]) == (403, "urn:tenfold:problem:host-not-allowed")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "localhost.evil.example", "[::2]:80", ""])
@@ -168,7 +177,8 @@ def test_the_names_of_a_service_are_those_that_are_allowed_and_its_own() -> None
         ({"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}, True),
         ({"Sec-Fetch-Site": "none"}, True),
         ({"Origin": "http://localhost"}, True),
-        ({"Origin": "http://127.0.0.1:9999"}, True),
+        ({"Origin": "http://127.0.0.1:9999"}, False),
+        ({"Origin": "http://localhost:3000"}, False),
         ({"Sec-Fetch-Site": "cross-site", "Origin": "http://evil.example"}, False),
         ({"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:1"}, False),
         ({"Origin": "http://evil.example"}, False),

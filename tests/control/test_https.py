@@ -17,7 +17,7 @@ from tenfold_core.access.issue import authority, issue
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import new_token
 
-from .test_who_is_let_in import routes
+from .test_who_is_let_in import OPEN_PATHS, routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .conftest import Service
 
-from tenfold_control_api.route_roles import OPEN_PATHS, TABLE
+from tenfold_control_api.route_roles import TABLE
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 
 from support.other_user import WHY_NOT, can_become
 from tenfold_control_api.app import create_app
-from tenfold_control_api.route_roles import OPEN_FOLDERS, OPEN_PATHS, SAFE_METHODS, TABLE, needed
+from tenfold_control_api.route_roles import SAFE_METHODS, TABLE, needed
 from tenfold_control_api.service_tokens import ServiceTokens
 from tenfold_control_api.settings import Settings
 from tenfold_core.access import audit
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .conftest import Masters, Service
+
+#: What anybody may ask for, and no more: written here, so that what is opened beside it fails.
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/")
+OPEN_FOLDERS = ("/ui/", "/docs/")
 
 TOKENS = {role: new_token() for role in Role if role}
 EXPIRED, HASHED, OTHERS = new_token(), new_token(), new_token()

@@ -71,6 +71,7 @@ class Handler:
 
     aligned = None
     needs = Role.RUN
+    action = "call"
 
     def __init__(self, service: Service, name: str) -> None:
         self._call = getattr(service, name)

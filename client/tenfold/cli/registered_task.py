@@ -173,7 +173,7 @@ def serve_registered(settings: TaskSettings, token: ShownToken, stop: StopSignal
         registration.figures, registration.alive = server.figures, server.answers
         joint.attach(server)
         joint.wait_for_spec()
-        with metrics_port(settings, registration.index, server):
+        with metrics_port(settings, registration.index, server, token.settings):
             announce(settings.job, registration.index, address)
             stop.wait()
             if joint.drain is not None:

@@ -187,7 +187,7 @@ def _serve_static(settings: TaskSettings, token: ShownToken, stop: StopSignals) 
         server.start()
         server.end_with_workers(settings.stop_with_workers)
         end_with_server(server, stop.end)
-        with metrics_port(settings, settings.index, server):
+        with metrics_port(settings, settings.index, server, token.settings):
             announce(settings.job, settings.index, settings.address or server.target.removeprefix("grpc://"))
             stop.wait()
     finally:

@@ -54,6 +54,9 @@ class Wire(Protocol):
     #: Who that is, for the audit log.
     who: str
 
+    def recognize(self) -> None:
+        """A call has shown who the peer is, and is let in."""
+
     def flush(self) -> None:
         """Has what is queued sent, at the latest at the end of the turn."""
 
@@ -110,6 +113,8 @@ class GrpcCall:
         elif refused is not None:
             self._answer(Failure(RESOURCE_EXHAUSTED, refused))
         else:
+            if self._role > wire.role:
+                wire.recognize()
             self._reader.align(self._method[0].aligned)
 
     def _shows(self, authorization: str) -> bool:
@@ -233,6 +238,9 @@ class GrpcCall:
     def _unexpected(self, error: Exception) -> Failure:
         """A handler broke its contract of raising nothing."""
         name = self._method[1] if self._method is not None else ""
+        if isinstance(error, MemoryError):
+            _log.warning("%s: there is no memory for it", name)
+            return Failure(RESOURCE_EXHAUSTED, f"{name}: there is no memory for it.")
         _log.error("%s failed with an unexpected exception", name, exc_info=error)
         return Failure(INTERNAL, f"{name}: {type(error).__name__}")
 

@@ -73,6 +73,9 @@ class Connection:
         #: HEADERS that go on in CONTINUATION: stream, END_STREAM, the parts.
         self._continued: tuple[int, bool, list[bytes]] | None = None
         self._spend = FrameQuota(settings.control_burst, settings.control_per_second, clock).spend
+        #: Counts all frames of a peer that nobody knows yet; None of one that is known.
+        self._strange: FrameQuota | None = None
+        self._clock = clock
         own = {
             frames.MAX_STREAMS: settings.streams,
             frames.INITIAL_WINDOW: settings.stream_window,
@@ -82,6 +85,15 @@ class Connection:
         self.out.control(frames.settings(own))
         if settings.connection_window > frames.DEFAULT_WINDOW:
             self.out.control(frames.window_update(0, settings.connection_window - frames.DEFAULT_WINDOW))
+
+    def is_stranger(self, *, strange: bool) -> None:
+        """Whether nobody knows the peer yet, as it is with the peer's first call that shows who it is no more."""
+        settings, self._strange = self._settings, None
+        if strange:
+            text = "of one who has not shown who it is"
+            burst, rate = settings.strangers_burst, settings.strangers_per_second
+            self._strange = FrameQuota(burst, rate, self._clock, text)
+        self._reader.few_at_once(few=strange)
 
     # -- what the socket and the calls do ----------------------------------------------------------------------------
 
@@ -141,6 +153,8 @@ class Connection:
     # -- what the reader tells ---------------------------------------------------------------------------------------
 
     def frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        if self._strange is not None:
+            self._strange.spend()
         if not self.greeted and (kind != frames.SETTINGS or flags & frames.ACK):
             raise ConnectionFault(Code.PROTOCOL_ERROR, "the first frame is not SETTINGS")
         if self._continued is not None and kind != frames.CONTINUATION:
@@ -158,10 +172,14 @@ class Connection:
             raise ConnectionFault(Code.COMPRESSION_ERROR, str(error)) from None
 
     def meaningless(self, kind: int) -> None:
+        if self._strange is not None:
+            self._strange.spend()
         self._check_order()
         self._spend(1)
 
     def data_begins(self, flags: int, number: int, length: int) -> Receiver | None:
+        if self._strange is not None:
+            self._strange.spend()
         self._check_order()
         if length > self._window:
             raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than the connection's window")
@@ -219,6 +237,7 @@ class Connection:
     def _continuation(self, flags: int, number: int, payload: bytes) -> None:
         if self._continued is None or self._continued[0] != number:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "CONTINUATION of nothing")
+        self._spend(1)
         _, ends, parts = self._continued
         parts.append(payload)
         size = sum(map(len, parts))

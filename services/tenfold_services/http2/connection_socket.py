@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
 from tenfold_core.access.peer_user import unmapped
+from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import FIRST_BYTE, name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.loopback import is_loopback
@@ -61,18 +62,23 @@ class ConnectionSocket:
         loop: asyncio.AbstractEventLoop,
         on_end: Callable[[ConnectionSocket], None],
         context: ssl.SSLContext | None = None,
+        caller: Caller | None = None,
     ) -> None:
-        """With `context` the peer may speak TLS, and must unless it is of this machine."""
+        """With `context` the peer may speak TLS, and must unless it is of this machine. `caller` is who is at the other
+        end, where that was asked already."""
         self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
         host = unmapped(str(sock.getpeername()[0]))
         self.host = "" if is_loopback(host) else host
-        self.role, self.who = calls.gate.accepted(sock)[:2]
+        self.role, self.who = (caller or calls.gate.accepted(sock))[:2]
+        #: Nobody knows who it is; a call may show it.
+        self._strange = self.role is Role.NONE
         #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.
         self._context = context
         self._tls: TlsSocket | None = None
         self._on_end = on_end
         self.connection = Connection(self._open, settings, loop.time)
         self.connection.out.unread = calls.unread
+        self.connection.is_stranger(strange=self._strange)
         #: Bytes that ever came, and that ever left.
         self._received = self._sent = 0
         self._coming = Progress(settings.stall_seconds, settings.least_bytes_per_second)
@@ -101,6 +107,13 @@ class ConnectionSocket:
     def _open(self, number: int, run: FieldRun, fields: list[Field] | None) -> Receiver:
         return GrpcCall(self._calls, self, number, run, fields)
 
+    def recognize(self) -> None:
+        """A call, or a certificate, has shown who the peer is."""
+        if self._strange:
+            self._strange = False
+            self.connection.is_stranger(strange=False)
+            self._calls.recognized(self)
+
     def has_time(self) -> bool:
         """Whether handlers may still run in this turn."""
         return not self._corked or perf_counter() - self._turn_began < _TURN_SECONDS
@@ -108,6 +121,25 @@ class ConnectionSocket:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _readable(self) -> None:
+        if not self._strange:
+            self._read()
+            return
+        time = self._calls.strangers
+        if not time.has_some():
+            self._loop.remove_reader(self._fd)
+            time.wait(self._again)
+            return
+        began = perf_counter()
+        self._read()
+        time.spend(perf_counter() - began)
+
+    def _again(self) -> None:
+        """A stranger's next turn."""
+        if not self.closed:
+            self._loop.add_reader(self._fd, self._readable)
+            self._readable()
+
+    def _read(self) -> None:
         budget = _TURN_BYTES
         self._turn_began = perf_counter()
         self._corked = True
@@ -135,7 +167,7 @@ class ConnectionSocket:
                 if received < space:
                     break
                 budget -= received
-                if perf_counter() - self._turn_began > _LONGEST_TURN_SECONDS:
+                if self._strange or perf_counter() - self._turn_began > _LONGEST_TURN_SECONDS:
                     # the system tells of what is left
                     budget = 0
             if budget <= 0 and isinstance(self._sock, TlsSocket):
@@ -185,6 +217,7 @@ class ConnectionSocket:
         shown = self._tls.certificate
         if shown and (role := role_of(shown)) > self.role:
             self.role, self.who = role, f"certificate {name_of(shown)}"
+            self.recognize()
         self._context = None
         return True
 

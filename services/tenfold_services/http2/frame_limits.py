@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 class FrameQuota:
     """A token bucket for frames that cost work and ask for nothing: a burst of them is allowed, and a rate."""
 
-    def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, burst: int, per_second: float, clock: Callable[[], float], what: str = "that ask for nothing"
+    ) -> None:
+        """`what` it is that may not be too many."""
+        self._what = what
         self._burst, self._per_second, self._clock = burst, per_second, clock
         #: What is left of it, as of `_at`.
         self._left, self._at = float(burst), clock()
@@ -29,7 +33,7 @@ class FrameQuota:
             now = self._clock()
             self._left, self._at = min(self._burst, self._left + (now - self._at) * self._per_second), now
             if self._left < 0:
-                raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "too many frames that ask for nothing")
+                raise ConnectionFault(Code.ENHANCE_YOUR_CALM, f"too many frames {self._what}")
 
 
 class ClosedStreams:

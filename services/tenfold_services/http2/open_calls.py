@@ -13,6 +13,7 @@ from tenfold_core.memory_limits import tensor_limit
 from .handler import UNAVAILABLE, Failure
 from .outbound import Unread
 from .shares import CallShares
+from .strangers import StrangersTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,9 @@ class OpenCalls:
         """`find` gives the handler of a path; `allocate` memory for large messages; `gate` says who may call."""
         self._find, self.settings, self.budget, self.allocate, self.gate = find, settings, budget, allocate, gate
         self.loop = asyncio.get_running_loop()
+        #: What connections may have of the loop's time that nobody knows; and who is told once one is known.
+        self.strangers = StrangersTime(self.loop, settings.strangers_share, settings.strangers_seconds)
+        self.recognized: Callable[[Any], None] = lambda wire: None
         #: Handlers that were found, by path; there are as many as methods.
         self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}
         #: Calls that were opened and are not over, their tasks included, and the connection of each.

@@ -9,11 +9,18 @@ import asyncio
 import contextlib
 import logging
 import socket
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access import audit
 from tenfold_core.access.gate import Gate
+from tenfold_core.access.peer_user import unmapped
+from tenfold_core.access.places import Places, affordable
+from tenfold_core.access.roles import Role
 from tenfold_core.buffer_pool import BufferPool
+from tenfold_core.loopback import is_loopback
 from tenfold_core.memory_limits import tensor_limit
 from tenfold_core.open_files import TOLD, Reserve
 from tenfold_services.http2.connection_socket import ConnectionSocket
@@ -27,6 +34,7 @@ from .settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.gate import Caller
     from tenfold_core.access.tls import Certificates
 
     from .handler import UnaryHandler
@@ -36,6 +44,8 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 512
 #: After an accept that failed.
 _AGAIN_SECONDS = 1.0
+#: Seconds for accepting in one turn of the loop.
+_TURN_SECONDS = 0.004
 #: How often connections are looked at, by fractions of the time that they may stall.
 _LOOKS = 10
 #: What a stopping server gives connections to read the end.
@@ -58,6 +68,7 @@ class Http2Server:
         self._find, self._settings, self._gate = find, settings, gate or Gate("this server")
         self._sockets: list[socket.socket] = []
         self._connections: set[ConnectionSocket] = set()
+        self._places: Places[ConnectionSocket] = Places(affordable(settings.connections), ConnectionSocket.close)
         self._calls: OpenCalls | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._look_timer: asyncio.TimerHandle | None = None
@@ -86,6 +97,7 @@ class Http2Server:
         budget = Budget(self._settings.buffered_bytes or tensor_limit())
         pool = BufferPool(self._settings.keep_bytes)
         self._calls = OpenCalls(self._find, self._settings, budget, pool.allocate, self._gate)
+        self._calls.recognized = self._places.recognize
         self._sockets, port = await listening_sockets(host, port)
         self._reserve = Reserve(f"gRPC's port {port}")
         for sock in self._sockets:
@@ -109,6 +121,7 @@ class Http2Server:
             self._look_timer.cancel()
         if self._calls is None or self._loop is None:
             return
+        self._calls.strangers.close()
         for accepted in list(self._connections):
             accepted.connection.say_goodbye()
             accepted.flush()
@@ -136,7 +149,13 @@ class Http2Server:
     def _accept(self, listening: socket.socket) -> None:
         assert self._loop is not None
         assert self._calls is not None
+        turn = perf_counter()
         for _ in range(_BACKLOG):
+            if not self._calls.strangers.has_some():
+                # they use up theirs: who comes waits with them, ahead of what they send
+                self._loop.remove_reader(listening)
+                self._calls.strangers.wait(partial(self._watch, listening), first=True)
+                return
             try:
                 sock, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -150,18 +169,14 @@ class Http2Server:
                     self._loop.remove_reader(listening)
                     self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
                 return
-            settings = self._settings
-            there = self._connections
-            handshakes = sum(not each.connection.greeted for each in there) if len(there) > 64 else 0
-            if len(there) >= settings.connections or handshakes >= settings.handshakes:
-                _log.warning("A connection from %s is refused: there are %d.", address[0], len(there))
-                sock.close()
-                continue
+            began = perf_counter()
             sock.setblocking(False)
             name = _name(sock.family, address)
             try:
-                context = None if self._certificates is None else self._certificates.server_context()
-                there.add(ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end, context))
+                caller = self._calls.gate.accepted(sock)
+                self._take(sock, name, caller)
+                if caller.role is Role.NONE:
+                    self._calls.strangers.spend(perf_counter() - began)
             except OSError:
                 sock.close()  # the peer is gone already
             except errors.ResourceExhaustedError:
@@ -170,6 +185,30 @@ class Http2Server:
                     self._say_no_room(sock)
                 assert self._reserve is not None
                 self._reserve.tell()
+            if perf_counter() - turn > _TURN_SECONDS:
+                return  # the system tells of those who wait
+
+    def _take(self, sock: socket.socket, name: str, caller: Caller) -> None:
+        """Takes in a connection, or closes it. Raises OSError."""
+        assert self._calls is not None
+        assert self._loop is not None
+        known, settings, there = caller.role is not Role.NONE, self._settings, self._connections
+        if not known and len(there) > 64 and sum(not each.connection.greeted for each in there) >= settings.handshakes:
+            audit.refusals.note(caller, "connect", "too many have begun none yet", address=name)
+            sock.close()
+            return
+        host = unmapped(str(sock.getpeername()[0]))
+        group = caller.name if is_loopback(host) else host
+        why = self._places.refusal(group, known=known)
+        if why is not None:
+            _log.log(logging.WARNING if known else logging.DEBUG, "A connection from %s is refused: %s.", name, why)
+            audit.refusals.note(caller, "connect", why, address=name)
+            sock.close()
+            return
+        context = None if self._certificates is None else self._certificates.server_context()
+        made = ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end, context, caller)
+        self._places.add(made, group, known=known)
+        there.add(made)
 
     def _say_no_room(self, sock: socket.socket) -> None:
         """The end of a connection that has not begun. Who speaks TLS could not read it."""
@@ -183,6 +222,7 @@ class Http2Server:
                 sock.recv(1 << 16)
 
     def _end(self, accepted: ConnectionSocket) -> None:
+        self._places.leave(accepted)
         self._connections.discard(accepted)
         if not self._connections and self._ended is not None and not self._ended.done():
             self._ended.set_result(None)

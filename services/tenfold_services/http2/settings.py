@@ -63,6 +63,12 @@ class Http2Settings:
     #: Frames that cost us work and bring the peer nothing: PING, SETTINGS, RST_STREAM, PRIORITY, empty DATA, unknown.
     control_burst: int = 20_000
     control_per_second: float = 2_000.0
+    #: All frames of a connection that nobody knows yet, a refused call's headers among them.
+    strangers_burst: int = 200
+    strangers_per_second: float = 50.0
+    #: The part of the loop's time that all such connections have together, and seconds of it that may be saved up.
+    strangers_share: float = 0.2
+    strangers_seconds: float = 0.005
     #: What waits for a peer that does not read, beside answers of calls.
     control_bytes: int = 1 << 20
 

@@ -16,10 +16,16 @@ import secrets
 import shutil
 import socket
 import tempfile
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import errors
+from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY, Caller, Gate
+from tenfold_core.access.peer_user import unmapped
+from tenfold_core.access.places import Places, affordable
+from tenfold_core.access.roles import Role
+from tenfold_core.loopback import is_loopback
 from tenfold_core.open_files import Reserve
 from tenfold_services.http2.listening import listening_sockets, tune
 from tenfold_services.owned_tasks import OwnedTasks
@@ -51,6 +57,7 @@ class GrpcioPort:
         self._server, self._gate, self._settings = server, gate, settings
         self._sockets: list[socket.socket] = []
         self._connections = OwnedTasks("gRPC's port")
+        self._places: Places[asyncio.Task[None]] = Places(affordable(settings.connections), asyncio.Task.cancel)
         #: Name under which a connection comes to gRPC, as that writes it → who came. Gone with the connection.
         self._came: dict[str, Came] = {}
         self._folder = ""
@@ -115,10 +122,6 @@ class GrpcioPort:
                     loop.remove_reader(listening)
                     loop.call_later(_AGAIN_S, self._watch, listening)
                 return
-            if len(self._connections) >= self._settings.connections:
-                _log.warning("A connection from %s is refused: there are %d.", address[0], len(self._connections))
-                sock.close()
-                continue
             sock.setblocking(False)
             host = f"ipv6:[{address[0]}]" if sock.family == socket.AF_INET6 else f"ipv4:{address[0]}"
             try:
@@ -127,7 +130,20 @@ class GrpcioPort:
                 _log.warning("A connection from %s is refused: %s", address[0], error.message)
                 sock.close()
                 continue
-            self._connections.spawn(self._carry(sock, came), f"grpc:{came.address}")
+            known = came.caller.role is not Role.NONE
+            group = came.caller.name if is_loopback(unmapped(address[0])) else address[0]
+            why = self._places.refusal(group, known=known)
+            if why is not None:
+                audit.refusals.note(came.caller, "connect", why, address=came.address)
+                sock.close()
+                continue
+            task = self._connections.spawn(self._carry(sock, came), f"grpc:{came.address}")
+            self._places.add(task, group, known=known)
+            task.add_done_callback(partial(self._ended, sock))
+
+    def _ended(self, sock: socket.socket, task: asyncio.Task[None]) -> None:
+        self._places.leave(task)
+        sock.close()  # it may not have begun
 
     async def _carry(self, near: socket.socket, came: Came) -> None:
         """One connection, to its end."""

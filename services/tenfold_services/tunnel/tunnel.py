@@ -13,11 +13,13 @@ import logging
 import os
 import socket
 import ssl
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY, Caller, Gate
+from tenfold_core.access.places import Places, affordable
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
@@ -74,6 +76,9 @@ class Tunnel:
         self._gate = gate or Gate("this tunnel")
         self._sockets: list[socket.socket] = []
         self._connections = OwnedTasks("tunnel")
+        most = affordable(self._settings.connections)
+        #: Those who were let in are known; others are on their way out, or make their handshake.
+        self._places: Places[asyncio.Task[Any]] = Places(most, asyncio.Task.cancel)
 
     @property
     def connections(self) -> int:
@@ -114,22 +119,38 @@ class Tunnel:
             loop.call_later(_AGAIN_S, self._watch, listening)
             return
         peer = f"{address[0]}:{address[1]}"
-        most = self._settings.connections
-        if len(self._connections) >= most:
-            _log.warning("a connection from %s is refused: there are %d (TENFOLD_TUNNEL_CONNECTIONS)", peer, most)
+        sock.setblocking(False)
+        try:
+            # in reverse a certificate will show who it is
+            caller = NOBODY if self._reverse else self._gate.accepted(sock)
+        except errors.OpError as error:
+            _log.warning("a connection from %s is refused: %s", peer, error.message)
             sock.close()
             return
-        sock.setblocking(False)
-        self._connections.spawn(self._carry(sock, peer), f"tunnel:{peer}")
+        group = address[0] if self._reverse or caller is NOBODY else caller.name
+        known = caller.role >= Role.RUN
+        if (why := self._places.refusal(group, known=known)) is not None:
+            _log.warning("a connection from %s is refused: %s (TENFOLD_TUNNEL_CONNECTIONS)", peer, why)
+            sock.close()
+            return
+        task = self._connections.spawn(self._carry(sock, peer, caller), f"tunnel:{peer}")
+        self._places.add(task, group, known=known)
+        task.add_done_callback(partial(self._ended, sock))
 
-    async def _carry(self, accepted: socket.socket, peer: str) -> None:
+    def _ended(self, sock: socket.socket, task: asyncio.Task[None]) -> None:
+        self._places.leave(task)
+        sock.close()  # it may not have begun
+
+    async def _carry(self, accepted: socket.socket, peer: str, caller: Caller) -> None:
         """One connection, to its end."""
         tune(accepted, self._settings.keepalive_seconds)
         near, far = accepted, None
         try:
             if self._reverse:
                 near = cast("socket.socket", await self._greeted(accepted, None, "there is no handshake of TLS"))
-            self._let_in(near, peer)
+            self._let_in(near, peer, caller)
+            if (task := asyncio.current_task()) is not None:
+                self._places.recognize(task)
             far = await self._connected()
             if not self._reverse:
                 await self._first_words(far, near)
@@ -154,19 +175,15 @@ class Tunnel:
 
     # -- who is let in -----------------------------------------------------------------------------------------------
 
-    def _let_in(self, sock: socket.socket, peer: str) -> None:
+    def _let_in(self, sock: socket.socket, peer: str, caller: Caller) -> None:
         """Raises Refused for a connection that is not the same user's; in reverse, without a task's certificate."""
-        try:
-            caller, why = self._by_certificate(sock) if self._reverse else self._by_user(sock)
-        except errors.OpError as error:
-            raise Refused(error.message) from None
+        caller, why = self._by_certificate(sock) if self._reverse else self._by_user(caller)
         if why:
             audit.refusals.note(caller, "tunnel", why, address=peer, to=_shown(self._to))
             raise Refused(why, errors.PERMISSION_DENIED)
         audit.done(caller, "tunnel", "opened", address=peer, to=_shown(self._to))
 
-    def _by_user(self, sock: socket.socket) -> tuple[Caller, str]:
-        caller = self._gate.accepted(sock)
+    def _by_user(self, caller: Caller) -> tuple[Caller, str]:
         why = f"this tunnel is for the user who runs it, on this machine; this is {caller.name}"
         return caller, "" if caller.role >= Role.RUN else why
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import http.client
 import socket
+from time import perf_counter
 from typing import Any, cast
 
 import click
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.stranger import a_stranger, needs_another_user
+from tenfold.cli import metrics_port as module
 from tenfold.cli.metrics_port import metrics_port
 from tenfold.cli.settings import TaskSettings
+from tenfold_core.access.settings import AccessSettings
 
 
 class Told:
@@ -73,6 +77,54 @@ def test_a_task_serves_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert (elsewhere[0], elsewhere[2]) == (404, "There is nothing here but /metrics.\n")
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+@needs_another_user
+def test_who_may_look(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same user, or a token with the role read: no other user of the machine."""
+    access = AccessSettings(token="to-look-here")
+    with metrics_port(settings(0), 3, cast("Any", Told({"steps": 1, "peers": [], "queues": []})), access):
+        port = port_of(capsys)
+        with a_stranger() as stranger:
+            ask = b"GET /metrics HTTP/1.0\r\n%s\r\n"
+            refused, wrong, shown = [
+                bytes.fromhex(stranger.ask("exchange", ["127.0.0.1", port], (ask % line).hex()))
+                for line in (b"", b"Authorization: Bearer no\r\n", b"Authorization: Bearer to-look-here\r\n")
+            ]
+        assert get(port, "/metrics")[0] == 200
+    assert [each.split()[1] for each in (refused, wrong, shown)] == [b"401", b"401", b"200"]
+    assert b"tenfold_task" not in refused + wrong
+
+
+@needs_another_user
+def test_slow_clients_keep_nobody_waiting(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of another user, who begin a request and send no more: more of them than there are places."""
+    with metrics_port(settings(0), 3, cast("Any", Told({"steps": 1, "peers": [], "queues": []}))):
+        port = port_of(capsys)
+        with a_stranger() as stranger:
+            assert stranger.ask("connect", ["127.0.0.1", port], b"GET /met".hex(), 40) > 0
+            began = perf_counter()
+            assert [get(port, "/metrics")[0] for _ in range(3)] == [200] * 3
+            assert perf_counter() - began < 4.0
+
+
+def test_a_client_has_a_few_seconds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All in all, also where it sends a byte now and then."""
+    monkeypatch.setattr(module, "_CLIENT_S", 0.3)
+    served = metrics_port(settings(0), 3, cast("Any", Told({"steps": 1, "peers": [], "queues": []})))
+    with served, socket.create_connection(("127.0.0.1", port_of(capsys)), timeout=20) as slow:
+        slow.settimeout(0.05)
+        began = perf_counter()
+        ended = False
+        while not ended and perf_counter() - began < 20:
+            try:
+                slow.send(b"G")
+                ended = slow.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                ended = True
+    assert ended
 
 
 def test_a_server_that_has_ended_has_no_figures(capsys: pytest.CaptureFixture[str]) -> None:
