@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -303,6 +304,39 @@ async def test_a_master_that_restarted_loses_its_old_sessions(task: tuple[TaskSe
     for gone in ("old", "beside"):
         with pytest.raises(errors.AbortedError, match="Session handle"):
             await worker.register_graph(gone, part_graph(), CONFIG)
+
+
+async def test_a_master_that_was_replaced_gets_no_session_any_more(task: tuple[TaskServer, WorkerInterface]) -> None:
+    _, worker = task
+    master = "/job:worker/replica:0/task:0"
+    await worker.create_worker_session("old", None, False, master, 1)
+    await worker.delete_worker_session("old")  # it has no session open when it is replaced
+    await worker.create_worker_session("new", None, False, master, 2)
+    with pytest.raises(errors.FailedPreconditionError, match=f"{master} was replaced"):
+        await worker.create_worker_session("old again", None, False, master, 1)
+    await worker.register_graph("new", part_graph(), CONFIG)  # the replacement goes on
+
+
+async def test_a_replacement_waits_for_what_the_former_life_computes(
+    task: tuple[TaskServer, WorkerInterface], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, worker = task
+    monkeypatch.setattr(server.worker, "limits", replace(server.worker.limits, cleanup_seconds=0.2))
+    master = "/job:worker/replica:0/task:0"
+    computes, release = threading.Event(), threading.Event()
+    await worker.create_worker_session("old", None, False, master, 1)
+    # stands for a kernel that nothing stops
+    job = server.worker.pool.submit("old", lambda: (computes.set(), release.wait(60)))
+    assert await asyncio.to_thread(computes.wait, 60)
+
+    with pytest.raises(errors.UnavailableError, match=r"still computes 1 kernels of /job:worker.*former process"):
+        await worker.create_worker_session("new", None, False, master, 2)
+    opening = asyncio.ensure_future(worker.create_worker_session("new", None, False, master, 2))
+    release.set()
+    await opening
+
+    assert job.future.done()
+    await worker.register_graph("new", part_graph(), CONFIG)
 
 
 async def test_a_tensor_may_be_asked_for_before_the_step_runs(task: tuple[TaskServer, WorkerInterface]) -> None:

@@ -16,6 +16,7 @@ from tenfold_kernels.resources.quota import BYTES_PER_SESSION, StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
 from ..limits import DEFAULT_LIMITS, Limits
+from .master_lives import MasterLives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +81,7 @@ class SessionTable:
     def __init__(self, task: str, resources: ResourceManager, limits: Limits = DEFAULT_LIMITS) -> None:
         self._task, self._resources, self._limits = task, resources, limits
         self._sessions: dict[str, WorkerSession] = {"": WorkerSession("", resources)}
+        self._lives = MasterLives(task)
 
     def __iter__(self) -> Iterator[WorkerSession]:
         return iter(list(self._sessions.values()))
@@ -87,12 +89,15 @@ class SessionTable:
     def create(self, handle: str, isolate: bool, master_task: str, master_incarnation: int) -> list[WorkerSession]:
         """Opens a session; returns the ones of the same master before its restart, dropped now.
 
-        Raises InvalidArgumentError for an empty handle, AlreadyExistsError, ResourceExhaustedError over the limit.
+        Raises InvalidArgumentError for an empty handle, AlreadyExistsError, ResourceExhaustedError over the limit,
+        FailedPreconditionError for a master that another process has replaced.
         """
         if not handle:
             raise errors.invalid_argument("Session handle must be non-empty.")
         if handle in self._sessions:
             raise errors.already_exists(f"Session {handle} exists already on {self._task}.")
+        self.check_life(master_task, master_incarnation)
+        self._lives.met(master_task, master_incarnation)
         stale = [
             session
             for session in self._sessions.values()
@@ -105,6 +110,10 @@ class SessionTable:
         resources = self._resources if not isolate else ResourceManager(quota=self._quota_of_one())
         self._sessions[handle] = WorkerSession(handle, resources, master_task, master_incarnation)
         return stale
+
+    def check_life(self, master_task: str, master_incarnation: int) -> None:
+        """Raises FailedPreconditionError for a master that another process has replaced."""
+        self._lives.check(master_task, master_incarnation)
 
     def get(self, handle: str) -> WorkerSession:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""

@@ -118,6 +118,11 @@ class StepPool:
             for job in jobs:
                 job.future.cancel()
 
+    def running(self, owner: Hashable) -> list[Future[Any]]:
+        """What threads do for an owner now, also that of which nobody needs the result."""
+        with self._lock:
+            return [job.future for job in self._running if job.owner == owner]
+
     @property
     def long(self) -> int:
         """Jobs that have run for long, or whose results are not needed."""

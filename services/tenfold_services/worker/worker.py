@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors, script_functions
 from tenfold_core.device import task_name
@@ -33,6 +33,7 @@ from .program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from tenfold_core.op_gradients import OpGradients
     from tenfold_kernels.fusion.compiler import FusionOptions
@@ -72,6 +73,8 @@ class Worker(GraphManager):
         super().__init__(task, workers, limits, resources, named, home, pools)
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
         self._guest_of: dict[str, tuple[Worker, SessionCluster]] = {}
+        #: Master → what its former life still computes; a session of its replacement waits for that.
+        self._of_former: dict[str, list[Future[Any]]] = {}
         #: Told the task and the incarnation of each master that opens a session in our own cluster; a guest's is
         #: another one, whatever the tasks are called there.
         self.on_master: Callable[[str, int], None] = lambda task, incarnation: None
@@ -99,14 +102,36 @@ class Worker(GraphManager):
         master_incarnation: int,
     ) -> None:
         self._check_open()
+        self._sessions.check_life(master_task, master_incarnation)
         await self._leave_stale(master_task, master_incarnation)
         if server_def is not None and server_def.cluster.job:
             await self._create_guest(session_handle, server_def, isolate, master_task, master_incarnation)
             return
         # the message has it signed, devices do not
         self.on_master(master_task, master_incarnation % 2**64)
-        for stale in self._sessions.create(session_handle, isolate, master_task, master_incarnation):
-            _cancel_steps(stale, f"Session {stale.handle} ended: its master {master_task} restarted.")
+        stale = self._sessions.create(session_handle, isolate, master_task, master_incarnation)
+        for session in stale:
+            _cancel_steps(session, f"Session {session.handle} ended: its master {master_task} restarted.")
+        computing = [job for session in stale for job in self.pool.running(session.handle)]
+        computing += [job for job in self._of_former.pop(master_task, ()) if not job.done()]
+        if computing:
+            self._of_former[master_task] = computing
+            await self._outlive(computing, session_handle, master_task)
+            self._of_former.pop(master_task, None)
+
+    async def _outlive(self, computing: list[Future[Any]], session_handle: str, master_task: str) -> None:
+        """Waits for kernels of a master's former life: none of its updates comes after its replacement's first step.
+
+        Raises UnavailableError, the new session is gone then, if they compute for longer than a set-up call may take.
+        """
+        ends = [asyncio.wrap_future(job) for job in computing]
+        _, left = await asyncio.wait(ends, timeout=self.limits.cleanup_seconds)
+        if left:
+            self._sessions.remove(session_handle)
+            raise errors.unavailable(
+                f"{self.task} still computes {len(left)} kernels of {master_task}'s former process after "
+                f"{self.limits.cleanup_seconds:g} s; its replacement has to wait for their end. Try again."
+            )
 
     async def _leave_stale(self, master_task: str, master_incarnation: int) -> None:
         """Ends guests of the same master before its restart."""

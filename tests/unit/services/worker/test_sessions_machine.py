@@ -17,7 +17,11 @@ from tenfold_services.worker.sessions import SessionTable
 _LIMIT = 4
 handles = st.sampled_from(("", "h1", "h2", "h3", "h4", "h5"))
 masters = st.sampled_from(("", "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"))
-incarnations = st.integers(1, 2)
+incarnations = st.integers(1, 3)
+
+
+def life_is_former(lives: list[int], incarnation: int) -> bool:
+    return incarnation in lives[:-1]
 
 
 class SessionTableMachine(RuleBasedStateMachine):
@@ -27,6 +31,8 @@ class SessionTableMachine(RuleBasedStateMachine):
         self.table = SessionTable("/job:ps/replica:0/task:0", self.shared, replace(DEFAULT_LIMITS, sessions=_LIMIT))
         #: Handle → (isolated, master, incarnation). "" is always there.
         self.model: dict[str, tuple[bool, str, int]] = {"": (False, "", 0)}
+        #: Master → its lives in the order in which they were heard of.
+        self.lives: dict[str, list[int]] = {}
 
     @rule(handle=handles, isolate=st.booleans(), master=masters, incarnation=incarnations)
     def create(self, handle: str, isolate: bool, master: str, incarnation: int) -> None:
@@ -38,7 +44,11 @@ class SessionTableMachine(RuleBasedStateMachine):
             wanted = errors.InvalidArgumentError
         elif handle in self.model:
             wanted = errors.AlreadyExistsError
+        elif master and life_is_former(self.lives.get(master, []), incarnation):
+            wanted = errors.FailedPreconditionError
         else:
+            if master and incarnation not in self.lives.setdefault(master, []):
+                self.lives[master].append(incarnation)
             self.model = {each: held for each, held in self.model.items() if each not in stale}
             if len(self.model) >= _LIMIT:
                 wanted = errors.ResourceExhaustedError
