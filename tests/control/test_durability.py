@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tenfold.control import ControlClient, RetryPolicy
+from tenfold_control_api.database import database_url, open_engine
 from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+PRAGMAS = ("journal_mode", "synchronous")
 PROGRAM = """
 import sys
 from tenfold_control_api.main import serve
@@ -131,6 +134,18 @@ def test_a_second_process_on_the_file_is_refused(start: Callable[..., Process], 
     assert other.returncode == 1
     assert "another control service" in other.stderr
     assert "Traceback" not in other.stderr
+
+
+async def test_a_commit_is_on_the_disk_when_it_returns(tmp_path: Path) -> None:
+    """No test can take the power away; SQLite syncs at each commit where these two say so."""
+    engine = open_engine(database_url(str(tmp_path / "control.db")))
+    try:
+        async with engine.connect() as connection:
+            found = [(await connection.exec_driver_sql(f"PRAGMA {name}")).scalar() for name in PRAGMAS]
+    finally:
+        await engine.dispose()
+
+    assert found == ["wal", 2]  # FULL
 
 
 def test_a_database_that_cannot_be_opened() -> None:

@@ -275,10 +275,37 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_atomic_files_leave_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"before")
     with pytest.raises(TypeError), AtomicFile(str(tmp_path / "f")) as out:
         out.writelines([b"half", None])  # type: ignore[list-item]
 
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "f"]
+    assert (tmp_path / "f").read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_an_atomic_file_is_on_the_disk_before_its_name_and_its_folder_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: bool
+) -> None:
+    """A crash of the machine at any moment leaves the old file or the new one under the name."""
+    done: list[tuple[str, str]] = []
+    replace, fsync = os.replace, os.fsync
+
+    def note_fsync(file: int) -> None:
+        done.append(("sync", os.path.basename(os.readlink(f"/proc/self/fd/{file}"))))
+        fsync(file)
+
+    monkeypatch.setattr(os, "replace", lambda old, new, **_: (done.append(("rename", new)), replace(old, new)))
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    file = AtomicFile(path := str(tmp_path / "f"))
+    file.out.write(b"whole")
+
+    file.publish(sync=sync)
+
+    (first, temporary), *rest = done
+    assert (first, temporary.partition(".")[0]) == ("sync", "f")
+    assert rest == [("rename", path), *([("sync", tmp_path.name)] if sync else [])]
+    assert (tmp_path / "f").read_bytes() == b"whole"
 
 
 # -- damage ------------------------------------------------------------------------------------------------------------

@@ -36,3 +36,12 @@ class RequestIdsMachine(RuleBasedStateMachine):
 
 
 TestRequestIds, TestRequestIdsLong = short_and_long(RequestIdsMachine)
+
+
+def test_a_number_that_came_before_is_refused() -> None:
+    ids = RequestIds()
+    for number in (7, 8, 0, 0):  # 0 is no number
+        ids.check(number, "RunGraph")
+
+    with pytest.raises(errors.AbortedError, match="The same RunGraph request was received twice: request_id 7"):
+        ids.check(7, "RunGraph")
