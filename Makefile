@@ -22,7 +22,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz tests-of lint format openapi screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz mutants promises tests-of lint format openapi screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECO
 fuzz: SECONDS := 60
 fuzz: $(VENV)/.installed-fuzz ## Search what reads others' bytes for faults (TARGET=records SECONDS=600; a minute for each target, else)
 	$(BIN)/python tests/fuzz/run.py $(TARGET:%=--target %) --seconds $(SECONDS)
+
+mutants: $(VENV)/.installed-dev ## Change code at random: does a test notice? (SEED=2 FILES=20 COUNT=200; FILE=worker/program.py for one file)
+	$(BIN)/python tests/mutants/run.py $(SEED:%=--seed %) $(FILES:%=--files %) $(COUNT:%=--count %) $(FILE:%=--file %)
+
+promises: $(VENV)/.installed-dev ## Break each promise of docs/promises.md on purpose: a test must turn red (PROMISE=P3 for one)
+	$(BIN)/python tests/mutants/promises.py $(PROMISE:%=--promise %)
 
 tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=worker/program.py, or --uncovered for those without)
 	@$(BIN)/python tests/which.py $(MODULE)

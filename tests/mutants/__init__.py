@@ -1,0 +1,1 @@
+"""Breaks the code on purpose and looks whether a test notices: `make mutants`, `make promises`."""

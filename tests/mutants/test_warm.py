@@ -1,0 +1,117 @@
+"""One file's changes from end to end, in a small tree: noticed, not noticed, not reached, without end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutants import reach
+from mutants.changes import changes
+from mutants.scratch import mark_of
+
+CODE = """
+LIMIT = 3
+
+
+def small(x):
+    if x < LIMIT:
+        return True
+    return False
+
+
+def unused(x):
+    return x + 1
+
+
+def down(x):
+    while x > 0:
+        x -= 1
+    return x
+"""
+TESTS = """
+import subprocess, sys
+from thing import small, down
+
+def test_small():
+    assert small(1) and not small(7)
+
+def test_down_in_a_process():
+    assert subprocess.run([sys.executable, "-c", "import thing; thing.down(2)"]).returncode == 0
+
+def test_down():
+    assert down(3) == 0
+"""
+WARM = Path(__file__).with_name("warm.py")
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="leftovers are found in /proc")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """Change → what became of it."""
+    (tmp_path / "thing.py").write_text(CODE)
+    (tmp_path / "test_thing.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    (tmp_path / "sitecustomize.py").write_text(mark_of(Path(__file__).parents[2]))
+    job = {
+        "path": "thing.py",
+        "module": "thing",
+        "imports": [],
+        "tests": ["test_thing.py"],
+        "seconds": 30,
+        "mutants": [(change.function, change.what) for change in changes(CODE) if "x > 0" not in change.what],
+    }
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, str(WARM)],
+        cwd=tmp_path,
+        env=environment,
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    first, *rest = map(json.loads, done.stdout.splitlines())
+    assert first == {"failed": [], "tests": 3}
+    assert (tmp_path / "thing.py").read_text() == CODE  # as it was
+    return {f"{line['function']}: {line['what']}": line for line in rest}
+
+
+def test_what_becomes_of_each_change(results: dict[str, dict[str, Any]]) -> None:
+    assert {what: line["how"] for what, line in results.items()} == {
+        ": 3 → 4": "passed",  # no test looks at the limit
+        "small: x < LIMIT → x <= LIMIT": "passed",
+        "small: x < LIMIT → x >= LIMIT": "failed",
+        "small: return True → return False": "failed",
+        "small: True → False": "failed",
+        "small: return False → return True": "failed",
+        "small: False → True": "failed",
+        "unused: return x + 1 → return None": "not reached",
+        "unused: x + 1 → x - 1": "not reached",
+        "unused: 1 → 2": "not reached",
+        "down: x -= 1 → x += 1": "failed",
+        "down: 0 → 1": "failed",
+        "down: 1 → 2": "failed",
+        "down: return x → return None": "failed",
+    }
+    assert results["small: True → False"]["by"] == "test_thing.py::test_small"
+
+
+def test_marks_come_before_each_statement_of_a_function_and_nowhere_else() -> None:
+    text, spans = reach.marked(
+        'X = 1\n\ndef f(x):\n    """A."""\n    if x:\n        return 1\n    return 2\n\n@njit\ndef g():\n    return 3\n'
+    )
+
+    assert text.count(reach.NAME) == len(spans) == 3
+    assert reach.statement_of(6, spans) == 6
+    assert reach.statement_of(5, spans) == 5
+    assert reach.statement_of(1, spans) is None
+    assert reach.statement_of(11, spans) is None
