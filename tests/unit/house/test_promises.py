@@ -1,4 +1,4 @@
-"""docs/promises.md: the tests that it names exist, each promise has some, and says what is not tried."""
+"""docs/promises.md: the tests that it names exist, each promise has some, says what is not tried, and can be broken."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
+from mutants.breakages import BREAKAGES, Breakage
+from mutants.promises import broken
+
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## (P\d) .*?\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+SECTIONS = dict(re.findall(r"^## (P\d+) .*?\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 NAMED = re.findall(r"`(tests/[\w/]+\.py)(?::(\w+))?`", TEXT)
 
 
@@ -29,7 +34,7 @@ def _has(path: str, name: str) -> bool:
 
 
 def test_each_promise_has_tests() -> None:
-    assert sorted(SECTIONS) == [f"P{number}" for number in range(1, 9)]
+    assert sorted(SECTIONS) == sorted(f"P{number}" for number in range(1, 11))
     untried = [name for name, text in SECTIONS.items() if not re.search(r"`tests/[\w/]+\.py:", text)]
 
     assert not untried
@@ -37,3 +42,20 @@ def test_each_promise_has_tests() -> None:
 
 def test_each_promise_says_what_is_not_tried() -> None:
     assert not [name for name, text in SECTIONS.items() if "Not tried yet:" not in text]
+
+
+@pytest.mark.parametrize("promise", SECTIONS)
+def test_each_promise_lists_what_breaks_it(promise: str) -> None:
+    _, _, listed = SECTIONS[promise].partition("Broken on purpose:\n\n")
+    lines = [f"- {' '.join(line.split())}" for line in f"\n{listed}".split("\n- ")[1:]]
+
+    assert lines
+    assert lines == [row.line for row in BREAKAGES if row.promise == promise]
+
+
+@pytest.mark.parametrize("row", BREAKAGES, ids=lambda row: f"{row.promise} {row.what}")
+def test_what_is_broken_is_there_once_and_its_test_too(row: Breakage) -> None:
+    ast.parse(broken((ROOT / row.path).read_text(encoding="utf-8"), row))
+    path, _, name = row.test.partition("::")
+
+    assert name in functions(path)
