@@ -20,7 +20,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mutants.breakages import BREAKAGES, Breakage
-from mutants.scratch import interpreter_of, restore, scratch_tree
+from mutants.scratch import interpreter_of, scratch_tree
 
 #: Seconds for one run of pytest; a breakage may make a test wait for what never comes.
 SECONDS = 300
@@ -80,13 +80,12 @@ def try_one(tree: Path, row: Breakage, nice: int, good: set[str]) -> str | None:
             return f"it fails without the breakage: {said}"
         good.add(row.test)
     file = tree / row.path
-    text = broken(file.read_text(encoding="utf-8"), row)
-    file.unlink()
-    file.write_text(text, encoding="utf-8")
+    source = file.read_text(encoding="utf-8")
+    file.write_text(broken(source, row), encoding="utf-8")
     try:
         code, said = run(tree, row.test, nice)
     finally:
-        restore(tree, row.path)
+        file.write_text(source, encoding="utf-8")
     return None if code == 1 else f"status {code}, {said}"
 
 

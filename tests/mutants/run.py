@@ -27,7 +27,7 @@ if __name__ == "__main__":
 import which
 from mutants import equivalent, imports
 from mutants.draw import AREAS, Mutant, draw_changes, draw_files, path_of
-from mutants.scratch import FOLDER, interpreter_of, restore, scratch_tree
+from mutants.scratch import FOLDER, interpreter_of, scratch_tree
 from support.mirror import ROOT, modules
 
 RESULTS = FOLDER / "results.jsonl"
@@ -165,7 +165,6 @@ def try_file(
             noticed += result["how"] not in ("passed", "not reached")
             with lock, RESULTS.open("a", encoding="utf-8") as results:
                 results.write(json.dumps(result) + "\n")
-    restore(tree, path)
     with lock:
         failed = "" if process.returncode == 0 else f", ended with {process.returncode}"
         print(f"{path}: {noticed} of {len(mutants)} noticed in {time.monotonic() - began:.0f} s{failed}", flush=True)

@@ -46,12 +46,6 @@ def scratch_tree(name: str) -> Path:
     return tree
 
 
-def restore(tree: Path, path: str) -> None:
-    """Makes one file again what it is in the checkout."""
-    (tree / path).unlink(missing_ok=True)
-    _copy(ROOT / path, tree / path)
-
-
 def _copy(source: Path, target: Path) -> None:
     """Also takes the time of the last change, by which compiled code knows its source."""
     stamp = source.stat()

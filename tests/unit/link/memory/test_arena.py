@@ -167,6 +167,9 @@ def test_descriptors_go_with_the_arena() -> None:
         arena = Arena(MB, 0)
         Receiver(arena)
         arena.close()
+        arena = Arena(MB, 0)
+        arena.allocate(MB // 2)
+        arena.close()  # its descriptor went to no peer
     del arena
     gc.collect()
 
