@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PROMISED, BUSY = 15.0, 3.0
 #: Seconds between two faults: less than it takes to give a silent peer up.
 BETWEEN = 3.0
+#: Seconds for threads to end once the tasks are gone or awake again.
+LEFT = 10.0
 
 
 class Steps:
@@ -101,11 +103,13 @@ class Steps:
         return self._until(done, since + PROMISED + BUSY - time.monotonic())
 
     def close(self) -> None:
+        """Bounded, also where steps hang, whose threads are daemons then."""
         self._stop = True
         for thread in self._threads:
-            thread.join(PATIENCE)
-        with suppress(tf.errors.OpError):
-            self._session.close()
+            thread.join(LEFT)
+        if not any(thread.is_alive() for thread in self._threads):
+            with suppress(tf.errors.OpError):
+                self._session.close()
 
 
 def kill(tasks: Tasks, job: str, index: int) -> None:
