@@ -41,6 +41,7 @@ class MasterLives:
         self._newest[master] = incarnation
         if before is not None and before != incarnation:
             self._former[master, before] = None
-        for kept in (self._newest, self._former):
-            while len(kept) > MOST:
-                del kept[next(iter(kept))]  # type: ignore[attr-defined]
+        while len(self._newest) > MOST:
+            del self._newest[next(iter(self._newest))]
+        while len(self._former) > MOST:
+            del self._former[next(iter(self._former))]
