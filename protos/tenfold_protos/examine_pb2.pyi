@@ -15,16 +15,18 @@ class TaskAddress(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class ExamineRequest(_message.Message):
-    __slots__ = ("peer", "seconds", "cluster", "links")
+    __slots__ = ("peer", "seconds", "cluster", "links", "waits_of_session")
     PEER_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
+    WAITS_OF_SESSION_FIELD_NUMBER: _ClassVar[int]
     peer: _containers.RepeatedCompositeFieldContainer[TaskAddress]
     seconds: float
     cluster: bool
     links: bool
-    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ..., links: _Optional[bool] = ...) -> None: ...
+    waits_of_session: str
+    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ..., links: _Optional[bool] = ..., waits_of_session: _Optional[str] = ...) -> None: ...
 
 class PeerFinding(_message.Message):
     __slots__ = ("task", "address", "error", "seconds", "link", "link_error", "link_version", "release")
@@ -47,7 +49,7 @@ class PeerFinding(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ..., link: _Optional[str] = ..., link_error: _Optional[str] = ..., link_version: _Optional[int] = ..., release: _Optional[str] = ...) -> None: ...
 
 class ExamineResponse(_message.Message):
-    __slots__ = ("peer", "now", "version", "host")
+    __slots__ = ("peer", "now", "version", "host", "wait")
     class VersionEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -59,8 +61,10 @@ class ExamineResponse(_message.Message):
     NOW_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
     peer: _containers.RepeatedCompositeFieldContainer[PeerFinding]
     now: float
     version: _containers.ScalarMap[str, str]
     host: str
-    def __init__(self, peer: _Optional[_Iterable[_Union[PeerFinding, _Mapping]]] = ..., now: _Optional[float] = ..., version: _Optional[_Mapping[str, str]] = ..., host: _Optional[str] = ...) -> None: ...
+    wait: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, peer: _Optional[_Iterable[_Union[PeerFinding, _Mapping]]] = ..., now: _Optional[float] = ..., version: _Optional[_Mapping[str, str]] = ..., host: _Optional[str] = ..., wait: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -150,6 +150,11 @@ class BackgroundServer:
         self._soon(came.set)
         return came.wait(seconds)
 
+    def step_waits(self, session_handle: str, seconds: float) -> list[str]:
+        """What steps of a session wait for, on any task of its cluster. Blocks for `seconds` at most; raises
+        TimeoutError after that, and what `call` raises."""
+        return self.call(lambda: self._server.step_waits(session_handle), seconds)
+
     def declare_ended(self, finished: Collection[TaskName], lost: Collection[TaskName]) -> None:
         """Takes over which tasks have finished and which are lost by the word of a control service. Never blocks."""
         self._soon(partial(self._server.finished.declare, finished, lost))

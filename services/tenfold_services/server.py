@@ -289,7 +289,7 @@ class TaskServer:
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
-                await self._port.open(master, worker, self.finished, self.not_ready)
+                await self._port.open(master, worker, self.finished, self.not_ready, self._waits_here)
         except BaseException:
             worker.close()
             self._worker = self._workers = self._master = self._caller_steps = None
@@ -438,6 +438,18 @@ class TaskServer:
             deliver=self.worker.pushed,
             credentials=credentials_for(self._credentials, task),
         )
+
+    def _waits_here(self, session_handle: str) -> list[str]:
+        """What a session's steps wait for on this task. Any thread."""
+        mine = [] if self._caller_steps is None else self._caller_steps.waits(session_handle)
+        return mine + self.worker.waits(session_handle)
+
+    async def step_waits(self, session_handle: str) -> list[str]:
+        """What a session's steps wait for, on any task of the cluster. Bounded; raises nothing."""
+        from .rpc.examine_service import waits_everywhere
+
+        others = self.master.other_tasks() if self._port is not None else {}
+        return await waits_everywhere(session_handle, self._waits_here(session_handle), others, self._credentials)
 
     def _own_address(self) -> str:
         """What the cluster says; "" where it says nothing."""

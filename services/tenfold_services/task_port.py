@@ -76,9 +76,16 @@ class TaskPort:
         """Whether it was opened; stays so once it is closed."""
         return self._listener is not None
 
-    async def open(self, master: Master, worker: Worker, finished: FinishedTasks, not_ready: Callable[[], str]) -> None:
-        """Serves from now on; `not_ready()` says why the task takes no new work, if it does not. Raises UnknownError
-        saying why the port, or the one for links, cannot be had."""
+    async def open(
+        self,
+        master: Master,
+        worker: Worker,
+        finished: FinishedTasks,
+        not_ready: Callable[[], str],
+        waits: Callable[[str], list[str]],
+    ) -> None:
+        """Serves from now on; `not_ready()` says why the task takes no new work, if it does not, `waits(handle)` what a
+        session's steps wait for here. Raises UnknownError saying why the port, or the one for links, cannot be had."""
         from tenfold_link.aio.listener import LinkListener
         from tenfold_services.rpc.open_link import link_service
 
@@ -103,7 +110,7 @@ class TaskPort:
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
-            examine_service(self._credentials, master.other_tasks, self._where, self._link_settings),
+            examine_service(self._credentials, master.other_tasks, self._where, self._link_settings, waits),
             health_service(not_ready, self._where),
         )
         try:

@@ -19,6 +19,7 @@ from tenfold.session.fetches import FetchPlan, as_result
 from tenfold.session.master_interface import PartialRunMaster
 from tenfold.session.session_at_master import SessionAtMaster
 from tenfold.session.step_errors import Explained, explain
+from tenfold.session.step_notices import notices
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -201,6 +202,8 @@ class BaseSession(SessionAtMaster):
         if self._graph.version == self._sent_version:
             step = call.step or self._prepare(call)
             if step is not None:
+                may_wait = step.may_wait
+                number = notices.begin(call.plan, self._master, self._handle or "") if may_wait else -1
                 try:
                     fetched = step.run(feeds)
                 except errors.OpError as error:
@@ -208,6 +211,9 @@ class BaseSession(SessionAtMaster):
                     if explained is error:
                         raise
                     raise explained from None
+                finally:
+                    if may_wait:
+                        notices.end(number)
                 if fetched is not None:
                     return call.build(fetched)
                 call.step = None
@@ -241,14 +247,18 @@ class BaseSession(SessionAtMaster):
                 master, handle = self._ensure_extended()
                 fed, targets, asked = _read_only(feeds), plan.target_names, with_timeout(options, timeout)
                 tracer = step_tracing.current
-                if tracer is None or not tracer.begins():
-                    values, metadata = master.run_step(handle, fed, wanted, targets, asked, timeout)
-                else:
-                    values, metadata = tracer.run(
-                        lambda traced: master.run_step(handle, fed, wanted, targets, traced, timeout),
-                        asked,
-                        [*wanted, *targets],
-                    )
+                number = notices.begin(plan, master, handle)
+                try:
+                    if tracer is None or not tracer.begins():
+                        values, metadata = master.run_step(handle, fed, wanted, targets, asked, timeout)
+                    else:
+                        values, metadata = tracer.run(
+                            lambda traced: master.run_step(handle, fed, wanted, targets, traced, timeout),
+                            asked,
+                            [*wanted, *targets],
+                        )
+                finally:
+                    notices.end(number)
             if run_metadata is not None:
                 run_metadata.CopyFrom(metadata)
         if len(wanted) == len(plan.names):

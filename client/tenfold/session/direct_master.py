@@ -124,6 +124,10 @@ class DirectMaster:
         master = self._server.master
         return self._call("GetPlacement", lambda: master.placement(handle), timeout or SETUP_SECONDS)
 
+    def step_waits(self, handle: str, timeout: float) -> list[str]:
+        """See WaitTellingMaster."""
+        return self._server.step_waits(handle, timeout)
+
     def reset(self, containers: Sequence[str], timeout: float | None) -> None:
         """See MasterInterface."""
         master = self._server.master

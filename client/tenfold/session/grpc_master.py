@@ -18,7 +18,7 @@ import numpy as np
 
 from tenfold.session.grpc_errors import from_rpc_error, why_silent
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
-from tenfold.session.waiting import WaitNotice, why_no_tls, why_waiting
+from tenfold.session.waiting import WaitNotice, waits_of, why_no_tls, why_waiting
 from tenfold_core import errors
 from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
 from tenfold_core.access.roles import Role, role_named
@@ -122,6 +122,10 @@ class GrpcMaster:
             "or of an older version.",
         )
 
+    def step_waits(self, handle: str, timeout: float) -> list[str]:
+        """See WaitTellingMaster."""
+        return waits_of(self.channel(), handle, timeout)
+
     def _server(self) -> str:
         """The server in an error's text: its target and, if it has sent it, its task."""
         return f"{self.target} ({self.task})" if self.task else self.target
@@ -189,7 +193,8 @@ class GrpcMaster:
     def reset(self, containers: Sequence[str], timeout: float | None) -> None:
         """See MasterInterface."""
         request = master_pb2.ResetRequest(container=containers)
-        self._call("Reset", request, master_pb2.ResetResponse, timeout or SETUP_SECONDS, wait_for_ready=True)
+        with WaitNotice(lambda: why_waiting(self.target, self.channel, self._credentials.of(self._address), "reset")):
+            self._call("Reset", request, master_pb2.ResetResponse, timeout or SETUP_SECONDS, wait_for_ready=True)
 
     def close(self) -> None:
         """See MasterInterface."""

@@ -228,6 +228,8 @@ class LinkStep:
 
     __slots__ = ("_link", "_master", "_names", "_timeout")
 
+    may_wait = True
+
     def __init__(self, master: LinkMaster, link: BlockingLink, names: StepNames, timeout: float | None) -> None:
         self._master, self._link, self._names, self._timeout = master, link, names, timeout
 

@@ -84,6 +84,11 @@ class MasterInterface(Protocol):
 class PreparedStep(Protocol):
     """One step of one session, looked up beforehand. Several threads may run it at once."""
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether it may wait for others; else it computes only."""
+        ...
+
     def run(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         """Runs the step without options, within the session's own time-out; the fetched values.
 

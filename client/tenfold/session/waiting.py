@@ -1,6 +1,7 @@
 """Says what a session that is being created waits for: after five seconds, and then again and again.
 
-Used by grpc_master.py around CreateSession, which waits for its server, and there for the other tasks of the cluster.
+Used by grpc_master.py around CreateSession and Reset, which wait for their server, and there for the other tasks of the
+cluster. step_notices.py does it for steps.
 What is said goes to the logger `tenfold.session` as a warning, so to stderr unless a program says otherwise.
 """
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.access.channel import TokenChannel
     from tenfold_core.access.tls import Certificates
+    from tenfold_protos.examine_pb2 import ExamineRequest, ExamineResponse
 
 _log = logging.getLogger("tenfold.session")
 
@@ -65,9 +67,14 @@ class WaitNotice:
             pause = self._again
 
 
-def why_waiting(target: str, channel: Callable[[], TokenChannel], certificates: Certificates | None = None) -> str:
-    """Who is waited for, and why, at "grpc://host:port" now; `certificates` are those of a connection by TLS. Blocks
-    for some seconds at most."""
+def why_waiting(
+    target: str,
+    channel: Callable[[], TokenChannel],
+    certificates: Certificates | None = None,
+    done: str = "created the session",
+) -> str:
+    """Who is waited for, and why, at "grpc://host:port" now; `certificates` are those of a connection by TLS. `done` is
+    what it has not done yet. Blocks for some seconds at most."""
     reason = why_no_grpc(target) if certificates is None else why_no_tls(target, certificates)
     if reason is not None:
         return f"{target}: {reason}"
@@ -75,7 +82,7 @@ def why_waiting(target: str, channel: Callable[[], TokenChannel], certificates: 
     if missing:
         more = f", and {len(missing) - _NAMED} more tasks" if len(missing) > _NAMED else ""
         return f"{'; '.join(missing[:_NAMED])}{more} (says the server at {target})"
-    return f"{target}: it answers, and has not created the session yet"
+    return f"{target}: it answers, and has not {done} yet"
 
 
 def why_no_tls(target: str, certificates: Certificates) -> str | None:
@@ -130,8 +137,16 @@ def why_no_grpc(target: str) -> str | None:
     return None
 
 
-def _unreached(channel: TokenChannel) -> list[str]:
-    """The tasks that the server does not reach, each with why; none for a server that is not Tenfold's."""
+def waits_of(channel: TokenChannel, handle: str, timeout: float) -> list[str]:
+    """What the steps of a session wait for, on any task of its cluster; nothing if the server is not Tenfold's, or does
+    not answer within `timeout` seconds, for which this blocks at most."""
+    from tenfold_protos.examine_pb2 import ExamineRequest
+
+    answer = _examined(channel, ExamineRequest(waits_of_session=handle, cluster=True, seconds=_ASK_S), timeout)
+    return [] if answer is None else list(answer.wait)
+
+
+def _examined(channel: TokenChannel, request: ExamineRequest, timeout: float) -> ExamineResponse | None:
     import grpc
 
     from tenfold_protos.examine_pb2 import ExamineRequest, ExamineResponse
@@ -142,8 +157,18 @@ def _unreached(channel: TokenChannel) -> list[str]:
         response_deserializer=ExamineResponse.FromString,
     )
     try:
-        answer: ExamineResponse = call(ExamineRequest(seconds=_ASK_S, cluster=True), timeout=5 * _ASK_S)
+        found: ExamineResponse = call(request, timeout=timeout)
     except grpc.RpcError:
+        return None
+    return found
+
+
+def _unreached(channel: TokenChannel) -> list[str]:
+    """The tasks that the server does not reach, each with why; none for a server that is not Tenfold's."""
+    from tenfold_protos.examine_pb2 import ExamineRequest
+
+    answer = _examined(channel, ExamineRequest(seconds=_ASK_S, cluster=True), 5 * _ASK_S)
+    if answer is None:
         return []
     return [
         f"{each.task} at {each.address}: {each.error}" if each.address else f"{each.task}: {each.error}"

@@ -61,6 +61,10 @@ class Coordinator:
                     self._error = error
                 self._stop_event.set()
 
+    def is_clean(self, error: BaseException) -> bool:
+        """Whether a stop with this reason is an ordinary end."""
+        return isinstance(error, self._clean)
+
     def clear_stop(self) -> None:
         """Forgets the request and its reason, so that new threads can start."""
         with self._lock:
@@ -177,16 +181,25 @@ class LooperThread(threading.Thread):
 
     def run(self) -> None:
         with self._coord.stop_on_exception():
-            self.start_loop()
-            if self._interval is None:
-                while not self._coord.should_stop():
-                    self.run_loop()
-            else:
-                following = time.monotonic()
-                while not self._coord.wait_for_stop(max(following - time.monotonic(), 0.0)):
-                    following += self._interval
-                    self.run_loop()
-            self.stop_loop()
+            try:
+                self._run()
+            except Exception as error:
+                if not self._coord.should_stop() and not self._coord.is_clean(error):
+                    # nobody may join the coordinator for hours, and a program that never asks it goes on without
+                    logging.error("%s has failed, and asks all others to stop: %r", type(self).__name__, error)
+                raise
+
+    def _run(self) -> None:
+        self.start_loop()
+        if self._interval is None:
+            while not self._coord.should_stop():
+                self.run_loop()
+        else:
+            following = time.monotonic()
+            while not self._coord.wait_for_stop(max(following - time.monotonic(), 0.0)):
+                following += self._interval
+                self.run_loop()
+        self.stop_loop()
 
     def start_loop(self) -> None:
         """Called once, before the first round."""

@@ -34,6 +34,9 @@ __all__ = ["SaveableObject", "Saver", "get_saver_or_default", "import_meta_graph
 
 _SECONDS_AN_HOUR = 3600.0
 
+#: What a checkpoint says of a name that it does not have; what else is not found are its files.
+_NO_KEY = "not found in checkpoint"
+
 
 class Saver:
     """Saves and restores variables.
@@ -241,6 +244,8 @@ class Saver:
         try:
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
         except errors.NotFoundError as error:
+            if _NO_KEY not in error.message:
+                raise _gone(error, prefix) from None
             raise _explained(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
@@ -392,6 +397,14 @@ def _saver_of(definition: MetaGraphDef, variables: dict[str, Any], import_scope:
         return Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None
+
+
+def _gone(error: errors.OpError, prefix: str) -> errors.OpError:
+    message = (
+        f"The files of checkpoint {prefix} are gone, at least in part: they were deleted meanwhile, as by a training "
+        f"that keeps its newest checkpoints only (max_to_keep). Original error:\n\n{error.message}"
+    )
+    return type(error)(error.node_def, error.op, message)
 
 
 def _explained(error: errors.OpError, cause: str) -> errors.OpError:

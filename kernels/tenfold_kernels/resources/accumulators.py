@@ -83,6 +83,7 @@ class Accumulator:
             if not self._takers and self._count >= required:
                 return self._take()
             waiting = Waiting(lambda: self._leave(waiting))
+            waiting.why = lambda: f"{self._count} of {required} gradients have come"
             self._takers[waiting] = required
         return waiting
 

@@ -39,6 +39,13 @@ def encode(value: Value) -> TensorProto:
     return proto
 
 
+#: Elements of arrays of objects that can be sent to another task.
+_LEAVES = (
+    *(bytes, str, ResourceHandle),
+    *(tensor_lists.TensorList, states.IteratorState, tensor_variants.TensorVariant),
+)
+
+
 def encode_into(proto: TensorProto, value: Value) -> None:
     """Fills an empty TensorProto, which may be part of a larger message, with a value.
 
@@ -77,6 +84,14 @@ def variant_to_proto(item: Any) -> VariantTensorDataProto:
     if isinstance(item, tensor_variants.TensorVariant):
         return VariantTensorDataProto(type_name=tensor_variants.TYPE_NAME, tensors=[encode(item.value)])
     raise errors.UnimplementedError(None, None, f"A variant of type {type(item).__name__} cannot leave its task.")
+
+
+def that_stays(array: np.ndarray[Any, np.dtype[Any]]) -> Any:
+    """The first element of an array of objects that means something in its task only; None if all may leave it. Looks
+    at no more than the elements themselves, which are of one kind if they are strings."""
+    if not array.size or isinstance(array.flat[0], (bytes, str)):
+        return None
+    return next((item for item in array.flat if not isinstance(item, _LEAVES)), None)
 
 
 def _encode_element(array: np.ndarray[Any, np.dtype[Any]], dtype: DType) -> TensorProto:

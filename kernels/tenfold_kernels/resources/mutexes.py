@@ -41,6 +41,7 @@ class Mutex:
         with self._lock:
             if self._is_held:
                 waiting.on_cancel = functools.partial(self._leave, waiting)
+                waiting.why = lambda: "another step holds the lock"
                 self._line.append(waiting)
                 return waiting
             self._is_held = waiting.claim()

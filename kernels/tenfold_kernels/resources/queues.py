@@ -197,12 +197,17 @@ class Queue:
                 finished.remove(attempt)
             else:
                 attempt.waiting = Waiting(lambda: self._leave(attempt, line))
+                if line is self._dequeues:
+                    attempt.waiting.why = self._why_empty
         _deliver(finished)
         if not at_once:
             return attempt.waiting
         if attempt.error is not None:
             raise attempt.error
         return attempt.outputs
+
+    def _why_empty(self) -> str:
+        return f"there are {len(self.store)} elements, too few for it"
 
     def _leave(self, attempt: _Attempt, line: _Line) -> None:
         """The attempt's step has ended: `Waiting.cancel`."""

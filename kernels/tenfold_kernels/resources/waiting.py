@@ -34,7 +34,7 @@ def _nothing() -> None:
 class Waiting:
     """One result that comes later. Thread-safe; completed at most once."""
 
-    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "give_back", "on_cancel")
+    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "give_back", "on_cancel", "why")
 
     def __init__(self, on_cancel: Callable[[], None] = _nothing) -> None:
         self._lock = threading.Lock()
@@ -47,6 +47,8 @@ class Waiting:
         self.on_cancel = on_cancel
         #: Undoes a result that was given, any number of times, with no lock of ours held. Set before `deliver`.
         self.give_back: Callable[[], None] | None = None
+        #: Says what of others is missing, for whoever asks why a step takes long; any thread. None: it computes.
+        self.why: Callable[[], str] | None = None
 
     @property
     def is_open(self) -> bool:

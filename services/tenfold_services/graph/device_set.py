@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tenfold_core.device import DeviceSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
@@ -42,10 +42,12 @@ class DeviceSet:
         excluded_tasks: Iterable[str] = (),
         finished_tasks: Iterable[str] = (),
         lost_tasks: Iterable[str] = (),
+        mistaken_tasks: Mapping[str, str] | None = None,
     ) -> None:
         """`client_device` is the master's own, the default; `excluded_tasks` were left out by device filters.
 
-        `finished_tasks` are not there any more, `lost_tasks` were not when the session was created.
+        `finished_tasks` are not there any more, `lost_tasks` were not when the session was created;
+        of `mistaken_tasks` another one answers at the address, and the value says so.
 
         Raises ValueError if a device's name is not a full one or `client_device` is not among the devices.
         """
@@ -60,6 +62,7 @@ class DeviceSet:
         self._excluded = sorted(set(excluded_tasks))
         self._finished = sorted(set(finished_tasks))
         self._lost = sorted(set(lost_tasks))
+        self._mistaken = dict(mistaken_tasks or {})
         #: Job → its task indices, of the tasks that may be used.
         self.jobs: dict[str, list[int]] = {}
         for job, task in sorted({(e.spec.job or "", e.spec.task or 0) for e in self._entries}):
@@ -171,6 +174,9 @@ class DeviceSet:
             found = next((task for task in tasks if wanted.matches(DeviceSpec.from_string(task))), None)
             if found is not None:
                 return f"{found} {why}."
+        for task, why in self._mistaken.items():
+            if wanted.matches(DeviceSpec.from_string(task)):
+                return f"{task} {why}."
         return ""
 
     def _job_list(self) -> str:

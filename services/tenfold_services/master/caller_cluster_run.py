@@ -56,6 +56,11 @@ class CallerClusterRun:
         #: What our own part has sent and what has not gone yet, by consumer.
         self._out: dict[str, list[Sent]] = {}
 
+    @property
+    def part_run(self) -> PartRun | None:
+        """Our own part, while there is one."""
+        return self._own
+
     def interrupt(self) -> None:
         """The session ends: the other tasks are told; the step hears of it from them."""
         own = self._own

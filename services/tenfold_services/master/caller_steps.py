@@ -24,6 +24,7 @@ from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable, waits_for_kernels_only
+from tenfold_services.worker.step_waits import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.step_count import StepCount
+    from tenfold_services.worker.part_run import PartRun
     from tenfold_services.worker.program import Program
 
 _log = logging.getLogger("tenfold.master")
@@ -50,6 +52,11 @@ class HasPrograms(Protocol):
 
 
 class _Interruptible(Protocol):
+    @property
+    def part_run(self) -> PartRun | None:
+        """Our own part of the step, if it has one."""
+        ...
+
     def interrupt(self) -> None:
         """The session ends, and `SessionSteps.stop` says why. On the event loop's thread."""
         ...
@@ -59,6 +66,9 @@ class CallerStep:
     """One run signature of one session, feeds and fetches in a given order. Any thread may run it, many at once."""
 
     __slots__ = ("_call", "_graph")
+
+    #: Nothing in it waits for others.
+    may_wait = False
 
     def __init__(self, graph: CallerGraph, call: DirectCall) -> None:
         self._graph = graph
@@ -269,6 +279,12 @@ class CallerSteps:
         session = self._sessions.pop(handle, None)
         if session is not None:
             self._steps_before += session.steps
+
+    def waits(self, handle: str) -> list[str]:
+        """What the session's steps that run on their callers' threads wait for. Any thread."""
+        session = self._sessions.get(handle)
+        runs = [run.part_run for run in list(session.linked)] if session is not None else []
+        return told(self.task, [run for run in runs if run is not None])
 
     def _steps(self) -> int:
         return self._steps_before + sum(session.steps for session in list(self._sessions.values()))

@@ -53,6 +53,11 @@ class _Run:
     def _wake(self) -> None:
         self._woken.put(None)
 
+    @property
+    def part_run(self) -> PartRun:
+        """Our own part."""
+        return self._part
+
     def interrupt(self) -> None:
         """The session ends. Any thread."""
         part = self._part

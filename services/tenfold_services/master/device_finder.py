@@ -43,6 +43,8 @@ class FoundDevices:
     finished_tasks: list[TaskName]
     #: Tasks that a control service calls lost and that nothing in the graph names.
     lost_tasks: list[TaskName]
+    #: Tasks at whose address another one answers → what is wrong, for an error about the first of them.
+    mistaken_tasks: dict[TaskName, str]
 
 
 def split_by_filters(
@@ -127,8 +129,14 @@ async def find_devices(
         for call in calls.values():
             call.cancel()
         await asyncio.gather(learner, *calls.values(), return_exceptions=True)
+    mistaken: dict[TaskName, str] = {}
     for task in remote:
         found = answers.get(task)
+        other = found[0].name.partition("/device:")[0] if found else task
+        if other != task:
+            mistaken[task] = f"is not at its address {env.workers.address(task)}: {other} answers there"
+            _log.warning("%s %s", task, mistaken[task])
+            continue
         if found and env.finished is not None:
             env.finished.answered(task, found[0].incarnation)
         devices.extend(found or ())
@@ -141,7 +149,7 @@ async def find_devices(
             env.workers.address(task) or "no address",
             reasons.get(task, "no answer"),
         )
-    return FoundDevices(devices, excluded, [task for task in without if task not in lost], lost)
+    return FoundDevices(devices, excluded, [task for task in without if task not in lost], lost, mistaken)
 
 
 async def _learn(

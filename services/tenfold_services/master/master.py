@@ -223,6 +223,7 @@ class Master:
             found.excluded_tasks,
             found.finished_tasks,
             found.lost_tasks,
+            found.mistaken_tasks,
         )
         # kernels of device types that no task has are not even looked for
         types = [each for each in families.FOLDERS if each in devices.types]

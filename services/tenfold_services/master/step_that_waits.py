@@ -17,6 +17,8 @@ class StepThatWaits:
 
     __slots__ = ("_ended",)
 
+    may_wait = True
+
     def __init__(self) -> None:
         self._ended = False
 

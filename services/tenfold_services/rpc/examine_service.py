@@ -23,6 +23,7 @@ from tenfold_link.wire import handshake
 from tenfold_protos import examine_pb2
 from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 
+from ..worker.step_waits import TENSOR
 from .channels import ask, open_channel
 from .open_link import asker
 from .service import Method, TableService
@@ -38,6 +39,8 @@ DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
 _NO_ADDRESS = "it has not registered: no address is known"
 #: Tasks of one request, how many are dialled at once, and the seconds of each.
 _MAX_PEERS, _AT_ONCE, _LONGEST_S = 1000, 32, 30.0
+#: Seconds for another task to say what its steps wait for.
+_WAITS_S = 2.0
 
 
 def examine_service(
@@ -45,14 +48,20 @@ def examine_service(
     cluster: Callable[[], Mapping[str, str]],
     where: Callable[[], str],
     settings: LinkSettings,
+    waits: Callable[[str], list[str]],
 ) -> TableService:
     """The service of a task that shows `credentials` to the tasks of its `cluster()`, the other ones with their
     addresses ("" where one is not known), and to nobody else: a caller could have them sent to itself. Links are
-    tried as `settings` say."""
+    tried as `settings` say. `waits(handle)` says what a session's steps wait for here."""
 
     async def examine(request: examine_pb2.ExamineRequest, context: Any) -> examine_pb2.ExamineResponse:
         if len(request.peer) > _MAX_PEERS:
             raise errors.invalid_argument(f"Examine names {len(request.peer)} tasks; {_MAX_PEERS} is the limit.")
+        if request.waits_of_session:
+            handle = request.waits_of_session
+            elsewhere = cluster() if request.cluster else {}
+            found = await waits_everywhere(handle, waits(handle), elsewhere, credentials)
+            return examine_pb2.ExamineResponse(wait=found)
         peers = list(request.peer)
         if request.cluster:
             others = cluster().items()
@@ -77,13 +86,36 @@ def examine_service(
                     await _try_link(found, bounded, shown)
             return found
 
-        found = await asyncio.gather(*map(dialled, peers))
+        findings = await asyncio.gather(*map(dialled, peers))
         return examine_pb2.ExamineResponse(
-            peer=found, now=time.time(), version=running_versions(), host=socket.gethostname()
+            peer=findings, now=time.time(), version=running_versions(), host=socket.gethostname()
         )
 
     table: dict[str, Method] = {"Examine": examine}
     return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN)
+
+
+async def waits_everywhere(
+    handle: str, here: list[str], others: Mapping[str, str], credentials: Credentials
+) -> list[str]:
+    """What a session's steps wait for: `here`, and at the other tasks with addresses that answer soon."""
+    asked = [(task, address) for task, address in others.items() if address][:_MAX_PEERS]
+    places = asyncio.Semaphore(_AT_ONCE)
+    request = examine_pb2.ExamineRequest(waits_of_session=handle, seconds=_WAITS_S)
+
+    async def there(task: str, address: str) -> list[str]:
+        try:
+            async with places, asyncio.timeout(_WAITS_S), open_channel(address, credentials) as channel:
+                path = "/tenfold.ExamineService/Examine"
+                answer = await ask(channel, path, request, examine_pb2.ExamineResponse, task, address, _WAITS_S)
+                return [str(each) for each in answer.wait]
+        except (errors.OpError, TimeoutError):
+            return []  # TensorFlow's, or away: then its steps fail by themselves
+
+    found = await asyncio.gather(*(there(*each) for each in asked))
+    everything = list(dict.fromkeys([*here, *(each for waits in found for each in waits)]))
+    # who waits for a tensor waits for what keeps its maker waiting
+    return [each for each in everything if not each.startswith(TENSOR)] or everything
 
 
 async def _dial(task: str, address: str, seconds: float, credentials: Credentials) -> str:

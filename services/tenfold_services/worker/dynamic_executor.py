@@ -15,7 +15,17 @@ from tenfold_kernels import contexts
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker.edges import Kind
 
-from .execution import DEAD, Wanted, cancelled, dead_fetch, extent, kept, read_only
+from .execution import (
+    DEAD,
+    OBJECTS,
+    Wanted,
+    cancelled,
+    check_leaves,
+    dead_fetch,
+    extent,
+    kept,
+    read_only,
+)
 from .part import node_error
 from .propagator import Propagator
 
@@ -205,6 +215,8 @@ class DynamicExecution:
         if not node.client_terminated:
             if type(value) is np.ndarray:
                 value.flags.writeable = False
+                if value.dtype is OBJECTS:
+                    check_leaves(value, key)
             elif reference:
                 value.check_initialized()
             self.io.send(key, value, token.is_dead)

@@ -5,12 +5,15 @@ static_executor.py and dynamic_executor.py implement `Execution`; part_run.py dr
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tenfold_core import buffer_pool, errors
+from tenfold_core.node_names import node_reference
+from tenfold_kernels.resources.messages import that_stays
 from tenfold_link.memory import private_mappings
 
 if TYPE_CHECKING:
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 
     from ..interfaces import Value
     from .part import PartNode
+
+
+#: What partitioning puts before the name of the sending node.
+_EDGE = re.compile(r"^edge_\d+_")
 
 
 class _Dead:
@@ -41,6 +48,24 @@ class Wanted:
     #: Not received but awaited: the result of the kernel of `node`, which `arrived` takes as the kernel returns it.
     waiting: Waiting | None = None
     node: PartNode | None = None
+
+
+#: The type of arrays whose elements are objects: strings, handles and variants.
+OBJECTS = np.dtype(object)
+
+
+def check_leaves(value: np.ndarray[Any, Any], key: str) -> None:
+    """Raises UnimplementedError for an array with a variant that means something in its task only, and that leaves it
+    by this rendezvous key; names the node."""
+    sender, _, receiver, tensor, _ = key.split(";")
+    here, there = sender.partition("/device:")[0], receiver.partition("/device:")[0]
+    item = None if here == there else that_stays(value)
+    if item is not None:
+        node = _EDGE.sub("", tensor)
+        raise errors.unimplemented(
+            f"A variant of type {type(item).__name__} cannot leave its task: '{node}' is on {here}, and a node that "
+            f"takes its output on {there}. Put both on one task.{node_reference(node)}"
+        )
 
 
 class Execution(Protocol):

@@ -22,6 +22,7 @@ from .outbox import Outbox
 from .pools import pools_of
 from .rendezvous import StepTable, parse_key
 from .sessions import SessionTable, WorkerSession
+from .step_waits import told
 from .tracing import TracedExecution, TransferLog
 
 if TYPE_CHECKING:
@@ -161,6 +162,16 @@ class GraphManager:
         found = [self.resources, *(session.resources for session in self._sessions)]
         for guest in list(self.guests):
             found += guest.every_resources()
+        return found
+
+    def waits(self, session_handle: str) -> list[str]:
+        """What the steps of a session that run here wait for. Nothing is told of the session without a handle, which
+        several masters share."""
+        those = [each for each in self._sessions if each.handle == session_handle != ""]
+        runs = [run.part_run for each in those for run in list(each.running)]
+        found = told(self.task, [run for run in runs if run is not None])
+        for guest in list(self.guests):
+            found += guest.waits(session_handle)
         return found
 
     def began(self, session: WorkerSession, run: GraphRun) -> None:

@@ -105,6 +105,11 @@ class GraphRun:
         if self._run is not None:
             self._run.stop.append(True)
 
+    @property
+    def part_run(self) -> PartRun | None:
+        """What runs, from the start to the end."""
+        return self._run
+
     def _end(self, error: BaseException | None) -> None:
         result: RunGraphResult | None = None
         if error is None:

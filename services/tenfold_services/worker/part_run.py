@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..interfaces import Value
     from .execution import Execution, Wanted
+    from .part import PartNode
     from .program import Program
 
 DONE, WAITS, LONG = range(3)
@@ -81,7 +82,7 @@ class PartRun:
         #: Wanted and not there: rendezvous key → the execution's token.
         self._tokens: dict[str, Any] | None = None
         #: Results of blocking kernels that have not come.
-        self._waitings: dict[Waiting, None] | None = None
+        self._waitings: dict[Waiting, PartNode] | None = None
         #: Those that have brought what a run that fails gives back; None too once the run has come to its end.
         self._held: list[Waiting] | None = None
         #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
@@ -172,6 +173,11 @@ class PartRun:
         execution = self.execution
         return execution is not None and bool(self._inbox or self.error is not None or execution.ready)
 
+    def waits(self) -> tuple[list[tuple[PartNode, Waiting]], list[str]]:
+        """(nodes whose kernels wait, each with its result to come; keys of tensors that have not come). Any thread."""
+        waitings, tokens = self._waitings, self._tokens
+        return [(node, waiting) for waiting, node in dict(waitings or {}).items()], list(dict(tokens or {}))
+
     def arrived(self, key: str, value: Value, is_dead: bool) -> None:
         """A tensor has come, wanted already or not. Runs nothing."""
         if self.ended:
@@ -228,7 +234,8 @@ class PartRun:
             if one.waiting is not None:
                 if self._waitings is None:
                     self._waitings, self._held = {}, []
-                self._waitings[one.waiting] = None
+                assert one.node is not None
+                self._waitings[one.waiting] = one.node
                 one.waiting.listen(partial(self._settled, one))
             elif self._early and key in self._early:
                 execution.arrived(one.token, *self._early.pop(key))

@@ -15,7 +15,18 @@ from tenfold_core.opdefs.runtime_ops import SEND_OPS
 from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
 
-from .execution import DEAD, StepIO, Wanted, cancelled, dead_fetch, extent, kept, read_only
+from .execution import (
+    DEAD,
+    OBJECTS,
+    StepIO,
+    Wanted,
+    cancelled,
+    check_leaves,
+    dead_fetch,
+    extent,
+    kept,
+    read_only,
+)
 from .region_schedule import AwaitedNode
 
 if TYPE_CHECKING:
@@ -177,6 +188,8 @@ class StaticExecution:
         # the receiver may be in this process: what was sent is not written to
         if type(value) is np.ndarray:
             value.flags.writeable = False
+            if value.dtype is OBJECTS:
+                check_leaves(value, self._program.send_keys[number])
         elif isinstance(value, Variable):
             value.check_initialized()
         elif value is DEAD:

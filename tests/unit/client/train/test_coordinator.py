@@ -233,3 +233,29 @@ class TestQueueRunner:
             tf.train.start_queue_runners()
         with pytest.raises(TypeError, match=r"must be a `tf\.Session` object"):
             tf.train.start_queue_runners("nothing")
+
+
+def test_a_loop_that_fails_says_so_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    coord = tf.train.Coordinator()
+
+    def fail() -> None:
+        raise ValueError("the disk is full")
+
+    tf.train.LooperThread.loop(coord, 0.01, fail).join(20)
+
+    assert coord.should_stop()
+    assert "LooperThread has failed, and asks all others to stop: ValueError('the disk is full')" in caplog.text
+    with pytest.raises(ValueError, match="the disk is full"):
+        coord.join()
+
+
+def test_a_loop_that_ends_in_order_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    coord = tf.train.Coordinator()
+
+    def end() -> None:
+        raise tf.errors.OutOfRangeError(None, None, "all is read")
+
+    tf.train.LooperThread.loop(coord, 0.01, end).join(20)
+
+    assert coord.should_stop()
+    assert "has failed" not in caplog.text

@@ -49,6 +49,19 @@ def test_values_of_many_types_come_back(tmp_path: Path, sharded: bool, resource:
             np.testing.assert_array_equal(session.run(variable), values[name])
 
 
+def test_a_checkpoint_whose_files_are_gone_is_not_blamed_on_a_name(tmp_path: Path) -> None:
+    tf.Variable(1.0, name="one")
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "model"))
+        for file in tmp_path.glob("*.data*"):
+            file.unlink()
+        with pytest.raises(tf.errors.NotFoundError, match="model are gone, at least in part: they were") as caught:
+            saver.restore(session, path)
+    assert "Variable name" not in str(caught.value)
+
+
 def test_only_what_is_named_under_the_names_given(tmp_path: Path) -> None:
     one, two = tf.Variable(1.0, name="one"), tf.Variable(2.0, name="two")
     saver = tf.train.Saver({"uno": one})
