@@ -209,6 +209,8 @@ class PreparedMaster:
         self.ways.append("usual")
         return [np.array(1.0) for _ in fetches], config_pb2.RunMetadata()
 
+    may_wait = True
+
     def prepared_step(
         self, handle: str, feeds: Any, fetches: Any, run: Any, timeout: float | None
     ) -> PreparedMaster | None:
