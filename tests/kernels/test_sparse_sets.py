@@ -58,6 +58,19 @@ def test_counts_of_rows(ops: Any, binary: bool) -> None:
     assert ragged.tolist() == sparse.tolist() == counts.tolist()
     with pytest.raises(errors.InvalidArgumentError, match="Splits must be in order"):
         ops.run("RaggedBincount", [longs([0, 2, 4]), values, size, none])
+    with pytest.raises(errors.InvalidArgumentError, match="Splits must be non-empty"):
+        ops.run("RaggedBincount", [longs([]), values, size, none])
+    with pytest.raises(errors.InvalidArgumentError, match="Shape must be rank 0 but is rank 1"):
+        ops.run("RaggedBincount", [longs([0, 2, 2, 5]), values, np.array([4, 4], np.int32), none])
+
+
+def test_weights_of_rows_have_any_shape(ops: Any) -> None:
+    values, size = np.array([1, 1, 0, 2], np.int32), np.array(3, np.int32)
+    weights = np.array([[1, 2], [3, 4]], np.float32)
+
+    found = ops.run("RaggedBincount", [longs([0, 2, 4]), values, size, weights])
+
+    assert found.tolist() == [[0, 3, 0], [3, 0, 4]]
 
 
 def test_crossed_features_with_a_separator(ops: Any) -> None:

@@ -94,7 +94,8 @@ def _session() -> Any:
 def _start(x: Any, shape: Any, value: Any) -> Array:
     kind = x.dtype.base_dtype
     if value is not None:
-        return np.array(value, dtype=kind.as_numpy_dtype).reshape(shape)
+        # Rows first, whatever the caller's order: the steps are taken in a flat view.
+        return np.array(value, dtype=kind.as_numpy_dtype, order="C").reshape(shape)
     # A separate generator, so that NumPy's global random state does not change.
     generator = np.random.RandomState(1234)
     drawn = generator.random_sample(shape)

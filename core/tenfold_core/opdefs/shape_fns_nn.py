@@ -265,8 +265,14 @@ def accidental_hits(c: ShapeContext) -> Shapes:
 
 
 def nth_element(c: ShapeContext) -> Shapes:
-    shape = c.input(0)
-    return [_UNKNOWN if shape.ndims is None else shape.with_rank_at_least(1)[:-1]]
+    if c.input(1).ndims not in (None, 0):
+        raise ValueError(f"Input must be scalar but has rank {c.input(1).ndims}: n of {c.op_def.name}")
+    n, dims = _size_constant(c, 1), _dims(c.input(0).with_rank_at_least(1))
+    if dims is None:
+        return [_UNKNOWN]
+    if n is not None and dims[-1] is not None and dims[-1] <= n:
+        raise ValueError(f"Input must have last dimension > n = {n} but is {dims[-1]}")
+    return [from_dims(dims[:-1])]
 
 
 def _channels(c: ShapeContext, shape: TensorShape) -> int | None:

@@ -113,6 +113,8 @@ def build_dense_bincount(node: KernelNode) -> Compute:
 
 def _check_counted(values: Array, size: Array, weights: Array, what: str) -> int:
     """How many counts a row has. Raises InvalidArgumentError where inputs do not fit."""
+    if size.ndim:
+        raise invalid(f"Shape must be rank 0 but is rank {size.ndim}: size must be a scalar")
     count = one_number(size, "size")
     if count < 0:
         raise invalid(f"size ({count}) must be non-negative")
@@ -171,8 +173,10 @@ def build_ragged_bincount(node: KernelNode) -> Compute:
     dtype, binary = output_type(node), bool(node.attrs.get("binary_output"))
 
     def compute(splits: Array, values: Array, size: Array, weights: Array) -> Array:
-        if splits.ndim != 1 or not splits.size:
-            raise invalid(f"Splits must be a vector that is not empty, got shape {shape_text(splits.shape)}")
+        if splits.ndim != 1:
+            raise invalid(f"Splits must be a vector, got shape {shape_text(splits.shape)}")
+        if not splits.size:
+            raise invalid("Splits must be non-empty: the first is 0, the last the number of values")
         if values.ndim != 1:
             raise invalid(f"values must be a vector, got shape {shape_text(values.shape)}")
         if splits[0]:
@@ -182,6 +186,8 @@ def build_ragged_bincount(node: KernelNode) -> Compute:
             raise invalid(
                 f"Splits must be in order and end with the number of values, got {splits[-1]} instead of {len(values)}"
             )
+        if weights.size == values.size:
+            weights = weights.reshape(-1)  # of any shape here, unlike those of the others
         count = _check_counted(values, size, weights, "`values`")
         rows = np.repeat(np.arange(len(lengths)), lengths)
         return _counts_of_rows(rows, values, weights, (len(lengths), count), dtype, binary)

@@ -24,11 +24,11 @@ def build_nth_element(node: KernelNode) -> Compute:
             raise invalid(f"N must be scalar but has rank {n.ndim}")
         at = int(n)
         if at < 0:
-            raise invalid(f"n must be non-negative but is {at}")
+            raise invalid(f"Need n >= 0, got {at}")
         if x.ndim < 1:
-            raise invalid(f"Input must be at least rank 1 but is rank {x.ndim}")
+            raise invalid(f"Input must be >= 1-D, got shape {shape_text(x.shape)}")
         if at >= x.shape[-1]:
-            raise invalid(f"Input must have last dimension > n = {at}")
+            raise invalid(f"Input must have at least n+1 columns, got {x.shape[-1]} for n = {at}")
         at = x.shape[-1] - at - 1 if reverse else at
         return as_array(np.partition(x, at, axis=-1)[..., at].copy())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import api_contrib_files
 import api_files_columns
 import api_files_data
+import api_files_drawn
 import api_files_rnn
 from files import Exclusion
 
@@ -44,6 +45,7 @@ REQUIRED = (
 FURTHER = (
     *api_contrib_files.FILES,
     *api_files_rnn.FILES,
+    *api_files_drawn.FILES,
     *_named(f"{_P}/client", "session session_partial_run session_list_devices timeline"),
     *_named(
         _K,
@@ -241,6 +243,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
     ),
     *api_files_data.EXCLUDED,
     *api_files_rnn.EXCLUDED,
+    *api_files_drawn.EXCLUDED,
     *api_contrib_files.EXCLUDED,
     *api_files_columns.EXCLUDED,
     *_left_out(

@@ -40,6 +40,31 @@ REQUIRED = (
     "tensorflow/python/training/momentum_test.py",
 )
 
+#: Twenty of the files that were in neither list: the first of them all, put in an order by a seed, that send something
+#: and need no operation that is not here.
+_DRAWN = (
+    "tensorflow/python/ops/parallel_for/gradients_test.py",
+    f"{_K}/linalg/linear_operator_composition_test.py",
+    f"{_K}/nn_ops/conv_ops_3d_test.py",
+    "tensorflow/python/ops/nn_loss_scaling_utilities_test.py",
+    "tensorflow/python/ops/nn_fused_batchnorm_d9m_test.py",
+    f"{_K}/math_ops/bincount_op_test.py",
+    "tensorflow/python/framework/meta_graph_test.py",
+    f"{_K}/distributions/identity_bijector_test.py",
+    "tensorflow/python/training/experimental/mixed_precision_test.py",
+    "tensorflow/python/ops/bincount_ops_test.py",
+    f"{_K}/array_ops/identity_op_py_test.py",
+    f"{_K}/distributions/gamma_test.py",
+    f"{_K}/array_ops/diag_op_test.py",
+    "tensorflow/python/training/experimental/loss_scale_test.py",
+    "tensorflow/python/ops/clip_ops_test.py",
+    f"{_K}/math_ops/cumulative_logsumexp_test.py",
+    "tensorflow/python/ops/ragged/ragged_segment_ids_to_row_splits_op_test.py",
+    f"{_K}/nn_ops/pool_test.py",
+    f"{_K}/distributions/normal_test.py",
+    f"{_K}/math_ops/division_past_test.py",
+)
+
 FURTHER = (
     "tensorflow/python/client/timeline_test.py",
     "tensorflow/python/training/server_lib_multiple_containers_test.py",
@@ -137,6 +162,7 @@ FURTHER = (
     f"{_K}/sparse_ops/sparse_serialization_ops_test.py",
     f"{_K}/sparse_ops/sparse_slice_op_test.py",
     f"{_K}/sparse_ops/sparse_to_dense_op_py_test.py",
+    *_DRAWN,
 )
 
 

@@ -93,3 +93,21 @@ def test_a_function_of_each_element_gives_as_many_as_there_are() -> None:
         inferred([3], [4])
     with pytest.raises(ValueError, match="Input 1 has rank of 0"):
         inferred([3], [])
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "says"),
+    [
+        ([3, 4], -1, "must be non-negative but is -1"),
+        ([3, 4], 4, "must have last dimension > n = 4"),
+        ([3, 4], [1], "scalar but has rank 1"),
+        ([], 0, "at least rank 1 but is rank 0"),
+    ],
+)
+def test_the_nth_element_is_there(shape: list[int], n: Any, says: str) -> None:
+    op, values = opdefs.get("NthElement"), {1: np.array(n, np.int32)}
+
+    with pytest.raises(ValueError, match=says):
+        infer_shapes(op, {}, [TensorShape(shape), TensorShape(values[1].shape)], values.get, 1)
+    (found,) = infer_shapes(op, {}, [TensorShape([3, 4]), TensorShape([])], {1: np.array(3)}.get, 1)
+    assert found.as_list() == [3]

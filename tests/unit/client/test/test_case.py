@@ -109,6 +109,13 @@ def test_gradients_agree_with_differences() -> None:
         assert tf.test.compute_gradient_error(x, [2, 3], y, [2, 3], delta=1e-5) < 1e-8
 
 
+def test_a_point_of_columns_first_is_the_same_point() -> None:
+    with tf.Graph().as_default(), tf.Session():
+        x = tf.placeholder(tf.float32, [2, 2])
+        point = np.array([[0.1, 0.2], [0.3, 0.4]], np.float32, order="F")
+        assert tf.test.compute_gradient_error(x, [2, 2], tf.nn.softsign(x), [2, 2], x_init_value=point) < 1e-3
+
+
 def test_a_wrong_gradient_is_seen() -> None:
     @tf.custom_gradient
     def wrong(x: Any) -> Any:
