@@ -571,3 +571,25 @@ def followers(api: httpx.AsyncClient) -> int:
     app: Any = transport.app
     count: int = app.state.control.runs.followers
     return count
+
+
+async def test_so_many_may_follow_logs_and_no_more(
+    database: str, launcher: ScriptedLauncher, tmp_path: Path
+) -> None:
+    app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0, max_followers=1)
+    async with running_app(app) as api:
+        app.state.control.runs.serve_at("http://here")
+        run = await submit(api)
+        path, launcher.folder = f"/v1/runs/{run['name']}", tmp_path
+        write(tmp_path, "worker-0", "text")
+        follows = asyncio.create_task(events(api, f"{path}/logs", tail=1))
+        await happens(launcher.read)
+
+        refused = await api.get(f"{path}/logs", params={"follow": "true"})
+        await api.post(f"{path}:report", json=report("SUCCEEDED", "done"))
+        await follows
+        again = await api.get(f"{path}/logs", params={"follow": "true"}, timeout=PATIENCE)
+
+    assert (refused.status_code, again.status_code) == (429, 200)
+    assert refused.json()["type"].endswith("too-many-followers")
+    assert "1 requests follow logs; that is the limit" in refused.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tenfold as tf
 from tenfold.gradients.checker import directional_error
 from tenfold.graph.op_builder import apply_op
 from tenfold_core import dtypes
@@ -195,3 +196,15 @@ def test_cumsum(exclusive, reverse):
     )
 
     assert error < 1e-6
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_squared_difference_of_complex_numbers_has_the_gradients_of_its_square(dtype: str) -> None:
+    """Complex numbers take a branch of their own, which finite differences of real ones do not reach."""
+    x, y, g = (tf.constant((normal(3) + 1j * normal(3)).astype(dtype)) for _ in range(3))
+    wanted = tf.gradients(tf.square(x - y), [x, y], grad_ys=g)
+    found = tf.gradients(apply_op("SquaredDifference", x=x, y=y), [x, y], grad_ys=g)
+
+    with tf.Session() as session:
+        for ours, theirs in zip(*session.run((found, wanted)), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)

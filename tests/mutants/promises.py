@@ -37,7 +37,7 @@ def main() -> int:
     waiting: queue.SimpleQueue[Breakage] = queue.SimpleQueue()
     for row in rows:
         waiting.put(row)
-    wrong: list[Breakage] = []
+    red: list[Breakage] = []
     good: set[str] = set()
 
     def work(name: str) -> None:
@@ -49,8 +49,8 @@ def main() -> int:
                 return
             began = time.monotonic()
             said = try_one(tree, row, options.nice, good)
-            if said is not None:
-                wrong.append(row)
+            if said is None:
+                red.append(row)
             verdict = "red" if said is None else f"NOT RED ({said})"
             print(f"{row.promise} {verdict:7} {time.monotonic() - began:4.0f} s  {row.what}: {row.test}", flush=True)
 
@@ -60,9 +60,9 @@ def main() -> int:
     for worker in workers:
         worker.join()
     promises = sorted({row.promise for row in rows}, key=lambda name: int(name[1:]))
-    red = len(rows) - len(wrong)
-    print(f"{len(rows)} breakages of {', '.join(promises)}: {red} turn a test red, {len(wrong)} do not")
-    return 1 if wrong else 0
+    left = len(rows) - len(red)
+    print(f"{len(rows)} breakages of {', '.join(promises)}: {len(red)} turn a test red, {left} do not")
+    return 1 if left else 0
 
 
 def broken(source: str, row: Breakage) -> str:

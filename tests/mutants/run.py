@@ -86,7 +86,19 @@ def tests_of(path: str) -> list[str]:
     covers = which.covers(name, Path(path)) + which.covers_through_modules(name)
     slow = ("tests/process/", "tests/chaos/", "tests/cuda/", "tests/control/", "tests/cluster/")
     found = sorted(covers, key=lambda cover: (min(cover.rank, 2), cover.test.startswith(slow), cover.rank, cover.uses))
-    return list(dict.fromkeys(cover.test for cover in found if not cover.test.startswith(_LEFT_OUT)))
+    near = [cover.test for cover in found if cover.rank < 2]
+    every = [*near, *by_op_name(Path(path)), *(cover.test for cover in found)]
+    return [test for test in dict.fromkeys(every) if not test.startswith(_LEFT_OUT)]
+
+
+def by_op_name(path: Path) -> list[str]:
+    """Tests that run a kernel or a gradient by the name of its op, which no import tells: those of the family's first
+    word, and all of gradients for a gradient."""
+    word = path.stem.strip("_").partition("_")[0]
+    globs = [f"test_{word}*.py", "test_*gradients*.py"] if path.parent.name == "gradients" else [f"test_{word}*.py"]
+    if path.parent.name not in ("gradients", "cpu"):
+        return []
+    return [str(found.relative_to(ROOT)) for glob in globs for found in sorted((ROOT / "tests/kernels").glob(glob))]
 
 
 def tests_of_all(paths: list[str]) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import pytest
@@ -57,6 +58,7 @@ def test_a_spec_says_whether_it_is_newer(after: int | None, changed: bool) -> No
     found = cluster(0)
     assert found.version == 2
     assert views.spec_view(found, after=after).changed is changed
+    assert json.loads(views.spec_json(found, after=after))["changed"] is changed
 
 
 def test_tf_config_waits_for_every_address() -> None:

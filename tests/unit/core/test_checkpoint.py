@@ -576,3 +576,9 @@ def test_many_names_keep_their_order(tmp_path: Path) -> None:
     with checkpoint.BundleReader(str(tmp_path / "m")) as reader:
         assert reader.names() == sorted(names, key=str.encode)
         assert [int(reader.read(name)) for name in names] == list(range(len(names)))
+
+
+def test_zeros_and_ff_of_a_name_come_back() -> None:
+    name = b"\x00a\xff\x00\x01\xff\xff"
+
+    assert coding.get_ordered_string(b"." + coding.put_ordered_string(name) + b"rest", 1)[0] == name

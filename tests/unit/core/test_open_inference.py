@@ -133,3 +133,10 @@ def test_hostile_binary_strings(raw: bytes) -> None:
 
     with contextlib.suppress(errors.InvalidArgumentError):
         oip.read_tensors([head], memoryview(raw), "inputs")
+
+
+def test_rows_of_other_lengths_do_not_nest_even_if_their_sum_is_right() -> None:
+    tensor = {"name": "x", "datatype": "FP32", "shape": [2, 2], "data": [[1.0], [2.0, 3.0, 4.0]]}
+
+    with pytest.raises(errors.InvalidArgumentError, match=r"'x': its data does not nest as its shape \[2, 2\] does"):
+        oip.from_json(tensor)

@@ -75,3 +75,12 @@ def test_what_a_peer_says_is_bounded() -> None:
     assert (said.oldest, said.newest) == (1, 1)
     assert len(said.can) <= 64
     assert len(said.release) <= 1024
+
+
+def test_a_text_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    text = "1-1; a="
+    text += "b" * (1024 - len(text))
+
+    assert protocol.parse(text).newest == 1
+    with pytest.raises(errors.InvalidArgumentError):
+        protocol.parse(text + "b")

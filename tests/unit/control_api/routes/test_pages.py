@@ -44,3 +44,10 @@ def test_what_no_page_ended_with_is_refused(after: str) -> None:
         place(after, float, str)
 
     assert refused.value.kind == "invalid-cursor"
+
+
+def test_a_page_goes_on_after_its_last_object() -> None:
+    page, after = following(["a", "b", "c", "d"], 3, lambda each: (each,))
+
+    assert page == ["a", "b", "c"]
+    assert place(after, str) == ("c",)

@@ -11,6 +11,7 @@ from tenfold_control_api.runs.progress import (
     MAX_CURVES,
     MAX_LOGDIRS,
     MAX_POINTS,
+    STALE_S,
     Curve,
     TaskProgress,
     summed_up,
@@ -128,3 +129,13 @@ def test_nothing_is_known_before_the_first_step() -> None:
 
     assert summed_up([idle], []) is None
     assert summed_up([], []) is None
+
+
+def test_a_task_that_has_been_silent_feeds_no_more() -> None:
+    here, silent = task("worker", 0, 20, 1000.0), task("worker", 1, 20, 1000.0 - STALE_S)
+    here.examples_per_second, silent.examples_per_second = 5.0, 7.0
+
+    found = summed_up([here, silent], [])
+
+    assert found is not None
+    assert found.examples_per_second == 5.0

@@ -9,7 +9,7 @@ from support.certs import access
 from tenfold_core import errors
 from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import AccessSettings
-from tenfold_core.access.tls import Certificates, host_of, role_of
+from tenfold_core.access.tls import Certificates, host_of, name_of, role_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,3 +74,10 @@ def test_the_host_of_an_address(address: str, host: str) -> None:
 )
 def test_the_role_of_a_certificate(subject: Any, role: Role) -> None:
     assert role_of({"subject": subject, "version": 3}) is role
+
+
+def test_the_name_of_a_certificate_is_its_common_name() -> None:
+    subject = ((("organizationName", "o"), ("commonName", "worker-0")), (("organizationalUnitName", "run"),))
+
+    assert name_of({"subject": subject}) == "worker-0"
+    assert name_of({"subject": subject[1:]}) == name_of({}) == ""

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from support.other_user import can_become
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_link.memory import prefault
-from tenfold_link.memory.arena import Arena, SharedBlock
+from tenfold_link.memory.arena import VARIABLE, Arena, SharedBlock
 from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.memory.charges import Charges
 from tenfold_link.memory.extents import PAGE, Extents, pages
@@ -254,6 +254,8 @@ def test_a_release_of_what_was_not_lent(arena: Arena) -> None:
     arena.release([block.id])
     with pytest.raises(ProtocolError, match=f"block {block.id}"):
         arena.release([block.id])
+    with pytest.raises(ProtocolError, match="which was not lent"):
+        arena.release([VARIABLE | 7])
 
 
 def test_a_block_that_its_holder_did_not_send_cannot_be_released_by_the_peer(arena: Arena) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from tenfold_link.wire.frames import (
     FrameReader,
     pack,
     pack_ids,
+    pack_release,
     unpack_ids,
 )
 from tenfold_link.wire.packing import Packer
@@ -300,3 +302,29 @@ def test_what_was_received_in_part_is_let_go() -> None:
     reader.drop()
 
     assert size in gone
+
+
+def test_the_numbers_of_the_wire_are_what_other_releases_know() -> None:
+    assert [kind.name for kind in sorted(FrameKind)] == (
+        ["HELLO", "WELCOME", "REQUEST", "NOTIFY", "REPLY", "ERROR", "CANCEL", "PING", "PONG", "RELEASE", "GOODBYE"]
+    )
+    assert [int(kind) for kind in sorted(FrameKind)] == list(range(1, 12))
+
+
+def test_a_release_names_every_block_that_was_returned_and_takes_them() -> None:
+    returned = deque([7, 1 << 40, 3])
+
+    (frame,) = feed(FrameReader(DEFAULT_LINK_SETTINGS, no_arena), pack_release(returned), [])
+
+    assert (frame.kind, unpack_ids(frame.header)) == (FrameKind.RELEASE, (7, 1 << 40, 3))
+    assert not returned
+
+
+def test_a_header_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    header = bytes(SMALL_LIMITS.header_bytes)
+
+    (frame,) = feed(FrameReader(SMALL_LIMITS, no_arena), pack(FrameKind.NOTIFY, header=header), [])
+
+    assert frame.header == header
+    with pytest.raises(ProtocolError, match="header of"):
+        feed(FrameReader(SMALL_LIMITS, no_arena), pack(FrameKind.NOTIFY, header=header + b"x"), [])

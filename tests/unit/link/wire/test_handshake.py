@@ -68,3 +68,25 @@ def test_a_dial_that_runs_out_of_files_names_it() -> None:
 
     assert text.startswith("TCP ps-0:2223: this process has all ")
     assert "RLIMIT_NOFILE" in text
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_an_arena_without_a_file_is_refused_where_no_more_may_be_opened(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def fail(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(handshake, "Arena", fail)
+
+    with pytest.raises(OSError, match=os.strerror(number)):
+        handshake.make_arena(LinkSettings())
+
+
+def test_a_link_goes_on_without_an_arena_where_the_system_gives_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(handshake, "Arena", fail)
+
+    assert handshake.make_arena(LinkSettings()) is None

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
-from tenfold_link.wire.calls import RUN_GRAPH_ANSWER, STEP_DONE, UNKNOWN_NUMBER
-from tenfold_services.exchange.frames import answer_frame, read_answer
+from tenfold_link.wire.calls import RUN_GRAPH, RUN_GRAPH_ANSWER, STEP_DONE, UNKNOWN_NUMBER, LinkCall
+from tenfold_services.exchange.frames import answer_frame, options_of, read_answer, run_frame
 from tenfold_services.exchange.plan import ExchangePlan
-from tenfold_services.interfaces import RunGraphResult
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
 
 PLAN = ExchangePlan("s", "g", fetches=("out",), answered=("edge",))
 
@@ -60,3 +60,27 @@ def test_a_key_that_the_plan_has_not_is_malformed() -> None:
 
     with pytest.raises(errors.InvalidArgumentError, match="RunGraph's answer: tuple index out of range"):
         read_answer(PLAN, (header, buffers), lambda key, value, is_dead: None)
+
+
+@pytest.mark.parametrize("name", ["record_timeline", "record_costs", "record_partition_graphs"])
+def test_what_a_run_is_to_record_comes_across_and_nothing_else(name: str) -> None:
+    link = Link()
+    link.state = {}
+    method, header, _ = run_frame(link, PLAN, 7, {}, [], ExecOptions(**{name: True}))
+    plain = run_frame(link, PLAN, 8, {}, [], DEFAULT_EXEC_OPTIONS, known=False)[1]
+
+    assert method == LinkCall.RUN_GRAPH
+    assert options_of(RUN_GRAPH.unpack_from(header)[3]) == ExecOptions(**{name: True})
+    assert options_of(RUN_GRAPH.unpack_from(plain)[3]) is DEFAULT_EXEC_OPTIONS
+
+
+def test_a_plan_is_said_the_first_time_and_to_who_does_not_know_it() -> None:
+    link = Link()
+    link.state = {}
+
+    said = [
+        len(run_frame(link, PLAN, step, {}, [], DEFAULT_EXEC_OPTIONS, known=known)[1]) > RUN_GRAPH.size
+        for step, known in ((1, True), (2, True), (3, False))
+    ]
+
+    assert said == [True, False, True]

@@ -232,3 +232,19 @@ def test_a_connection_that_is_lost_counts_no_more() -> None:
     sender.out.answer(1, b"", [bytes(100)], b"t")
     sender.out.lost()
     assert sender.out.unread.bytes == sender.out.own_unread == 0
+
+
+def test_headers_ahead_of_an_answer_leave_and_keep_the_stream_open() -> None:
+    sender = Sender(1)
+    sender.out.headers(1, b"head")
+
+    assert sender.pull() == [(frames.HEADERS, frames.END_HEADERS, 1, b"head")]
+    assert sender.ended == []
+
+
+def test_trailers_alone_leave_and_end_the_stream() -> None:
+    sender = Sender(1)
+    sender.out.end(1, b"tail")
+
+    assert sender.pull() == [(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, b"tail")]
+    assert sender.ended == [1]
