@@ -284,11 +284,12 @@ def _numpy_names() -> str:
 def as_dtype(value: Any) -> DType:
     """Turns a DType, its number, its name, a NumPy type or a Python type into the DType.
 
+    The number may be any that equals it, as 1.0 does, which reaches a `dtype` where a value was meant.
     Raises TypeError naming the value where it stands for no type.
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, int | float | np.integer) and not isinstance(value, bool):
         if value in _BY_ENUM:  # 1.0, too: TensorFlow looks numbers up in a dict
             return _BY_ENUM[int(value)]
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType: types.proto has no such number.")

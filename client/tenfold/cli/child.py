@@ -14,6 +14,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from tenfold.cli.modules_apart import keep_apart
 from tenfold.runs import program_report
 from tenfold.runs.error_file import ReportedExit, leave_error
 from tenfold_core import log_setup
@@ -110,13 +111,32 @@ def _of_program(error: Exception) -> TracebackType | None:
 def _run(arguments: list[str]) -> None:
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
+        if not arguments[1].startswith("tenfold."):
+            # As `python -m MODULE` does.
+            _find_modules_in(os.getcwd())
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
-        if not sys.flags.safe_path:
-            # As `python FILE` does: the program may import modules of its own folder.
-            sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        # As `python FILE` does: the program may import modules of its own folder.
+        _find_modules_in(os.path.dirname(os.path.abspath(arguments[0])))
         runpy.run_path(arguments[0], run_name="__main__")
+
+
+def _find_modules_in(folder: str) -> None:
+    """The program finds modules of this folder, unless it was asked to leave folders out: by PYTHONSAFEPATH, -P or -I.
+
+    The last -P of our own process is that of its parent, so that nothing but a program finds modules there.
+    """
+    options = sys.orig_argv[1:]
+    options = options[: options.index("-m")] if "-m" in options else options
+    ours = options[-1:] == ["-P"]
+    if sys.flags.safe_path and not ours:
+        return
+    if "-P" in options[:-1] or sys.flags.isolated or os.environ.get("PYTHONSAFEPATH"):
+        return
+    if sys.path[:1] != [folder]:
+        sys.path.insert(0, folder)
+    keep_apart(folder)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,8 @@ class Children:
         if name in self._children:
             raise ValueError(f"a child named {name!r} was started already")
         process = subprocess.Popen(
-            [sys.executable, "-u", *interpreter, "-m", "tenfold.cli.child", *program],
+            # -P: what lies in the folder where this runs is found by the program only, which child.py sees to
+            [sys.executable, "-u", *interpreter, "-P", "-m", "tenfold.cli.child", *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

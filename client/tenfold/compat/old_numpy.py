@@ -22,7 +22,12 @@ _RENAMED = {
     **{"unicode_": "str_", "string_": "bytes_", "unicode": "str_"},
     **{"Inf": "inf", "Infinity": "inf", "infty": "inf", "PINF": "inf", "NaN": "nan", "NAN": "nan"},
     **{"product": "prod", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "row_stack": "vstack"},
-    **{"round_": "round", "in1d": "isin", "trapz": "trapezoid"},
+    **{"round_": "round", "in1d": "isin", "trapz": "trapezoid", "mat": "asmatrix", "singlecomplex": "complex64"},
+    **{"longfloat": "longdouble", "cfloat": "complex128", "longcomplex": "clongdouble", "clongfloat": "clongdouble"},
+}
+#: Old name → the module that has it now.
+_MOVED = {
+    **dict.fromkeys(("AxisError", "ComplexWarning", "RankWarning", "VisibleDeprecationWarning"), np.exceptions),
 }
 
 
@@ -31,7 +36,19 @@ def restore() -> None:
     for name in _BUILTINS:
         _give(name, getattr(builtins, name))
     _give("NINF", -np.inf)
+    _give("PZERO", 0.0)
+    _give("NZERO", -0.0)
     _give("asscalar", lambda a: a.item())
+    _give("alen", lambda a: len(np.atleast_1d(a)))
+    _give("asfarray", _asfarray)
+    _give("find_common_type", lambda arrays, scalars: np.result_type(*arrays, *scalars))
+    _give("issubclass_", lambda a, b: isinstance(a, type) and issubclass(a, b))
+    _give("issctype", lambda a: isinstance(a, np.dtype) or (isinstance(a, type) and issubclass(a, np.generic)))
+    _give("msort", lambda a: np.sort(a, axis=0))
+    _give("rank", np.ndim)
+    _give("typeDict", np.sctypeDict)
+    for old, module in _MOVED.items():
+        _give(old, getattr(module, old, None))
     for old, new in _RENAMED.items():
         _give(old, getattr(np, new, None))
     if not hasattr(np.lib, "pad"):
@@ -39,6 +56,11 @@ def restore() -> None:
     if "newshape" not in inspect.signature(np.reshape).parameters:
         np.reshape = _with_newshape(np.reshape)
     np.array = _with_ragged_rows(np.array)
+
+
+def _asfarray(a: Any, dtype: Any = np.float64) -> Any:
+    """`a` as an array of `dtype`; of float64 where that is no inexact type."""
+    return np.asarray(a, dtype if np.issubdtype(dtype, np.inexact) else np.float64)
 
 
 def _give(name: str, value: Any) -> None:

@@ -233,7 +233,7 @@ HOMES: dict[str, str] = {
     "python.training.saveable_object": "tenfold.train.saveable",
     "python.training.saver": "tenfold.train.saver tenfold.train tenfold.train.meta_graph tenfold.train.saveable",
     "python.training.server_lib": "tenfold.train.server_lib tenfold.train",
-    "python.training.summary_io": "tenfold.summary",
+    "python.training.summary_io": "tenfold.compat.python.summary_io tenfold.summary",
     "python.training.sync_replicas_optimizer": "tenfold.train.sync_replicas tenfold.train",
     "python.training.training": "tenfold.train",
     "python.training.training_ops": "tenfold.ops.generated_ops",

@@ -35,6 +35,8 @@ RUN, TASK, CONTROL = "TENFOLD_RUN", "TENFOLD_TASK", "TENFOLD_CONTROL"
 _FIRST_S, _QUIET_S, _EVERY_S = 0.25, 1.0, 1.0
 #: Seconds that one report may take; the last one delays the end of the program, less so if the service is away.
 _REQUEST_S, _LAST_S, _LAST_AWAY_S = 5.0, 5.0, 1.0
+#: Seconds that a program which ends waits until its first report can be sent: a busy machine loads the client slowly.
+_LOADING_S = 30.0
 #: Points and checkpoints that are kept while nobody takes them.
 _KEPT = 1000
 #: A speed over less than this is noise.
@@ -102,6 +104,8 @@ class ProgramReporter:
     def __init__(self, membership: Membership, control: str, token: Shown) -> None:
         self._membership, self._control, self._token = membership, control, token
         self._ending = threading.Event()
+        #: The client is there, or will never be.
+        self._loaded = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="program-report", daemon=True)
         self._place: Place | None = None
         self._points: list[Point] = []
@@ -133,6 +137,7 @@ class ProgramReporter:
         if last_step is not None:
             last_step.note_open_sessions()
         self._ending.set()
+        self._loaded.wait(_LOADING_S)
         self._thread.join(_LAST_AWAY_S * 2 if self._away else _LAST_S + _REQUEST_S)
 
     def _keep(self) -> None:
@@ -141,6 +146,8 @@ class ProgramReporter:
         except Exception:
             # whatever it is: the program has nothing to do with it
             log.info("this program is not reported on any more", exc_info=True)
+        finally:
+            self._loaded.set()
 
     def _report_until_the_end(self) -> None:
         # a program that ends before it has computed anything pays nothing
@@ -154,6 +161,7 @@ class ProgramReporter:
 
         keep_quiet()
         with ControlClient(self._control, self._token, _REQUEST_S, retry=NO_RETRY) as client:
+            self._loaded.set()
             every = _EVERY_S
             while not self._over:
                 ending = self._ending.is_set()

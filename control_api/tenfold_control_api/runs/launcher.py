@@ -129,7 +129,7 @@ class LocalLauncher:
         try:
             pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, *module],
+                [sys.executable, "-P", *module],
                 self._environment(),
                 file_actions=[(os.POSIX_SPAWN_DUP2, *each) for each in ((source, 0), (log, 1), (log, 2))],
                 setsid=True,

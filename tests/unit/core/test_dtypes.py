@@ -27,6 +27,9 @@ def test_numbers_are_those_of_types_proto() -> None:
         ("half", dtypes.float16),
         (1, dtypes.float32),
         (101, dtypes.float32.as_ref),
+        (1.0, dtypes.float32),
+        (101.0, dtypes.float32.as_ref),
+        (np.int64(3), dtypes.int32),
         (np.dtype("int64"), dtypes.int64),
         (bool, dtypes.bool_),
         (int, dtypes.int32),
@@ -39,7 +42,7 @@ def test_as_dtype(given: object, wanted: dtypes.DType) -> None:
     assert dtypes.as_dtype(given) is wanted
 
 
-@pytest.mark.parametrize("given", ["float31", 99, np.dtype("datetime64[s]"), None])
+@pytest.mark.parametrize("given", ["float31", 99, 1.5, float("nan"), True, np.dtype("datetime64[s]"), None])
 def test_as_dtype_names_what_it_cannot_convert(given: object) -> None:
     with pytest.raises(TypeError, match="Cannot convert value"):
         dtypes.as_dtype(given)

@@ -13,6 +13,11 @@ as_tensorflow.install()
 assert np.int is int and np.float is float and np.object is object and np.str is str
 assert np.Inf == np.inf and np.NINF == -np.inf and np.product([2, 3]) == 6
 assert np.asscalar(np.array(3)) == 3 and np.lib.pad is np.pad
+assert np.mat("1 2; 3 4").shape == (2, 2) and np.asfarray([1, 2]).dtype == np.float64
+assert np.asfarray([1], np.float32).dtype == np.float32 and np.asfarray([1], int).dtype == np.float64
+assert np.find_common_type([np.float32], [np.float64]) == np.float64 and np.msort([[2], [1]]).tolist() == [[1], [2]]
+assert np.rank([[1]]) == 2 and np.issctype(np.float32) and not np.issctype(1) and np.cfloat is np.complex128
+assert issubclass(np.AxisError, Exception) and issubclass(np.VisibleDeprecationWarning, Warning)
 ragged = np.array([[[1, 2], [3]], [[4], [5, 6, 7]]])
 assert ragged.dtype == object and ragged.shape == (2, 2)
 try:
