@@ -33,7 +33,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(
         (
             "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Dawsn",
-            "Expint", "FresnelCos", "FresnelSin", "Spence",
+            "Expint", "FresnelCos", "FresnelSin", "Spence", "StatelessParameterizedTruncatedNormal",
         ),
         _NO_KERNEL,
     ),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import graph_versions, opdefs
+from tenfold_core.opdefs import runtime_ops
 from tenfold_core.opdefs.elsewhere import ELSEWHERE
+from tenfold_kernels import registry as kernels
 from tenfold_protos import op_def_pb2
 
 if TYPE_CHECKING:
@@ -23,6 +27,11 @@ print(json.dumps(base64.b64encode(session.TF_GetBuffer(session.TF_GetAllOpList()
 _DUMP_CONTRIB = "from tensorflow.contrib import seq2seq; dir(seq2seq)\n" + _DUMP.replace(
     "tensorflow.python.client import pywrap_tf_session", "tensorflow.python import pywrap_tensorflow"
 )
+#: Of 1.15, those that are there without contrib's libraries.
+_DUMP_115 = _DUMP.replace(
+    "tensorflow.python.client import pywrap_tf_session", "tensorflow.python import pywrap_tensorflow"
+)
+_PAGE = Path(__file__).parents[2] / "docs" / "missing_ops.md"
 #: The ops that those libraries have and we too.
 _CONTRIB = {"GatherTree"}
 
@@ -107,3 +116,17 @@ def test_operations_went_when_they_went_in_tensorflow(
     }
 
     assert theirs == graph_versions.REMOVED
+
+
+def test_every_operation_that_is_not_here_is_named_with_a_reason(forks: dict[str, Forks]) -> None:
+    registry = _registry(forks["1.15"].ask(_DUMP_115))
+    _, absent, without_kernel = _PAGE.read_text().split("\n## ")
+    # reasons quote Python's names, with dots and small letters
+    listed = [line for line in absent.splitlines() if re.fullmatch(r"(`\w+`,? ?)+", line)]
+
+    assert set(re.findall(r"`(\w+)`", " ".join(listed))) == set(registry) - set(opdefs.names())
+
+    executed = runtime_ops.DYNAMIC_OPS | runtime_ops.SEND_OPS | runtime_ops.RECV_OPS | {"LoopCond"}
+    public = {name for name in opdefs.names() if name[0] != "_" and name not in executed}
+    silent = {name for name in public if not kernels.has_kernel(name, "CPU")}
+    assert silent - set(re.findall(r"`(\w+)`", without_kernel)) == set()
