@@ -2,7 +2,7 @@
 
 Two steps of one session are under way, without deadlines, on real processes: one computes on all tasks, again and
 again; the other waits in a queue of the ps, for the worker. Faults come one after the other, the next one while the
-tasks are still busy with the last; then the clock starts. `make test` tries one pair, the others are `thorough`.
+tasks are still busy with the last; then the clock starts. `make test` tries one pair, `make test-long` all.
 """
 
 from __future__ import annotations
@@ -140,13 +140,18 @@ STORIES: dict[str, list[tuple[Callable[[Tasks, str, int], None], tuple[str, int]
     "the master is killed": [(kill, ("worker", 0))],
     "the master stands still": [(stop, ("worker", 0))],
 }
-QUICK = "a worker stands still, then the ps is killed"
+QUICK = {("a worker stands still, then the ps is killed", "auto")}
+THOROUGH = {("the ps stands still and wakes", "auto"), ("the master is killed", "off")}
 
 
-@pytest.mark.parametrize("link", ["auto", pytest.param("off", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize(
-    "story", [pytest.param(name, marks=[] if name == QUICK else pytest.mark.thorough) for name in STORIES]
-)
+def combinations() -> list[Any]:
+    def mark(combination: tuple[str, str]) -> Any:
+        return () if combination in QUICK else pytest.mark.thorough if combination in THOROUGH else pytest.mark.long
+
+    return [pytest.param(story, link, marks=mark((story, link))) for story in STORIES for link in ("auto", "off")]
+
+
+@pytest.mark.parametrize(("story", "link"), combinations())
 def test_steps_end_within_15_seconds_of_the_last_fault(
     story: str, link: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
