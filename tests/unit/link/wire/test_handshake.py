@@ -16,6 +16,7 @@ from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import FrameKind, pack
+from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,3 +91,22 @@ def test_a_link_goes_on_without_an_arena_where_the_system_gives_no_memory(monkey
     monkeypatch.setattr(handshake, "Arena", fail)
 
     assert handshake.make_arena(LinkSettings()) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "port", "families"),
+    [
+        ("auto", b"name", 7, [socket.AF_UNIX, socket.AF_UNSPEC]),
+        ("auto", b"", 7, [socket.AF_UNSPEC]),
+        ("auto", b"name", 0, [socket.AF_UNIX]),
+        ("tcp", b"name", 7, [socket.AF_UNSPEC]),
+        ("tcp", b"name", 0, []),
+    ],
+)
+def test_what_is_dialled(mode: str, name: bytes, port: int, families: list[int]) -> None:
+    answer = link_pb2.OpenLinkResponse(unix_name=name, tcp_port=port)
+
+    found = handshake.targets(answer, "[::1]:99", LinkSettings(mode=mode))
+
+    assert [family for family, _ in found] == families
+    assert not port or found[-1][1] == ("::1", 7)

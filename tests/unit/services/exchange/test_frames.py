@@ -84,3 +84,16 @@ def test_a_plan_is_said_the_first_time_and_to_who_does_not_know_it() -> None:
     ]
 
     assert said == [True, False, True]
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_what_belongs_to_a_variable_is_copied_before_it_can_change(writeable: bool) -> None:
+    value = np.zeros(100_000)
+    value.flags.writeable = writeable
+    staged: list[Any] = []
+    link = Link()
+    link.stage = lambda buffer: staged.append(buffer) or buffer  # type: ignore[method-assign, func-returns-value]
+
+    answer_frame(RunGraphResult({"out": value}), PLAN.fetches, link)
+
+    assert len(staged) == (0 if writeable else 1)
