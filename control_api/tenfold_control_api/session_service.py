@@ -22,7 +22,7 @@ from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Registered
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.session_record import OpenSessions, SessionRecord
-from tenfold_core import errors
+from tenfold_core import errors, graph_wire
 from tenfold_core.access import audit
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ T = TypeVar("T")
 _SLACK = 5.0
 #: Seconds to wait for a master to close a session.
 _CLOSE_TIMEOUT = 10.0
+#: Nodes of a graph that is gone through in a thread.
+_MANY_NODES = 2_000
 #: Codes after which it is unknown whether the call took effect.
 _UNKNOWN_OUTCOME = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN")
 
@@ -185,7 +187,11 @@ class SessionService:
     ) -> Task:
         """The task of the master. Raises UNAVAILABLE unless it and the tasks that the graph needs are there, or come
         within `wait` seconds: a master would wait for them, and name them only at the end."""
-        wanted = needed_tasks.places(graph_def)
+        many = len(graph_def.node) > _MANY_NODES or graph_def.HasField("library")
+        if many:
+            wanted = await asyncio.wrap_future(graph_wire.apart(needed_tasks.places, graph_def))
+        else:
+            wanted = needed_tasks.places(graph_def)
         cluster = await self._registry.cluster(cluster_name)
         if wait > 0:
 

@@ -126,6 +126,8 @@ class Settings:
     max_body: int = 256 * MIB
     #: JSON bodies of sessions and steps: parsing JSON blocks every other request, the binary forms do not.
     max_json_body: int = 32 * MIB
+    #: Nodes of a graph in a body that is large; it is read in a thread.
+    max_graph_nodes: int = 500_000
     #: Bodies of everything but sessions and steps.
     max_small_body: int = 1 * MIB
     #: A stored answer larger than this is not kept under its Idempotency-Key; the key still guards against a second

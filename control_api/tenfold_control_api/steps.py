@@ -7,6 +7,7 @@ tensors, runs the step and encodes the answer, and is meant for a thread.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import json
@@ -17,9 +18,9 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
 from tenfold_control_api.problems import ApiError
-from tenfold_core import errors, tensor_util
+from tenfold_core import errors, graph_wire, tensor_util
 from tenfold_core import open_inference as oip
-from tenfold_protos import config_pb2, master_pb2
+from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tenfold.session.master_interface import MasterInterface
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -94,6 +96,40 @@ def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
     except (json_format.ParseError, TypeError, RecursionError) as error:
         raise ApiError("malformed-message", f"{where!r} is not the JSON of a {cls.DESCRIPTOR.name}: {error}") from None
     return message
+
+
+async def read_apart(read: Callable[[], T], size: int) -> T:
+    """`read()`, which parses a body of `size` bytes that holds a graph: in a thread where it is large, so that the
+    service goes on. Raises what it raises."""
+    return read() if size < graph_wire.LARGE else await asyncio.wrap_future(graph_wire.apart(read))
+
+
+def graph_message(cls: type[M], body: bytes, nodes: int) -> M:
+    """As `parse_message`, of a message with a graph of `nodes` at most. Raises `body-too-large` for more."""
+    if len(body) < graph_wire.LARGE:
+        return parse_message(cls, body)
+    try:
+        return graph_wire.parse(cls, body, nodes)
+    except graph_wire.TooLargeError as error:
+        raise ApiError("body-too-large", f"{error} (TENFOLD_CONTROL_MAX_GRAPH_NODES).") from None
+    except DecodeError:
+        name = cls.DESCRIPTOR.name
+        raise ApiError("malformed-message", f"the body is not a {name} ({len(body)} bytes do not parse).") from None
+
+
+def graph_from(value: str | Mapping[str, Any], nodes: int) -> graph_pb2.GraphDef:
+    """As `message_from`, of a graph of `nodes` at most. Raises `body-too-large` for more."""
+    if isinstance(value, str) and len(value) >= graph_wire.LARGE:
+        try:
+            body = base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise ApiError("malformed-message", "'graph_def' is not the base64 of a GraphDef.") from None
+        return graph_message(graph_pb2.GraphDef, body, nodes)
+    listed = None if isinstance(value, str) else value.get("node")
+    if isinstance(listed, list) and len(listed) > nodes:
+        text = f"the graph has {len(listed)} nodes; {nodes} are accepted (TENFOLD_CONTROL_MAX_GRAPH_NODES)."
+        raise ApiError("body-too-large", text)
+    return message_from(graph_pb2.GraphDef, value, "graph_def")
 
 
 def parse_json(text: bytes) -> Any:

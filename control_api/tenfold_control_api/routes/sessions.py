@@ -1,6 +1,7 @@
 """`/v1/sessions`: a session on a task's master, its graph, its steps."""
 
 import time
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
@@ -27,9 +28,11 @@ from tenfold_control_api.steps import (
     PROTOBUF,
     InferenceStep,
     ProtobufStep,
+    graph_from,
+    graph_message,
     message_from,
     parse_json,
-    parse_message,
+    read_apart,
 )
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
@@ -124,12 +127,19 @@ async def create_session(
 
     A CreateSessionRequest as body (with `?cluster=…`) is answered with a CreateSessionResponse."""
     limit = seconds(wait, control.settings.max_wait)
-    body = await request.body()
+    body, nodes = await request.body(), control.settings.max_graph_nodes
     match content_type(request):
         case "application/json":
-            asked = _parse(SessionCreation, body)
-            graph_def = message_from(graph_pb2.GraphDef, asked.graph_def, "graph_def")
-            config = message_from(config_pb2.ConfigProto, asked.config, "config")
+
+            def read() -> tuple[SessionCreation, graph_pb2.GraphDef, config_pb2.ConfigProto]:
+                asked = _parse(SessionCreation, body)
+                return (
+                    asked,
+                    graph_from(asked.graph_def, nodes),
+                    message_from(config_pb2.ConfigProto, asked.config, "config"),
+                )
+
+            asked, graph_def, config = await read_apart(read, len(body))
             cluster, job, index = asked.cluster, asked.job, asked.index
         case "application/x-protobuf":
             if cluster is None:
@@ -137,7 +147,8 @@ async def create_session(
                     "missing-parameter",
                     "a protobuf body needs ?cluster=NAME (and, to choose the master, &job=…&index=…).",
                 )
-            message = parse_message(master_pb2.CreateSessionRequest, body)
+            whole = partial(graph_message, master_pb2.CreateSessionRequest, body, nodes)
+            message = await read_apart(whole, len(body))
             graph_def, config = message.graph_def, message.config
         case _:
             raise unsupported(request, JSON, PROTOBUF)
@@ -211,14 +222,19 @@ async def delete_session(session: str, request: Request, control: ControlDep) ->
 )
 async def extend_graph(session: str, request: Request, control: ControlDep) -> Any:
     """An ExtendSessionRequest as body is answered with an ExtendSessionResponse."""
-    body = await request.body()
+    body, nodes = await request.body(), control.settings.max_graph_nodes
     match content_type(request):
         case "application/json":
-            asked = _parse(GraphExtension, body)
-            graph_def = message_from(graph_pb2.GraphDef, asked.graph_def, "graph_def")
+
+            def read() -> tuple[GraphExtension, graph_pb2.GraphDef]:
+                asked = _parse(GraphExtension, body)
+                return asked, graph_from(asked.graph_def, nodes)
+
+            asked, graph_def = await read_apart(read, len(body))
             version = asked.current_graph_version
         case "application/x-protobuf":
-            message = parse_message(master_pb2.ExtendSessionRequest, body)
+            whole = partial(graph_message, master_pb2.ExtendSessionRequest, body, nodes)
+            message = await read_apart(whole, len(body))
             graph_def, version = message.graph_def, message.current_graph_version
         case _:
             raise unsupported(request, JSON, PROTOBUF)

@@ -68,6 +68,8 @@ class Master:
         """`devices_with_kernel` is the registry's, unless another one is given."""
         self._env = env
         self._limits = limits
+        #: Nodes that a session's graph may have.
+        self.most_nodes = limits.nodes
         self._devices_with_kernel = devices_with_kernel
         self._sessions: dict[str, MasterSession] = {}
         #: Sessions that are being created; they count towards the limit.

@@ -90,6 +90,7 @@ def master_service(master: Master, task: str, where: Callable[[], str]) -> Table
         where,
         at_once=at_once,
         parsers={"RunStep": RUN_STEP},
+        graphs=master.most_nodes,
         needs=Role.RUN,
         needs_less={"ListDevices": Role.READ} | dict.fromkeys(_SESSIONS_OWN | {"CreateSession"}, Role.RUN_UNTRUSTED),
         checks=dict.fromkeys(_SESSIONS_OWN, methods.check_caller),

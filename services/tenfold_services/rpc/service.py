@@ -8,6 +8,7 @@ whether the caller has the role that a method needs.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tenfold_core import errors, protocol, telemetry
+from tenfold_core import errors, graph_wire, protocol, telemetry
 from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
+from tenfold_protos.graph_pb2 import GraphDef
 
 from ..http2.handler import UNIMPLEMENTED, Failure
 from .status import STATUS_BY_NUMBER, status_message
@@ -90,6 +92,7 @@ class TableService:
         package: str = "tensorflow",
         at_once: Mapping[str, AtOnce] | None = None,
         parsers: Mapping[str, Parser] | None = None,
+        graphs: int | None = None,
         *,
         needs: Role,
         needs_less: Mapping[str, Role] | None = None,
@@ -101,7 +104,8 @@ class TableService:
         `needs` is the least role of a caller, `needs_less` has the methods for which another one is enough. `package`
         is the service's package on the wire. `at_once` has what is tried before the method of that name, `parsers` what
         reads its request where that is not the message's own parser, `checks` what is asked before one is served.
-        `audited` has those that the audit log tells of; what is refused stands there in any case.
+        `audited` has those that the audit log tells of; what is refused stands there in any case. `graphs` is how many
+        nodes a graph in a request may have: large ones are read in a thread.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
@@ -115,7 +119,8 @@ class TableService:
                 at = (at_once or {}).get(name)
                 check, told = (checks or {}).get(name), (audited or {}).get(name)
                 kind = _Versioned if package == "tenfold" else _Unary
-                self._handlers[name] = kind(method, call, at, (parsers or {}).get(name), where, role, check, told)
+                parser = (parsers or {}).get(name)
+                self._handlers[name] = kind(method, call, at, parser, where, role, check, told, graphs)
         if telemetry.is_on():
             from .traced import TracedHandler
 
@@ -162,23 +167,51 @@ class _Unary:
         needs: Role,
         check: Check | None,
         audited: Audited | None,
+        graphs: int | None,
     ) -> None:
         self._check, self._audited = check, audited
+        holds_graph = any(field.message_type is GraphDef.DESCRIPTOR for field in method.input_type.fields)
+        #: Nodes that a graph in a large request may have, which is read apart from the loop; None where there is none.
+        self._nodes = graphs if holds_graph else None
         self.action = method.name if audited is None else audited.action
         self.aligned, self.needs = None if parser is None else parser.aligned, needs
         self._name, self._request_name, self._where = method.name, method.input_type.name, where
         message: Any = GetMessageClass(method.input_type)
+        self._message: Any = message
         self._parse: Callable[[Buffer], Any] = message.FromString if parser is None else parser.parse
         self._call, self._at_once = call, at_once
 
     def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
+        if self._nodes is not None and len(request) >= graph_wire.LARGE:
+            return self._read_apart(request, self._nodes, context)
         try:
-            try:
-                message = self._parse(request)
-            except DecodeError as error:
-                raise errors.invalid_argument(
-                    f"{self._name}: the request is no valid {self._request_name} message: {error}"
-                ) from error
+            message = self._parse(request)
+        except Exception as error:
+            return self._unreadable(error)
+        return self._read(message, context)
+
+    def _unreadable(self, error: Exception) -> Failure:
+        if isinstance(error, DecodeError):
+            text = f"{self._name}: the request is no valid {self._request_name} message: {error}"
+            return self._failure(errors.invalid_argument(text))
+        return self._failure(error)
+
+    async def _read_apart(self, request: Buffer, nodes: int, context: CallContext) -> Outcome:
+        """A call with a large graph, which is read in a thread."""
+        try:
+            reading = graph_wire.apart(graph_wire.parse, self._message, request, nodes)
+            message = await asyncio.wrap_future(reading)
+        except graph_wire.TooLargeError as error:
+            text = f"{self._name} at {self._where()}: {error}; TENFOLD_MASTER_NODES sets another limit."
+            return self._failure(errors.resource_exhausted(text))
+        except Exception as error:
+            return self._unreadable(error)
+        outcome = self._read(message, context)
+        return outcome if isinstance(outcome, (bytes, list, Failure)) else await outcome
+
+    def _read(self, message: Any, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
+        """A call whose request has been read."""
+        try:
             if self._check is not None:
                 try:
                     self._check(message, context.role())
