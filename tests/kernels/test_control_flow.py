@@ -50,7 +50,7 @@ def test_assert(ops: Any) -> None:
 
 
 def test_strings_are_written_with_escapes() -> None:
-    value = np.array(["it's \"é\"\n\\".encode()], object)
+    value = np.array(['it\'s "é"\n\\'.encode()], object)
 
     assert summarize(value, 3) == r"it\'s \"\303\251\"\n\\"
 

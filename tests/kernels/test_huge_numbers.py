@@ -26,8 +26,9 @@ ROOT = SCRIPT.parents[2]
 #: Each of them was a fault once: it computed without end, took memory that nobody had allowed, or met an error of
 #: Python's.
 ONCE = (
-    "AddManySparseToTensorsMap", "AsString", "AudioSpectrogram", "BatchToSpace", "Conv2D", "Dilation2D", "EncodeWav",
-    "ExtractImagePatches", "FractionalAvgPool", "FractionalMaxPool", "RandomPoissonV2", "Shape", "SpaceToBatch",
+    "AddManySparseToTensorsMap", "AsString", "AudioSpectrogram", "BatchToSpace", "Conv2D", "DecodeWav", "Dilation2D",
+    "EncodeWav", "ExtractImagePatches", "FixedUnigramCandidateSampler", "FractionalAvgPool", "FractionalMaxPool",
+    "Mfcc", "ParameterizedTruncatedNormal", "RandomPoissonV2", "SampleDistortedBoundingBoxV2", "Shape", "SpaceToBatch",
 )  # fmt: skip
 
 
@@ -59,9 +60,9 @@ def faults(seed: int, most: int, ops: list[str]) -> list[str]:
 
 def test_numbers_that_ask_for_too_much() -> None:
     """Of some ops, drawn anew with each seed, and of those that failed once."""
-    some = random.Random(0).sample(huge_numbers.names(), 60)
+    some = random.Random(0).sample(huge_numbers.names(), 40)
 
-    assert faults(0, 8, sorted({*some, *ONCE})) == []
+    assert faults(0, 6, sorted({*some, *ONCE})) == []
 
 
 @pytest.mark.thorough

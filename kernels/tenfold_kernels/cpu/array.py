@@ -392,9 +392,7 @@ def build_tile(node: KernelNode) -> Compute:
 def tile_times(x: Array, multiples: Array) -> list[int]:
     """How often each dimension is repeated. Raises InvalidArgumentError."""
     if multiples.ndim != 1 or multiples.size != x.ndim:
-        raise invalid(
-            f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}"
-        )
+        raise invalid(f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}")
     times: list[int] = multiples.tolist()
     for i, n in enumerate(times):
         if n < 0:

@@ -24,6 +24,10 @@ _FLOOR = 1e-12
 def build_decode_wav(node: KernelNode) -> Compute:
     """A file → float [samples, channels] and its rate; cut or filled up to what is desired."""
     wanted_channels, wanted_samples = (int(node.attrs.get(f"desired_{what}", -1)) for what in ("channels", "samples"))
+    if min(wanted_channels, wanted_samples) < -1:
+        raise invalid(
+            f"desired_channels and desired_samples must be -1 or more, got {wanted_channels} and {wanted_samples}"
+        )
 
     def compute(contents: Array) -> tuple[Array, Array]:
         if contents.ndim:
@@ -93,11 +97,12 @@ def build_audio_spectrogram(node: KernelNode) -> Compute:
 @lru_cache(maxsize=16)
 def _mel_bank(bins: int, rate: float, channels: int, low: float, high: float) -> Array:
     """What each bin of a spectrum gives to each band: [bins, channels]; triangles, evenly apart in mels."""
-    if bins < 2 or rate <= 0 or channels < 1 or low < 0 or high <= low:
+    if bins < 2 or rate <= 0 or channels < 1 or not 0 <= low < high < np.inf:
         raise invalid(
             f"Mel filterbank of {channels} bands from {low} to {high} Hz for {bins} frequencies at a rate of {rate}: "
             "there must be at least 1 band and 2 frequencies, and the limits must ascend from 0"
         )
+    allow((bins, channels), np.float64, 2)
     centres = _mel(low) + (_mel(high) - _mel(low)) / (channels + 1) * np.arange(1, channels + 2)
     per_bin = 0.5 * rate / (bins - 1)
     first, last = int(1.5 + low / per_bin), int(high / per_bin)

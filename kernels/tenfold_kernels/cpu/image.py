@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _SHARE = 1 << 14
 
 
-
 def _checked(images: Array, amount: Array, name: str) -> Array:
     """The images as contiguous float32. Raises InvalidArgumentError for other ranks."""
     if images.ndim < 3:

@@ -111,6 +111,8 @@ class _Words:
         return word % count
 
 
+#: Attempts at a box that take some seconds. What they have not found is not there, or nearly so.
+_MOST_ATTEMPTS = 1 << 17
 #: (top, left, bottom, right) in pixels.
 _Box = tuple[int, int, int, int]
 
@@ -189,12 +191,13 @@ def build_sample_distorted_bounding_box(node: KernelNode) -> Compute:
     for what, pair in (("Aspect ratio", ratios), ("Area", areas)):
         if len(pair) != 2:
             raise invalid(f"{what} range field must specify 2 dimensions")
-        if min(pair) <= 0:
+        if not all(0 < each < np.inf for each in pair):
             raise invalid(f"{what} range must be positive: [{pair[0]}, {pair[1]}]")
     if max(areas) > 1:
         raise invalid(f"Area range must be less then or equal to 1.0: [{areas[0]}, {areas[1]}]")
     if attempts <= 0:
         raise invalid(f"Max attempts must be positive: {attempts}")
+    attempts = min(attempts, _MOST_ATTEMPTS)
     stateless, dtype = node.op.startswith("Stateless"), output_type(node)
     generator, fixed = None if stateless else generator_of(node), node.attrs.get("min_object_covered")
 

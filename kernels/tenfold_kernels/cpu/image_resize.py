@@ -117,9 +117,9 @@ def build_resize_bilinear_grad(node: KernelNode) -> Compute:
         left, right, dx = _neighbours(scale, image.shape[2], gradient.shape[2])
         given = gradient.astype(np.float32, copy=False)
         rows = _spread(run, given, 1, image.shape[1], np.stack([top, bottom], 1), np.stack([1 - dy, dy], 1))
-        return _spread(
-            run, rows, 2, image.shape[2], np.stack([left, right], 1), np.stack([1 - dx, dx], 1)
-        ).astype(dtype, copy=False)
+        return _spread(run, rows, 2, image.shape[2], np.stack([left, right], 1), np.stack([1 - dx, dx], 1)).astype(
+            dtype, copy=False
+        )
 
     return compute
 

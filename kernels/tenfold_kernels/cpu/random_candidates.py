@@ -89,6 +89,10 @@ class Words:
 Found = tuple[Array, Array, Array]
 
 
+#: Tries in a row that find nothing new: what is left is never drawn, or nearly so. Each takes more than a microsecond.
+_MOST_MISSES = 1 << 20
+
+
 class Sampler(Protocol):
     """A distribution over [0, range)."""
 
@@ -136,17 +140,19 @@ class _WordByWord:
         if not unique:
             return np.array([self._sample(words) for _ in range(wanted)], np.int64), wanted
         used: dict[int, None] = {}
-        tries = 0
+        tries = missed = 0
         while len(used) < wanted:
+            known = len(used)
             used[self._sample(words)] = None
             tries += 1
-            if tries > MOST_TRIES:
-                raise _too_many_tries(wanted)
+            missed = missed + 1 if len(used) == known else 0
+            if tries > MOST_TRIES or missed > _MOST_MISSES:
+                raise _too_many_tries(wanted, tries)
         return np.array(list(used), np.int64), tries
 
 
-def _too_many_tries(wanted: int) -> Exception:
-    return invalid(f"{wanted} different candidates were not found in {MOST_TRIES} tries")
+def _too_many_tries(wanted: int, tries: int = MOST_TRIES) -> Exception:
+    return invalid(f"{wanted} different candidates were not found in {tries} tries")
 
 
 def _out_of_range(value: int, limit: int) -> Exception:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import philox
 from tenfold_kernels.arrays import Array, as_shape, invalid, output_type, shape_text
@@ -257,7 +256,10 @@ def _cut_normals(stream: _Stream, count: int, dtype: Any, mean: Any, deviation: 
         filled += places.size
         gaps = np.diff(np.concatenate(([-1 - refused], places, [z.size] if filled < count else places[-1:] + 1)))
         if gaps.max() > _MAX_ITERATIONS:
-            raise errors.InternalError(None, None, "TruncatedNormal rejection sampler failed to accept a sample.")
+            raise invalid(
+                "TruncatedNormal rejection sampler failed to accept a sample: of a mean of "
+                f"{float(mean):g} and a deviation of {float(abs(deviation)):g} none lies between the limits"
+            )
         if filled < count:
             refused = z.size - 1 - int(places[-1]) if places.size else refused + z.size
         else:
