@@ -41,6 +41,8 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 #: What a body is whose request does not say.
 _JSON = "application/json"
 _PROTOCOL = protocol.HEADER.encode("ascii")
+#: What an answer says it is: a browser is not to guess that a log or a trace is a page.
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
 #: Where a program of a run sends what it traced.
 _TRACE = re.compile(r"/v1/runs/[^/]+/traces/[^/]+/tasks/[^/]+/[^/]+")
 #: Routes that are asked again and again while nothing happens; logged as INFO only where they fail.
@@ -73,7 +75,9 @@ class EdgeMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                ours = (b"x-request-id", name.encode("ascii")), (_PROTOCOL, self._speaks)
+                ours = [(b"x-request-id", name.encode("ascii")), (_PROTOCOL, self._speaks)]
+                if not any(key == _NOSNIFF[0] for key, _ in message["headers"]):
+                    ours.append(_NOSNIFF)
                 message = {**message, "headers": [*message["headers"], *ours]}
             await send(message)
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
-#: A row that is written and deleted to see whether the database takes writes.
-_PROBE = "probe"
+#: A row that is written and deleted to see whether the database takes writes, as large as a request may be: on a disk
+#: that is nearly full small ones find room in pages that are free.
+_PROBE, _PROBE_BYTES = "probe", 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class ControlStore:
                 await db.execute(select(schema.meta.c.value).limit(1))
             return
         async with self.engine.begin() as db:
-            await db.execute(insert(schema.meta).values(key=_PROBE, value=""))
+            await db.execute(insert(schema.meta).values(key=_PROBE, value=" " * _PROBE_BYTES))
             await db.execute(delete(schema.meta).where(schema.meta.c.key == _PROBE))
         self._failure = ""
 

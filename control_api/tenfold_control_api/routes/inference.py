@@ -45,7 +45,7 @@ async def server_live() -> ServerLive:
 @router.get(
     "/health/ready",
     summary="Does the server do its work?",
-    openapi_extra=problems("database-unavailable", "not-ready"),
+    openapi_extra=problems("database-unavailable", "disk-unavailable", "not-ready"),
 )
 async def server_ready(control: ControlDep) -> ServerReady:
     await require_ready(control)

@@ -26,7 +26,7 @@ async def healthz() -> dict[str, str]:
 @router.get(
     "/readyz",
     summary="Can requests be served (are the database and the sweepers there)?",
-    openapi_extra=problems("database-unavailable", "not-ready"),
+    openapi_extra=problems("database-unavailable", "disk-unavailable", "not-ready"),
 )
 async def readyz(control: ControlDep) -> dict[str, str]:
     await require_ready(control)
@@ -42,6 +42,8 @@ async def require_ready(control: Control) -> None:
         raise from_database_error(error) from error
     if trouble := control.trouble():
         raise ApiError("not-ready", f"{trouble}.")
+    if trouble := await control.runs.submissions.trouble():
+        raise ApiError("disk-unavailable", f"{trouble}.")
 
 
 @router.get(

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[0-9a-f]{64}")
 
 
+#: What is written to see whether a disk that was full has room again.
+_PROBE_BYTES = 1 << 20
+
+
 class Packages:
     """The packages in `folder`."""
 
@@ -35,6 +39,16 @@ class Packages:
         except FileNotFoundError:
             return False
         return True
+
+    def probe(self) -> None:
+        """Raises OSError, or the error of a file, where the folder takes no package. Writes one of a megabyte."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / "probe"
+        try:
+            with AtomicFile(str(path)) as file:
+                file.write(bytes(_PROBE_BYTES))
+        finally:
+            path.unlink(missing_ok=True)
 
     def add(self, name: str, content: bytes) -> bool:
         """Keeps a package; False if it was there. Raises INVALID_ARGUMENT for one whose name is not its sha256, that is

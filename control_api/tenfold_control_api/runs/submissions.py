@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from tenfold_control_api.settings import Settings
 
 
+def _why(error: OSError | OpError) -> str:
+    return error.message if isinstance(error, OpError) else f"{error.filename}; {error.strerror or error}"
+
+
 class Submissions:
     """What is asked of the service before there is a run."""
 
@@ -39,16 +43,30 @@ class Submissions:
     ) -> None:
         self._table, self._store, self._launcher, self._settings = table, store, launcher, settings
         self._replicas, self._wall = replicas, wall_clock
+        #: Whether the last package could not be written.
+        self._disk_failed = False
 
     async def add_package(self, name: str, content: bytes) -> bool:
         """Keeps an uploaded working directory; False if it was there. Raises what `Packages.add` raises,
         PERMISSION_DENIED where runs are not allowed, and UNAVAILABLE that says what the disk said."""
         self._require_allowed()
         try:
-            return await asyncio.to_thread(self._launcher.packages.add, name, content)
+            added = await asyncio.to_thread(self._launcher.packages.add, name, content)
         except (OSError, OpError) as error:
-            why = error.message if isinstance(error, OpError) else f"{error.filename}; {error.strerror or error}"
-            raise ApiError("disk-unavailable", f"the package cannot be kept: {why}.") from error
+            self._disk_failed = True
+            raise ApiError("disk-unavailable", f"the package cannot be kept: {_why(error)}.") from error
+        self._disk_failed = False
+        return added
+
+    async def trouble(self) -> str:
+        """Why packages cannot be kept, where the last one could not be; "" where they can."""
+        if self._disk_failed:
+            try:
+                await asyncio.to_thread(self._launcher.packages.probe)
+            except (OSError, OpError) as error:
+                return f"packages cannot be kept: {_why(error)}"
+            self._disk_failed = False
+        return ""
 
     async def has_package(self, name: str) -> bool:
         return await asyncio.to_thread(self._launcher.packages.has, name)
