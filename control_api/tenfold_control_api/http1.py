@@ -162,6 +162,7 @@ class BoundedHttp(HttpToolsProtocol):
             path = self.scope.get("path", "") if self.scope else ""
             body = json.dumps(error.body(path)).encode()
             head = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), "connection": "close"}
+            head["x-content-type-options"] = "nosniff"
             lines = [f"{name}: {value}\r\n".encode() for name, value in {**head, **error.headers}.items()]
             self.transport.write(b"".join([STATUS_LINE[error.http_status], *lines, b"\r\n", body]))
         self.transport.close()
