@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse
+from starlette.types import Scope
 
 from tenfold_control_api.control import Control
 from tenfold_control_api.entry import caller_of, require_owner
@@ -222,8 +223,13 @@ async def get_logs(
 async def owned_run(run: str, request: Request, control: Control) -> RunRecord:
     """The run, if it is the caller's. Raises NOT_FOUND, PERMISSION_DENIED."""
     record = await control.runs.get(run)
-    require_owner(request.scope, record.submitter, f"run {record.id}")
+    require_submitter(request.scope, record)
     return record
+
+
+def require_submitter(scope: Scope, run: RunRecord) -> None:
+    """Raises PERMISSION_DENIED unless the run is the caller's, or the caller an admin."""
+    require_owner(scope, run.submitter, f"run {run.id}")
 
 
 async def _view(control: Control, run: RunRecord) -> RunView:

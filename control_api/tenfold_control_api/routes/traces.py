@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep, JsonBody, content_type, seconds, unsupported
-from tenfold_control_api.routes.runs import owned_run
+from tenfold_control_api.routes.runs import require_submitter
 from tenfold_control_api.routes.sessions import STEP_BODY, owned_session, step_of
 from tenfold_control_api.runs.models import RunTrace
 from tenfold_control_api.steps import JSON, PROTOBUF, parse_message
@@ -79,10 +79,11 @@ async def trace_run(
 ) -> Response:
     """Answers once all of them have sent what they traced, or `wait` is over: `metadata.missing` names those that
     have not. `Location` is where the file can be fetched for a while."""
-    await owned_run(run, request, control)
     asked = body or RunTrace()
     limit = seconds(wait, control.settings.max_wait)
-    name, file = await control.run_traces.trace(run, asked.steps, asked.tasks, limit)
+    name, file = await control.run_traces.trace(
+        run, asked.steps, asked.tasks, limit, lambda found: require_submitter(request.scope, found)
+    )
     return Response(file, media_type=JSON, headers={"Location": f"/v1/runs/{run}/traces/{name}"})
 
 

@@ -16,7 +16,7 @@ from tenfold_control_api.traces.trace_table import TraceTable
 from tenfold_core.device import task_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.runs.models import TraceOrder
@@ -43,14 +43,23 @@ class RunTraces:
         self._stopping = False
         runs.listeners.append(self._run_changed)
 
-    async def trace(self, run_id: str, steps: int, tasks: Sequence[str], seconds: float) -> tuple[str, bytes]:
+    async def trace(
+        self,
+        run_id: str,
+        steps: int,
+        tasks: Sequence[str],
+        seconds: float,
+        check: Callable[[RunRecord], None] = lambda _: None,
+    ) -> tuple[str, bytes]:
         """Traces the next `steps` steps of each program, or those of `tasks` ("worker/0"); the trace's name and its
-        file. Blocks until all have answered, `seconds` at most; who did not is named in the file.
+        file. Blocks until all have answered, `seconds` at most; who did not is named in the file. `check` raises for a
+        run that may not be traced.
 
         Raises DEADLINE_EXCEEDED if nobody has traced anything, and NOT_FOUND, FAILED_PRECONDITION, ABORTED,
         RESOURCE_EXHAUSTED.
         """
         run = await self._runs.get(run_id)
+        check(run)
         run.require_active()
         wanted = _tasks(run, tasks)
         over = asyncio.Event()
