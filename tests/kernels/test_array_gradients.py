@@ -144,3 +144,39 @@ def test_prevent_gradient_refuses_by_name():
         y = apply_op("PreventGradient", input=x, message="no way", name="guard")
         with pytest.raises(LookupError, match=r"no way.*guard"):
             walker.gradients(y, [x])
+
+
+DIAGONALS_AND_BLOCKS = {
+    "DiagPart": (lambda x: apply_op("DiagPart", input=x), [(3, 3)]),
+    "MatrixDiag": (lambda x: apply_op("MatrixDiag", diagonal=x), [(2, 3)]),
+    "MatrixSetDiag": (lambda x, d: apply_op("MatrixSetDiag", input=x, diagonal=d), [(2, 3, 4), (2, 3)]),
+    "SpaceToDepth": (lambda x: apply_op("SpaceToDepth", input=x, block_size=2), [(1, 4, 2, 3)]),
+    "ExtractVolumePatches": (
+        lambda x: apply_op(
+            "ExtractVolumePatches", input=x, ksizes=[1, 2, 2, 1, 1], strides=[1, 1, 2, 1, 1], padding="VALID"
+        ),
+        [(1, 3, 4, 2, 2)],
+    ),
+    "FusedBatchNorm of inference": (
+        lambda x, scale, offset: apply_op(
+            "FusedBatchNormV3",
+            x=x,
+            scale=scale,
+            offset=offset,
+            mean=np.float32([0.5, -1.0]),
+            variance=np.float32([2.0, 3.0]),
+            is_training=False,
+        )[0],
+        [(2, 3, 2, 2), (2,), (2,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIAGONALS_AND_BLOCKS)
+def test_diagonals_blocks_and_what_inference_normalizes(name: str) -> None:
+    function, shapes = DIAGONALS_AND_BLOCKS[name]
+    generator = np.random.default_rng(5)
+    narrow = "Norm" in name
+    inputs = [generator.standard_normal(shape).astype(np.float32 if narrow else np.float64) for shape in shapes]
+
+    assert directional_error(function, inputs) < (1e-2 if narrow else 1e-6)
