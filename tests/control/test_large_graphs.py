@@ -54,9 +54,10 @@ def test_healthz_goes_on(start_service: Callable[..., Service], how: Callable[[S
 
     assert got[0].status_code in (413, 503), got[0].text[:300]
     assert asked > 3
-    # client and service are one process here, and share Python's lock
+    # Client and service are one process here and share Python's lock, on cores that other tests use: a pause of half
+    # the time was seen. Where parsing stopped the loop, nothing else was left of it.
     whole = got[0].elapsed.total_seconds()
-    assert longest < whole / 2, f"{longest:.2f} s of {whole:.2f} s without an answer"
+    assert longest < 0.8 * whole, f"{longest:.2f} s of {whole:.2f} s without an answer"
 
 
 @pytest.mark.parametrize("how", ["json", "base64"])

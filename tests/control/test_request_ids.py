@@ -55,13 +55,13 @@ async def test_requests_are_logged_where_that_is_asked_for(
     api: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "tenfold_control_api.access"):
-        await api.get("/v1/clusters/none/jobs?x=secret", headers={"X-Request-ID": "r1"})
+        await api.get("/v1/clusters/none/spec?wait=0s", headers={"X-Request-ID": "r1"})
         await api.get("/healthz")
 
     (record,) = [each for each in caplog.records if each.name == "tenfold_control_api.access"]
-    assert re.fullmatch(r"GET /v1/clusters/none/jobs 404 in \d+\.\d ms, from 127\.0\.0\.1", record.getMessage())
+    assert re.fullmatch(r"GET /v1/clusters/none/spec 404 in \d+\.\d ms, from 127\.0\.0\.1", record.getMessage())
     fields = record.fields  # type: ignore[attr-defined]
-    assert (fields["method"], fields["path"], fields["status"]) == ("GET", "/v1/clusters/none/jobs", 404)
+    assert (fields["method"], fields["path"], fields["status"]) == ("GET", "/v1/clusters/none/spec", 404)
 
 
 async def test_a_failure_inside_is_found_by_it(

@@ -26,7 +26,7 @@ def test_the_largest_come_first(gpu: SimpleNamespace, dtype: str) -> None:
     gpu.same("TopK", [values((3, 11), dtype)], k=3)
 
 
-def test_a_nan_comes_before_all(gpu: SimpleNamespace) -> None:
+def test_a_nan_is_as_small_as_minus_infinity(gpu: SimpleNamespace) -> None:
     nan, inf = np.nan, np.inf
     x = np.array([[1, nan, inf, nan, -inf, 0], [nan] * 6, [-inf] * 6], np.float32)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -75,6 +76,7 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Parameter servers of that cluster end once every worker, and the chief, has finished.",
 )
+@click.option("--anew", is_flag=True, hidden=True, help="Forget first what the database has of that cluster.")
 @click.option(
     "--allow-runs",
     is_flag=True,
@@ -105,6 +107,7 @@ def control(
     jobs: dict[str, int],
     cluster_name: str,
     stop_with_workers: bool,
+    anew: bool,
     allow_runs: bool,
     models: str | None,
     token: ShownToken,
@@ -127,7 +130,7 @@ def control(
         """Declares the cluster, then prints where the service listens."""
         try:
             if jobs:
-                _declare(address, cluster_name, jobs, token, stop_with_workers)
+                _declare(address, cluster_name, jobs, token, stop_with_workers, anew)
         except Exception as error:
             failures.append(f"cluster {cluster_name!r} could not be declared: {error}")
             os.kill(os.getpid(), signal.SIGTERM)
@@ -171,10 +174,16 @@ def control(
     raise SystemExit(stop.exit_code)
 
 
-def _declare(address: str, cluster: str, jobs: dict[str, int], token: ShownToken, stop_with_workers: bool) -> None:
+def _declare(
+    address: str, cluster: str, jobs: dict[str, int], token: ShownToken, stop_with_workers: bool, anew: bool
+) -> None:
     from tenfold.control import ControlClient
     from tenfold_control_api.main import reachable
+    from tenfold_core import errors
 
     with ControlClient(reachable(address), token) as client:
+        if anew:
+            with suppress(errors.NotFoundError):
+                client.delete_cluster(cluster, force=True)
         # without the option, a restarted service keeps what was set before
         client.declare_cluster(cluster, jobs, stop_with_workers=stop_with_workers or None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-#: The cluster that its tasks form.
-CLUSTER = "default"
 #: Name of the control service among the children.
 CONTROL = "control"
 #: Children are stopped from the last stage to the first: clients, tasks, control service.
@@ -110,7 +108,10 @@ class LocalCluster:
             "",
         )
         program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
-        program += ["--allow-runs", *(["--models", self._models] if self._models else [])]
+        # what the database still has of the cluster is of processes that ended with their parent
+        program += ["--jobs", ",".join(f"{job}={size}" for job, size in self.jobs.items()), "--anew", "--allow-runs"]
+        program += ["--stop-with-workers"] if self._stop_with_workers else []
+        program += ["--models", self._models] if self._models else []
         clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
         # nor must a file that is meant for `tenfold control` and `tenfold task`
         clean["TENFOLD_CONFIG"] = os.devnull
@@ -118,7 +119,6 @@ class LocalCluster:
         self.children.start(CONTROL, program, stage=CONTROL_STAGE, env=clean)
         found = self.children.wait_for_line(CONTROL, r"listening on (https?://\S+)", START_TIMEOUT_S)
         self.control_url = found[1]
-        self._declare()
 
         tasks = [(job, index) for job, size in self.jobs.items() for index in range(size)]
         self._task_environment = {**clean, **thread_share(len(tasks))}
@@ -135,17 +135,6 @@ class LocalCluster:
             self.children.forget(name)
         program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
         self.children.start(name, program, stage=TASK_STAGE, env=self._task_environment)
-
-    def _declare(self) -> None:
-        """Declares the cluster. One that the database still has is of processes that ended with their parent."""
-        from tenfold.control import ControlClient
-        from tenfold_core import errors
-        from tenfold_core.access.settings import shown_token
-
-        with ControlClient(self.control_url, shown_token()) as control:
-            with suppress(errors.NotFoundError):
-                control.delete_cluster(CLUSTER, force=True)
-            control.declare_cluster(CLUSTER, self.jobs, stop_with_workers=self._stop_with_workers)
 
 
 def _locked(database: Path) -> int:

@@ -494,7 +494,15 @@ op(
     "T: {real}",
     shape=w.pool,
 )
-op("NthElement", "input: T, n: int32", "values: T", "reverse: bool = false", "T: {real}", shape=w.nth_element)
+op(
+    "NthElement",
+    "input: T, n: int32",
+    "values: T",
+    "reverse: bool = false",
+    "T: {real}",
+    shape=w.nth_element,
+    sized_by="",
+)
 op(
     "Relu",
     "features: T",

@@ -61,7 +61,7 @@ def build_top_k(node: KernelNode) -> Compute:
         rows = x.reshape(-1, size) if size else x.reshape(math.prod(x.shape[:-1]), 0)
         shape = *x.shape[:-1], count
         keys = rows
-        if rows.dtype.kind == "f" and np.isnan(np.add.reduce(rows, None)):  # one of inf − inf does no harm
+        if rows.dtype.kind not in "iu" and np.isnan(np.add.reduce(rows, None)):  # one of inf − inf does no harm
             keys = np.where(np.isnan(rows), rows.dtype.type(-np.inf), rows)
         if len(rows) == 1:
             places = (size - 1) - keys[0, ::-1].argsort(kind="stable")[::-1][:count]

@@ -17,6 +17,7 @@ from tenfold_core import dtypes, opdefs
 from tenfold_core.opdefs.runtime_ops import (
     ALIAS_OPS,
     CONSTANT_OPS,
+    COPY_OPS,
     DYNAMIC_OPS,
     MERGE_OPS,
     NAMED_STATE_OPS,
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 _HOLDERS = VARIABLE_OPS | TABLE_OPS
 #: Ops that hand a handle or a reference on and do not look at what is behind it.
 _PASSING = ALIAS_OPS | DYNAMIC_OPS
-#: Ops with state that no other node sees.
-_ALONE = CONSTANT_OPS | TRANSFER_OPS | NAMED_STATE_OPS | VARIABLE_OPS | frozenset(("Placeholder", "PlaceholderV2"))
+#: Ops with state that no other node sees; copies to and from a GPU have none.
+_ALONE = (
+    CONSTANT_OPS | COPY_OPS | TRANSFER_OPS | NAMED_STATE_OPS | VARIABLE_OPS | {"Placeholder", "PlaceholderV2"}
+)
 
 
 class _Access(NamedTuple):
@@ -154,7 +157,7 @@ def _waits(nodes: Sequence[PartNode]) -> tuple[list[int], list[bool]]:
 
 def _has_effects(node: PartNode) -> bool:
     """Whether the node does something, beside variables, that another one may see."""
-    return opdefs.get(node.op).is_stateful and node.op not in _ALONE and "seed" not in node.attrs
+    return node.op not in _ALONE and opdefs.get(node.op).is_stateful and "seed" not in node.attrs
 
 
 class _Holders:

@@ -53,7 +53,7 @@ def other_value(kind: Any, field: str, default: Any) -> tuple[str, Any]:
     if field in WORDS:
         text = WORDS[field]
         return text, {"shared_memory": False, "cache_folder": Path(text, "fused")}.get(field, text)
-    if field == "allowed_hosts":
+    if field in ("allowed_hosts", "run_environment"):
         return "a, b", ("a", "b")
     hint = typing.get_type_hints(kind, localns={"Path": Path})[field]
     value = hint(default + 1) if field != "heartbeat" else 1.0

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 @device
 def _before(x, i, y, j):  # type: ignore[no-untyped-def]
-    # Whether element x at place i comes before y at j: nan first, then larger ones, the lower place among equals.
+    # Whether element x at place i comes before y at j: the larger one, the lower place among equals. A nan is as small
+    # as −inf, which is all that is below 0 and gives no number less itself.
     if x != x:
-        return y == y or i < j
+        return (y != y or (y < 0 and y - y != y - y)) and i < j
     if y != y:
-        return False
+        return not (x < 0 and x - x != x - x) or i < j
     return x > y or (x == y and i < j)
 
 

@@ -26,8 +26,13 @@ def test_a_line_says_who_did_what(caplog: pytest.LogCaptureFixture) -> None:
     assert record.__dict__["fields"]["caller"] == "token ci"
 
 
-def test_a_programs_own_log_gets_no_lines_of_actions_but_refusals(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_programs_own_log_gets_no_lines_of_actions_but_refusals(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level(logging.INFO)
+    # of tests that ran commands in this process
+    own = [each for each in logging.getLogger().handlers if not isinstance(each, log_setup._Handler)]
+    monkeypatch.setattr(logging.getLogger(), "handlers", own)
 
     audit.done(CALLER, "create session")
     audit.Refusals().note(CALLER, "delete cluster", "role-too-small")
