@@ -30,8 +30,6 @@ THOROUGH = pytest.mark.thorough
         pytest.param("2.21", "2.21", "ours", marks=THOROUGH),
         pytest.param("1.15", "1.15", "ours", marks=THOROUGH),
         pytest.param("2.21", "ours", "2.21", marks=THOROUGH),
-        pytest.param("2.21", "2.21", "2.21", marks=THOROUGH),
-        pytest.param("1.15", "1.15", "1.15", marks=THOROUGH),
     ],
 )
 def test_reads_go_before_later_updates(client: str, ps: str, worker: str) -> None:

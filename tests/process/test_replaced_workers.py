@@ -79,18 +79,18 @@ def lives(request: pytest.FixtureRequest) -> Iterator[Lives]:
 
 
 @pytest.mark.parametrize(
-    ("link", "rounds", "lives"),
+    ("rounds", "lives"),
     [
-        pytest.param("auto", 3, 3),
-        pytest.param("off", 3, 3, marks=pytest.mark.thorough),
-        pytest.param("auto", 200, 200, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+        (3, 3),
+        pytest.param(200, 200, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
     ],
     indirect=["lives"],
 )
 def test_no_update_of_a_replaced_worker_is_applied(
-    link: str, rounds: int, lives: Lives, monkeypatch: pytest.MonkeyPatch
+    rounds: int, lives: Lives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TENFOLD_LINK", link)
+    # over gRPC alone a parameter server has to know a worker's address, and a former life still holds that
+    monkeypatch.setenv("TENFOLD_LINK", "auto")
     chance = random.Random(rounds)
     lives.start(0)
     for life in range(rounds):

@@ -86,7 +86,7 @@ def test_a_line_moves_below_the_output(cluster: LocalCluster, gate: socket.socke
     os.close(ours)
 
     assert submitted.returncode == 0, text
-    assert re.search(r"RUNNING.*━.*step [\d,]+ · [\d.]+ steps/s · loss [01]", text), text
+    assert re.search(r"RUNNING.*0:00:\d\d.*step [\d,]+ · [\d.]+ steps/s · loss [01]", text), text
     assert "INFO    worker/0 here we go" in text
     assert "has SUCCEEDED: every worker has finished" in text
 
