@@ -8,11 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tenfold.runs.plan import RunPolicy
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Seconds before the first start of a row, and before any.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+#: They double as those between the restarts of a run do.
+_PAUSES = RunPolicy(backoff=FIRST_PAUSE_S, longest_backoff=LONGEST_PAUSE_S)
 #: Seconds that a task runs until it begins a new row when it dies.
 STEADY_S = 60.0
 
@@ -51,7 +55,7 @@ class Restarts:
         if count >= self.most:
             return None
         self._count[name] = count + 1
-        pause = min(FIRST_PAUSE_S * 2**count, LONGEST_PAUSE_S)
+        pause = _PAUSES.pause(count + 1)
         self._due[name] = now + pause
         return Again(pause, count + 1)
 

@@ -23,6 +23,17 @@ def test_pauses_double_up_to_a_bound_and_end() -> None:
     assert (restarts.due(), restarts.seconds) == ([], None)
 
 
+def test_a_very_long_row_has_the_longest_pause() -> None:
+    clock = HandClock()
+    restarts = Restarts(1100, clock)
+    for _ in range(1100):
+        restarts.started("ps/0")
+        again = restarts.died("ps/0")
+
+    assert again is not None
+    assert again.seconds == LONGEST_PAUSE_S
+
+
 def test_one_that_ran_for_long_begins_anew() -> None:
     clock = HandClock()
     restarts = Restarts(1, clock)
