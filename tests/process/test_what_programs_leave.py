@@ -30,9 +30,10 @@ def once():
     signal.pause()
 
 def hydra():
-    # each head is followed by another one in a session of its own, for ever
+    # each head is followed by another one in a session of its own, for longer than any test waits
     os.write(told, b"x")
-    while True:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
         time.sleep(0.002)
         if os.fork():
             os._exit(0)
