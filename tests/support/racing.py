@@ -163,10 +163,10 @@ def _fill_rows(at_end: bool) -> Race:
             out, source = room[total]
             fill(places, ends, out, source, back)
 
-    # a row fewer is filled up when the writer's place is another one
+    # the loop sees the writer's places change while it reads: each of them may be another row that needs no filling up
     room = {
         total: (guarded(np.zeros((total, 2), np.int64), at_end), guarded(np.zeros(total, np.int64), at_end))
-        for total in (N + ROWS - 2, N + ROWS - 1)
+        for total in range(N, N + ROWS)
     }
     return Race(call, places.reshape(-1), (0, 3, *_BAD))
 
@@ -284,10 +284,12 @@ def run(case: str, seconds: float) -> None:
         writer = threading.Thread(target=_write, args=(race, over))
         writer.start()
         until = time.monotonic() + seconds / 2
-        while time.monotonic() < until:
-            race.call()
-        over.set()
-        writer.join()
+        try:
+            while time.monotonic() < until:
+                race.call()
+        finally:
+            over.set()
+            writer.join()
 
 
 if __name__ == "__main__":

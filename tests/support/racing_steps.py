@@ -5,6 +5,7 @@ As racing.py, of whole kernels: started by tests/kernels/test_loops_and_writers.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -91,13 +92,14 @@ def run(case: str, seconds: float) -> None:
             thread = threading.Thread(target=writer)
             thread.start()
             until = time.monotonic() + seconds
-            while time.monotonic() < until:
-                try:
-                    stepped()
-                except (tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError, tf.errors.OutOfRangeError):
-                    continue
-            over.set()
-            thread.join()
+            refused = tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError, tf.errors.OutOfRangeError
+            try:
+                while time.monotonic() < until:
+                    with contextlib.suppress(*refused):
+                        stepped()
+            finally:
+                over.set()
+                thread.join()
 
 
 if __name__ == "__main__":
