@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tenfold as tf
-from process.test_standing_still import stand_still
 from support.task_processes import PATIENCE, Tasks, static_cluster
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def end(tasks: Tasks, job: str, index: int) -> None:
 
 
 def stop(tasks: Tasks, job: str, index: int) -> None:
-    stand_still(tasks.children.pid(f"{job}/{index}"))
+    tasks.stop(job, index)
 
 
 def wake(tasks: Tasks, job: str, index: int) -> None:
@@ -152,9 +151,7 @@ def combinations() -> list[Any]:
 
 
 @pytest.mark.parametrize(("story", "link"), combinations())
-def test_steps_end_within_15_seconds_of_the_last_fault(
-    story: str, link: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_end_within_15_seconds_of_the_last_fault(story: str, link: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENFOLD_LINK", link)
     with static_cluster(ps=1, worker=2) as tasks:
         steps = Steps(tasks)

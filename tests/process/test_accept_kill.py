@@ -137,7 +137,7 @@ def test_the_clients_own_master_dies_while_its_step_runs(tasks: Tasks) -> None:
     ):
         watch.run(begun.initializer)
         doomed.run([begin, held])
-        tasks.signal("worker", 0, signal.SIGSTOP)
+        tasks.stop("worker", 0)
         try:
             running = threading.Thread(target=step)
             running.start()

@@ -17,9 +17,8 @@ import pytest
 
 import tenfold as tf
 from process.replaced_worker import accumulator_of
-from process.test_standing_still import stand_still
 from support.ports import free_addresses
-from support.task_processes import PATIENCE
+from support.task_processes import PATIENCE, stand_still
 from tenfold.cli.children import Children
 
 if TYPE_CHECKING:
@@ -86,9 +85,7 @@ def lives(request: pytest.FixtureRequest) -> Iterator[Lives]:
     ],
     indirect=["lives"],
 )
-def test_no_update_of_a_replaced_worker_is_applied(
-    rounds: int, lives: Lives, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_update_of_a_replaced_worker_is_applied(rounds: int, lives: Lives, monkeypatch: pytest.MonkeyPatch) -> None:
     # over gRPC alone a parameter server has to know a worker's address, and a former life still holds that
     monkeypatch.setenv("TENFOLD_LINK", "auto")
     chance = random.Random(rounds)

@@ -16,7 +16,7 @@ import pytest
 
 import tenfold as tf
 from support.certs import access
-from support.task_processes import CLI, PATIENCE, Tasks, static_cluster, task_name
+from support.task_processes import CLI, PATIENCE, Tasks, stand_still, static_cluster, task_name
 from tenfold.control import ControlClient
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_a_step_ends_with_the_name_of_the_task_that_stands_still(role: str, tran
     stopped = ROLES[role]
     with static_cluster(ps=1, worker=2, chief=1) as tasks, summing(tasks) as (session, total):
         assert [session.run(total) for _ in range(3)] == [4.0] * 3
-        stand_still(tasks.children.pid(f"{stopped[0]}/{stopped[1]}"))
+        tasks.stop(*stopped)
         began = time.monotonic()
         try:
             with pytest.raises((tf.errors.UnavailableError, tf.errors.AbortedError), match=task_name(*stopped)):
@@ -64,12 +64,6 @@ def test_a_step_ends_with_the_name_of_the_task_that_stands_still(role: str, tran
         finally:
             tasks.signal(*stopped, signal.SIGCONT)
         assert healed(tasks, session, total) == 4.0
-
-
-def stand_still(pid: int) -> None:
-    """SIGSTOP; returns once all threads of the process have stopped."""
-    os.kill(pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
 
 
 class summing:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tenfold as tf
+from support.task_processes import stand_still
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.grpc_worker import GrpcWorker
 
@@ -150,7 +151,7 @@ def test_killing_a_task_in_a_step_is_reported_by_name_and_spares_other_sessions(
         session.run([begun, product])
         other.run(begun)
         # the doomed task stands still, so that the step is under way when it dies
-        tasks["worker", 1].signal(signal.SIGSTOP)
+        stand_still(tasks["worker", 1].process.pid)
 
         def step() -> None:
             try:
@@ -223,7 +224,7 @@ async def test_a_process_that_stands_still_is_given_up(tasks: Tasks) -> None:
         [cpu] = [device for device in await worker.get_status() if device.device_type == "CPU"]
         key = f"{cpu.name};{cpu.incarnation:016x};{cpu.name};edge;0:0"
         waiting = asyncio.ensure_future(worker.recv_tensor(1, key))
-        tasks["ps", 0].signal(signal.SIGSTOP)
+        stand_still(tasks["ps", 0].process.pid)
         with pytest.raises(tf.errors.UnavailableError, match=r"/job:ps/replica:0/task:0 .* no sign of life"):
             await waiting
     finally:

@@ -74,10 +74,20 @@ class Tasks:
     def signal(self, job: str, index: int, number: int) -> None:
         os.kill(self.children.pid(f"{job}/{index}"), number)
 
+    def stop(self, job: str, index: int) -> None:
+        """The task stands still from now on, until SIGCONT."""
+        stand_still(self.children.pid(f"{job}/{index}"))
+
     def kill(self, job: str, index: int) -> None:
         """kill -9; returns once the process is gone."""
         self.signal(job, index, signal.SIGKILL)
         assert self.children.wait_for_exit([f"{job}/{index}"], PATIENCE) == (f"{job}/{index}", -signal.SIGKILL)
+
+
+def stand_still(pid: int) -> None:
+    """SIGSTOP to a child process; returns once all its threads have stopped, which a busy machine takes a while for."""
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
 
 
 @contextmanager
