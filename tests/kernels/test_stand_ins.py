@@ -384,9 +384,9 @@ def test_products_with_a_sparse_matrix(bad: tuple[int, int, int] | None, stand_i
     answer = -1 if bad is None else bad[0]
 
     matrix = stand_in_of(lambda: sparse_products.multiply(np.float32, np.int64))
-    assert compared(matrix, (places, values, dense, 0, 1, 4, np.ones((4, 5), np.float32))) == answer
+    assert compared(matrix, (places, values, dense, 0, 0, 1, 4, np.ones((4, 5), np.float32))) == answer
     column = stand_in_of(lambda: sparse_products.multiply_vector(np.float32, np.int64))
-    assert compared(column, (places, values, vector, 0, np.ones(4, np.float32))) == answer
+    assert compared(column, (places, values, vector, 0, 0, np.ones(4, np.float32))) == answer
     rows = stand_in_of(lambda: sparse_products.multiply_rows(np.float32, np.int64))
     left, right = places[:, 0].copy(), places[:, 1].copy()
     ends = np.zeros(12, np.float32)

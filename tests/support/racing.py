@@ -212,10 +212,10 @@ def _sparse_product(loop: str, written: str) -> Callable[[bool], Race]:
         if loop == "vector":
             vector = sparse_products.multiply_vector(np.float32, np.int64)
             return Race(
-                lambda: vector(places, ones, left.reshape(-1), column, right.reshape(-1)), places.reshape(-1), _BAD
+                lambda: vector(places, ones, left.reshape(-1), column, 0, right.reshape(-1)), places.reshape(-1), _BAD
             )
         matrix = sparse_products.multiply(np.float32, np.int64)
-        return Race(lambda: matrix(places, ones, left, column, 0, WIDTH, right), places.reshape(-1), _BAD)
+        return Race(lambda: matrix(places, ones, left, column, 0, 0, WIDTH, right), places.reshape(-1), _BAD)
 
     return build
 

@@ -138,19 +138,18 @@ def build_sparse_tensor_dense_matmul(node: KernelNode) -> Compute:
                 f"Dimensions of B: {shape_text(b.shape)}"
             )
         allow((dims[rows], columns), wide)
-        out = np.zeros((dims[rows], columns), wide)
-        if not values.size:
-            return out.astype(b.dtype, copy=False)
+        if not (values.size and columns and dims[0] and dims[1]):
+            _check_inside(indices, dims)  # without columns there is nothing to multiply, and all places are checked
+            return np.zeros((dims[rows], columns), b.dtype)
+        out = np.empty((dims[rows], columns), wide)
         right = b.T if turn_b else b
         if is_complex:
             values, right = (np.conj(values) if turn_a else values), (np.conj(right) if turn_b else right)
         operands = contiguous(indices), contiguous(values.astype(wide, copy=False))
-        # without columns there is nothing to multiply, and all places are checked
-        bad = multiply(*operands, contiguous(right.astype(wide, copy=False)), rows, out) if columns else 0
+        bad = multiply(*operands, contiguous(right.astype(wide, copy=False)), rows, out)
         if bad >= 0:
             _check_inside(indices, dims)
-            if columns:
-                raise invalid(f"indices[{bad}] of the sparse matrix changed while it was multiplied")
+            raise invalid(f"indices[{bad}] of the sparse matrix changed while it was multiplied")
         return out.astype(b.dtype, copy=False)
 
     return compute

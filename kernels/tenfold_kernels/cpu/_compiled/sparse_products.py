@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _index = np.uint64
 
 
-def _multiply(indices_N2, values_N, dense_KW, row_at, first, last, out_MW):  # type: ignore[no-untyped-def]
-    # Columns [first, last) of the result. Other threads do the others.
+def _multiply(indices_N2, values_N, dense_KW, row_at, base, first, last, out_MW):  # type: ignore[no-untyped-def]
+    # Columns [first, last) of the result's rows from `base` on. Other threads do the others.
     rows, limit, width = out_MW.shape[0], dense_KW.shape[0], _index(out_MW.shape[1])
     dense, out = dense_KW.reshape(dense_KW.size), out_MW.reshape(out_MW.size)
     begin, columns = _index(first), _index(last - first)
     for i in range(values_N.size):
-        row, inner = once_2(indices_N2, i, row_at), once_2(indices_N2, i, 1 - row_at)
+        row, inner = once_2(indices_N2, i, row_at) - base, once_2(indices_N2, i, 1 - row_at)
         if row < 0 or row >= rows or inner < 0 or inner >= limit:
             return i
         value = values_N[i]
@@ -41,13 +41,13 @@ def _multiply(indices_N2, values_N, dense_KW, row_at, first, last, out_MW):  # t
     return -1
 
 
-def _multiply_vector(indices_N2, values_N, dense_K, row_at, out_M):  # type: ignore[no-untyped-def]
+def _multiply_vector(indices_N2, values_N, dense_K, row_at, base, out_M):  # type: ignore[no-untyped-def]
     # One column. The entries of a row follow each other mostly: their sum stays in a register.
     rows, limit = out_M.size, dense_K.size
     last = -1
     total = out_M[0]
     for i in range(values_N.size):
-        row, inner = once_2(indices_N2, i, row_at), once_2(indices_N2, i, 1 - row_at)
+        row, inner = once_2(indices_N2, i, row_at) - base, once_2(indices_N2, i, 1 - row_at)
         if row < 0 or row >= rows or inner < 0 or inner >= limit:
             return i
         if row != last:
@@ -83,18 +83,20 @@ def _first_outside(first_N: Array, first_limit: int, second_N: Array, second_lim
 
 
 def multiply_in_numpy(
-    indices_N2: Array, values_N: Array, dense_KW: Array, row_at: int, first: int, last: int, out_MW: Array
+    indices_N2: Array, values_N: Array, dense_KW: Array, row_at: int, base: int, first: int, last: int, out_MW: Array
 ) -> int:
     """`multiply` for any type of elements."""
-    rows_N, inner_N = indices_N2[:, row_at].copy(), indices_N2[:, 1 - row_at].copy()
+    rows_N, inner_N = indices_N2[:, row_at] - base, indices_N2[:, 1 - row_at].copy()
     bad = _first_outside(rows_N, len(out_MW), inner_N, len(dense_KW))
     if bad < 0:
         np.add.at(out_MW[:, first:last], rows_N, values_N[:, None] * dense_KW[:, first:last][inner_N])
     return bad
 
 
-def _multiply_vector_in_numpy(indices_N2: Array, values_N: Array, dense_K: Array, row_at: int, out_M: Array) -> int:
-    return multiply_in_numpy(indices_N2, values_N, dense_K[:, None], row_at, 0, 1, out_M[:, None])
+def _multiply_vector_in_numpy(
+    indices_N2: Array, values_N: Array, dense_K: Array, row_at: int, base: int, out_M: Array
+) -> int:
+    return multiply_in_numpy(indices_N2, values_N, dense_K[:, None], row_at, base, 0, 1, out_M[:, None])
 
 
 def _multiply_rows_in_numpy(
@@ -109,20 +111,21 @@ def _multiply_rows_in_numpy(
 
 
 def multiply(element: Any, index: Any) -> Callable[..., int]:
-    """(indices_N2, values_N, dense_KW, row_at, first, last, out_MW) → the first entry outside. Adds the columns
-    [first, last) of sparse · dense to out; column `row_at` of the indices, 0 or 1, has rows of out, the other of dense.
+    """(indices_N2, values_N, dense_KW, row_at, base, first, last, out_MW) → the first entry outside. Adds the columns
+    [first, last) of sparse · dense to out, whose first row is number `base` of the product; column `row_at` of the
+    indices, 0 or 1, has numbers of these rows, the other one of dense's.
     """
     contract = frozenset(("contract",))
     return compile_loop(
-        _multiply, "i2 r1 r2 n n n w2", element, index, result="n", fastmath=contract,
+        _multiply, "i2 r1 r2 n n n n w2", element, index, result="n", fastmath=contract,
         stand_in=multiply_in_numpy, heavy=True,
     )  # fmt: skip
 
 
 def multiply_vector(element: Any, index: Any) -> Callable[..., int]:
-    """(indices_N2, values_N, dense_K, row_at, out_M with M ≥ 1) → as `multiply`, of one column."""
+    """(indices_N2, values_N, dense_K, row_at, base, out_M with M ≥ 1) → as `multiply`, of one column."""
     return compile_loop(
-        _multiply_vector, "i2 r1 r1 n w1", element, index, result="n", stand_in=_multiply_vector_in_numpy, heavy=True
+        _multiply_vector, "i2 r1 r1 n n w1", element, index, result="n", stand_in=_multiply_vector_in_numpy, heavy=True
     )
 
 
