@@ -37,7 +37,6 @@ REASONS: dict[str, str] = {
         ),
         _NO_KERNEL,
     ),
-    "BatchNormWithGlobalNormalization": "deprecated in 2016, and its gradient's op has no kernel here",
     "EagerPyFunc": "TensorFlow asks the tape of the eager function, and there is no eager mode here",
     "EuclideanNorm": "1.15 has none, 2.21 has this one",
     "QuantizeAndDequantizeV4Grad": "2.21 calls its rule for another op, which makes no sense of its inputs",

@@ -1,6 +1,6 @@
 """Convolutions, pools, norms, images, linear algebra, sparse tensors and other numeric ops give TensorFlow's results.
 
-Every case of nn_cases.py and image_cases.py is one node with constant inputs. All of them go to one process of
+Every case of nn_cases.py, image_cases.py and old_cases.py is one node with constant inputs. All go to one process of
 TensorFlow's as GraphDefs, and its arrays come back in one file.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold_core import dtypes, opdefs
+from tenfold_core import dtypes, graph_versions, opdefs
 from tenfold_core.attr_value import to_proto
 from tenfold_core.node_signature import signature
 from tenfold_core.tensor_util import make_tensor_proto
@@ -36,7 +36,7 @@ def _load_cases(name: str) -> Any:
     return module
 
 
-CASES = [*_load_cases("nn_cases").CASES, *_load_cases("image_cases").CASES]
+CASES = [case for name in ("nn_cases", "image_cases", "old_cases") for case in _load_cases(name).CASES]
 #: Ops that TensorFlow has only where it computes with oneDNN, which it does by default where it finds AVX-512.
 ONEDNN_ONLY = {"_FusedBatchNormEx"}
 
@@ -107,7 +107,8 @@ def _attrs(case: Any) -> dict[str, Any]:
 
 def _graph_def(case: Any) -> bytes:
     graph = graph_pb2.GraphDef()
-    graph.versions.producer = 1882
+    went, _ = graph_versions.REMOVED.get(case.op, (1883, ""))
+    graph.versions.producer = went - 1
     definition, attrs = opdefs.get(case.op), _attrs(case)
     names = []
     for i, value in enumerate(case.inputs):

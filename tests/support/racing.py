@@ -25,6 +25,7 @@ from tenfold_kernels.cpu._compiled import (
     sparse_places,
     sparse_products,
     sparse_updates,
+    word_vectors,
 )
 
 if TYPE_CHECKING:
@@ -232,6 +233,14 @@ def _update(name: str) -> Callable[[bool], Race]:
     return build
 
 
+def _word_vectors(at_end: bool, written: str) -> Race:
+    count = N // 8
+    index = {name: guarded(np.full(count, ROWS - 1, np.int32)) for name in ("examples", "labels", "samples")}
+    tables, room = [_table(at_end) for _ in range(2)], guarded(np.zeros(WIDTH, np.float32), at_end)
+    loop = word_vectors.negative_sampling()
+    return Race(lambda: loop(*tables, *index.values(), np.float32(0.1), room), index[written], _BAD)
+
+
 #: Case → (whether its arrays lie at the end of their pages) → the race.
 CASES: dict[str, Callable[[bool], Race]] = {
     "_gather_rows": _gather,
@@ -249,6 +258,9 @@ CASES: dict[str, Callable[[bool], Race]] = {
     "_crop_gradient by index": lambda at_end: _crop(at_end, "gradient index"),
     "_crop_gradient by boxes": lambda at_end: _crop(at_end, "gradient boxes"),
     "_crop_gradient by boxes, nearest": lambda at_end: _crop(at_end, "gradient boxes nearest"),
+    "_negative_sampling by examples": lambda at_end: _word_vectors(at_end, "examples"),
+    "_negative_sampling by labels": lambda at_end: _word_vectors(at_end, "labels"),
+    "_negative_sampling by samples": lambda at_end: _word_vectors(at_end, "samples"),
     "_fill_rows": _fill_rows,
     "_begin_rows": _begin_rows,
     "_end_rows": _end_rows,

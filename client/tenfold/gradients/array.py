@@ -338,6 +338,7 @@ not_differentiable(
 not_implemented(
     "BatchMatrixBandPart",
     "BatchMatrixDiagPart",
+    "TileGrad",
     "DeepCopy",
     "InplaceAdd",
     "InplaceSub",

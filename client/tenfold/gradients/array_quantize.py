@@ -28,7 +28,7 @@ def _fake_quant_vars(op: Operation, g: Tensor) -> Any:
     return tuple(apply_op(op.type + "Gradient", gradients=g, inputs=x, min=low, max=high, **attrs))
 
 
-@gradient("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
+@gradient("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
 def _quantize_and_dequantize(op: Operation, g: Tensor) -> Any:
     # Straight-through estimator: the rounding is ignored.
     return (g, *(None for _ in op.inputs[1:]))

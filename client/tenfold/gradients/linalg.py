@@ -57,11 +57,15 @@ def _inverse(op: Operation, g: Tensor) -> Any:
 
 
 not_implemented(
+    "BatchCholeskyGrad",
+    "BatchMatrixSolveLs",
     "BatchMatrixTriangularSolve",
+    "BatchSelfAdjointEig",
     "BatchSelfAdjointEigV2",
     "BatchSvd",
     "CholeskyGrad",
     "Lu",
     "MatrixExponential",
     "MatrixLogarithm",
+    "SelfAdjointEig",
 )

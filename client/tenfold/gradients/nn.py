@@ -182,11 +182,24 @@ def _max_pool_3d_grad_grad(op: Operation, g: Tensor) -> Any:
     return apply_op("ZerosLike", x=image), apply_op("ZerosLike", x=pooled), back
 
 
+@gradient("BatchNormWithGlobalNormalization")
+def _global_batch_norm(op: Operation, g: Tensor) -> Any:
+    # only in graphs of before version 9, which the gradient's op is of, too
+    x, mean, variance, _, gamma = op.inputs
+    attrs = {name: op.get_attr(name) for name in ("variance_epsilon", "scale_after_normalization")}
+    return tuple(
+        apply_op("BatchNormWithGlobalNormalizationGrad", t=x, m=mean, v=variance, gamma=gamma, backprop=g, **attrs)
+    )
+
+
+not_differentiable("NegTrain", why="it has no output")
+not_differentiable("Skipgram", why="it has no input")
 not_differentiable("GatherTree", why="numbers of beams")
 not_differentiable("InTopK", "InTopKV2", why="a decision per row")
 not_implemented(
-    "BatchNormWithGlobalNormalization",
     "BatchNormWithGlobalNormalizationGrad",
+    "Conv3DBackpropFilter",
+    "Conv3DBackpropInput",
     "LRNGrad",
     "MaxPoolGradGradV2",
     "MaxPoolGradGradWithArgmax",

@@ -405,6 +405,18 @@ op(
 )
 op("PreventGradient", "input: T", "output: T", "T: type", "message: string = ''", shape=s.unchanged)
 op(
+    "QuantizeAndDequantize",
+    "input: T",
+    "output: T",
+    "signed_input: bool = true",
+    "num_bits: int = 8",
+    "range_given: bool = false",
+    "input_min: float = 0",
+    "input_max: float = 0",
+    "T: {floats}",
+    shape=s.unchanged,
+)
+op(
     "QuantizeAndDequantizeV2",
     "input: T, input_min: T, input_max: T",
     "output: T",
@@ -716,6 +728,7 @@ op(
     shape=h.tile,
     sized_by="multiples",
 )
+op("TileGrad", "input: T, multiples: int32", "output: T", "T: type", shape=h.tile_grad, sized_by="")
 op("Transpose", "x: T, perm: Tperm", "y: T", "T: type", "Tperm: {index} = int32", shape=h.transpose, sized_by="")
 op("Unique", "x: T", "y: T, idx: out_idx", "T: type", "out_idx: {index} = int32", shape=h.unique)
 op(

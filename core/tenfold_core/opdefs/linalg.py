@@ -12,9 +12,18 @@ from tenfold_core.opdefs.table import family
 op = family("linalg")
 
 op("BatchCholesky", "input: T", "output: T", "T: {double, float}", shape=m.square)
+op("BatchCholeskyGrad", "l: T, grad: T", "output: T", "T: {float, double}", shape=m.square)
 op("BatchMatrixDeterminant", "input: T", "output: T", "T: {float, double, complex64, complex128}", shape=m.determinant)
 op("BatchMatrixInverse", "input: T", "output: T", "adjoint: bool = false", "T: {double, float}", shape=m.square)
 op("BatchMatrixSolve", "matrix: T, rhs: T", "output: T", "adjoint: bool = false", "T: {double, float}", shape=m.solve)
+op(
+    "BatchMatrixSolveLs",
+    "matrix: T, rhs: T, l2_regularizer: double",
+    "output: T",
+    "T: {double, float}",
+    "fast: bool = true",
+    shape=m.least_squares,
+)
 op(
     "BatchMatrixTriangularSolve",
     "matrix: T, rhs: T",
@@ -24,6 +33,7 @@ op(
     "T: {double, float}",
     shape=m.solve,
 )
+op("BatchSelfAdjointEig", "input: T", "output: T", "T: {double, float}", shape=m.eigen_in_one)
 op("BatchSelfAdjointEigV2", "input: T", "e: T, v: T", "compute_v: bool = true", "T: {double, float}", shape=m.eigen)
 op(
     "BatchSvd",
@@ -105,6 +115,7 @@ op(
     "T: {double, float, half, complex64, complex128}",
     shape=m.qr,
 )
+op("SelfAdjointEig", "input: T", "output: T", "T: {double, float, half}", shape=m.eigen_in_one)
 op(
     "SelfAdjointEigV2",
     "input: T",

@@ -6,7 +6,7 @@ default), flags, and the function that infers static shapes. See `tenfold_core/o
 
 from __future__ import annotations
 
-from tenfold_core.opdefs import nn_cells, nn_windows  # noqa: F401 - more of the family
+from tenfold_core.opdefs import nn_cells, nn_windows, nn_words  # noqa: F401 - more of the family
 from tenfold_core.opdefs import shape_fns as s
 from tenfold_core.opdefs import shape_fns_nn as w
 from tenfold_core.opdefs.table import family
@@ -66,7 +66,7 @@ op(
     "T: {numeric}",
     "variance_epsilon: float",
     "scale_after_normalization: bool",
-    shape=s.unchanged,
+    shape=w.global_batch_norm,
 )
 op(
     "BatchNormWithGlobalNormalizationGrad",
@@ -75,6 +75,7 @@ op(
     "T: {numeric}",
     "variance_epsilon: float",
     "scale_after_normalization: bool",
+    shape=w.global_batch_norm_grad,
 )
 op(
     "BiasAdd",
@@ -159,6 +160,16 @@ op(
     shape=w.conv3d,
 )
 op(
+    "Conv3DBackpropFilter",
+    "input: T, filter: T, out_backprop: T",
+    "output: T",
+    "T: {half, float, double}",
+    "strides: list(int) >= 5",
+    "padding: {'SAME', 'VALID'}",
+    "dilations: list(int) = [1, 1, 1, 1, 1]",
+    shape=w.second_image,
+)
+op(
     "Conv3DBackpropFilterV2",
     "input: T, filter_sizes: int32, out_backprop: T",
     "output: T",
@@ -169,6 +180,16 @@ op(
     "dilations: list(int) = [1, 1, 1, 1, 1]",
     shape=w.of_filter_sizes,
     sized_by="filter_sizes",
+)
+op(
+    "Conv3DBackpropInput",
+    "input: T, filter: T, out_backprop: T",
+    "output: T",
+    "T: {half, float, double}",
+    "strides: list(int) >= 5",
+    "padding: {'SAME', 'VALID'}",
+    "dilations: list(int) = [1, 1, 1, 1, 1]",
+    shape=w.image,
 )
 op(
     "Conv3DBackpropInputV2",

@@ -62,6 +62,15 @@ def eigen(c: ShapeContext) -> Shapes:
     return [from_dims([*batch, size]), vectors]
 
 
+def eigen_in_one(c: ShapeContext) -> Shapes:
+    """[.., n + 1, n]: a row of values, and the vectors under it."""
+    found = _square(c)
+    if found is None:
+        return [_UNKNOWN]
+    batch, size = found
+    return [from_dims([*batch, None if size is None else size + 1, size])]
+
+
 def svd(c: ShapeContext) -> Shapes:
     found = _matrix(c)
     if found is None:

@@ -248,6 +248,35 @@ def batch_norm_grad(c: ShapeContext) -> Shapes:
     return [x, TensorShape([channels]), TensorShape([channels]), TensorShape([0]), TensorShape([0])]
 
 
+def global_batch_norm(c: ShapeContext) -> Shapes:
+    """x [N, H, W, C] and vectors [C] → as x."""
+    return [_channels_last(c, c.input(0).with_rank(4), range(1, 5))[0]]
+
+
+def global_batch_norm_grad(c: ShapeContext) -> Shapes:
+    """As x, and four vectors [C]."""
+    x, vector = _channels_last(c, c.input(0).with_rank(4).merge_with(c.input(4)), range(1, 4))
+    return [x, *[vector] * 4]
+
+
+def _channels_last(c: ShapeContext, x: TensorShape, vectors: range) -> tuple[TensorShape, TensorShape]:
+    """`x` and a vector of its channels, each of which any of the inputs `vectors` may tell. Raises ValueError."""
+    vector = TensorShape(x.as_list()[-1:])
+    for index in vectors:
+        vector = vector.merge_with(c.input(index))
+    return TensorShape([*x.as_list()[:-1], *vector.as_list()]), vector
+
+
+def nothing(c: ShapeContext) -> Shapes:
+    return []
+
+
+def skipgram(c: ShapeContext) -> Shapes:
+    """The vocabulary's words and counts, three numbers, and a batch of examples and labels."""
+    words, batch = TensorShape([None]), TensorShape([int(c.attrs["batch_size"])])
+    return [words, words, *scalar(c) * 3, batch, batch]
+
+
 def resize(c: ShapeContext) -> Shapes:
     """images [N, H, W, C] and size [2] → [N, h, w, C]."""
     image, (height, width) = c.input(0).with_rank(4).as_list(), _pair(c, 1)

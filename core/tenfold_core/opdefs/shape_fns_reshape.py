@@ -71,6 +71,14 @@ def tile(c: ShapeContext) -> Shapes:
     return [from_dims(_times(d, int(n)) for d, n in zip(dims, times, strict=True))]
 
 
+def tile_grad(c: ShapeContext) -> Shapes:
+    """What `tile` made into the input: each size divided by its multiple."""
+    dims, times = _dims(c.input(0)), c.constant(1)
+    if dims is None or times is None or times.shape != (len(dims),):
+        return [_UNKNOWN if dims is None else unknown_shape(len(dims))]
+    return [from_dims(None if d is None or n < 1 else d // int(n) for d, n in zip(dims, times, strict=True))]
+
+
 def expand_dims(c: ShapeContext) -> Shapes:
     value = c.constant(1)
     if value is not None and value.size != 1:

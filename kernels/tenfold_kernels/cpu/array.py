@@ -27,7 +27,8 @@ from tenfold_kernels.arrays import (
     shape_text,
 )
 from tenfold_kernels.cpu import math_variants
-from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.registry import Compute, KernelNode, kernel
+from tenfold_kernels.typesets import NUMERIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +54,7 @@ def build_const(node: KernelNode) -> Compute:
     return lambda: array
 
 
-@kernel("Placeholder")
+@kernel("Placeholder", "PlaceholderV2")
 def build_placeholder(node: KernelNode) -> Compute:
     """Runs only when nothing was fed. Raises InvalidArgumentError that says what to feed."""
     shape = node.attrs.get("shape")
@@ -389,6 +390,29 @@ def build_tile(node: KernelNode) -> Compute:
     return compute
 
 
+@kernel("TileGrad", T=NUMERIC, views=True)
+def build_tile_grad(node: KernelNode) -> Compute:
+    """Sums the copies that Tile made."""
+
+    def compute(x: Array, multiples: Array) -> Array:
+        if multiples.ndim != 1 or multiples.size != x.ndim:
+            raise invalid(
+                f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}"
+            )
+        split: list[int] = []
+        for i, (size, times) in enumerate(zip(x.shape, multiples.tolist(), strict=True)):
+            if times < 1:
+                raise invalid(f"Expected multiples[{i}] > 0, but got {times}")
+            if size % times:
+                raise invalid(f"Expected input_dim[{i}] to be divisible by multiples[{i}], but {size} % {times} != 0")
+            split += [times, size // times]
+        if split[1::2] == list(x.shape):
+            return x
+        return as_array(x.reshape(split).sum(axis=tuple(range(0, len(split), 2)), dtype=x.dtype))
+
+    return compute
+
+
 def tile_times(x: Array, multiples: Array) -> list[int]:
     """How often each dimension is repeated. Raises InvalidArgumentError."""
     if multiples.ndim != 1 or multiples.size != x.ndim:
@@ -546,6 +570,3 @@ def build_reverse(node: KernelNode) -> Compute:
         return as_array(np.flip(x, tuple(axes))) if axes else x
 
     return compute
-
-
-no_kernel("PlaceholderV2", device="CPU", why="removed from TensorFlow at GraphDef version 23: use Placeholder")

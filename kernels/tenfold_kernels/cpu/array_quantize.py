@@ -6,6 +6,8 @@ types have no kernels: those types have no NumPy form.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tenfold_kernels.arrays import Array, as_array, invalid, one_number, output_type, shape_text, text_attr
@@ -128,14 +130,16 @@ def build_quantize_and_dequantize(node: KernelNode) -> Compute:
             raise invalid(f"num_bits is out of range: {count} with signed_input_ {signed}")
         if axis != -1 and not 0 <= axis < x.ndim:
             raise invalid(f"Axis requested is larger than input dimensions. Axis: {axis} Input Dimensions: {x.ndim}")
-        wide = x.astype(np.float64)
+        # in the type of the numbers, half in float: so they are rounded where TensorFlow rounds them
+        type_ = np.dtype(np.float32 if x.dtype == np.float16 else x.dtype).type
+        wide = x.astype(type_, copy=False)
         shape = [1] * x.ndim
         if given:
             ends = () if axis == -1 else (x.shape[axis],)
             if low.shape != ends or high.shape != ends:
                 shapes = f"{shape_text(low.shape)} and {shape_text(high.shape)}"
                 raise invalid(f"input_min and input_max must have shape {shape_text(ends)}, got {shapes}")
-            bottom, top = low.astype(np.float64), high.astype(np.float64)
+            bottom, top = low.astype(type_), high.astype(type_)
         elif not x.size:
             return x.copy()
         else:
@@ -147,22 +151,35 @@ def build_quantize_and_dequantize(node: KernelNode) -> Compute:
         if axis != -1:
             shape[axis] = -1
             bottom, top = bottom.reshape(shape), top.reshape(shape)
-        if signed:
-            least = -(1 << (count - 1)) + (1 if narrow else 0)
-            most = (1 << (count - 1)) - 1
-        else:
-            least, most = (1 if narrow else 0), (1 << count) - 1
-        # The end of the range that needs the coarser step decides.
-        by_low = np.where(bottom * least > 0, least / np.where(bottom == 0, 1, bottom), np.inf)
-        by_high = np.where(top * most > 0, most / np.where(top == 0, 1, top), np.inf)
-        scale = np.minimum(by_low, by_high)
-        scale = np.where(np.isinf(scale), 1.0, scale)
-        clipped = np.clip(wide, least / scale, most / scale)
-        steps = clipped * scale
-        rounded = np.floor(steps + 0.5) if half_up else np.rint(steps)
-        return as_array(rounded / scale).astype(dtype).reshape(x.shape)
+        least = -(1 << (count - 1)) + (1 if narrow else 0) if signed else 0
+        most = (1 << (count - 1 if signed else count)) - 1
+        scale, step, bottom, top = _scale(bottom, top, type_(least), type_(most))
+        # only a range that was given holds what lies outside of it
+        inside = np.maximum(np.minimum(wide, top), bottom) if given else wide
+        steps = inside * scale
+        rounded = np.floor(steps + type_(0.5)) if half_up else np.rint(steps)
+        return as_array(rounded * step).astype(dtype).reshape(x.shape)
 
     return compute
+
+
+def _scale(bottom: Array, top: Array, least: Any, most: Any) -> tuple[Any, Any, Any, Any]:
+    """(steps of 1, a step, the range in whole steps): the end of the range that needs the coarser step decides."""
+    largest = np.finfo(bottom.dtype).max
+    by_low = np.where(bottom * least > 0, least / np.where(bottom == 0, 1, bottom), largest)
+    by_high = np.where(top * most > 0, most / np.where(top == 0, 1, top), largest)
+    is_low = by_low < by_high
+    step = np.where(is_low, bottom / (least or 1), top / (most or 1)).astype(bottom.dtype)
+    ends = np.where(is_low, bottom, least * step), np.where(is_low, most * step, top)
+    return np.where(is_low, by_low, by_high).astype(bottom.dtype), step, *ends
+
+
+@kernel("QuantizeAndDequantize", T=FLOATING)
+def build_quantize_and_dequantize_by_attributes(node: KernelNode) -> Compute:
+    """As V2, with the range in the attributes."""
+    inner, dtype = build_quantize_and_dequantize(node), output_type(node)
+    low, high = (np.array(float(node.attrs.get(name, 0.0)), dtype) for name in ("input_min", "input_max"))
+    return lambda x: inner(x, low, high)
 
 
 @kernel("QuantizeAndDequantizeV4Grad", T=FLOATING)

@@ -156,7 +156,7 @@ def build_triangular_solve(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("MatrixSolveLs", T=FLOATING | COMPLEX)
+@kernel("MatrixSolveLs", "BatchMatrixSolveLs", T=FLOATING | COMPLEX)
 def build_solve_least_squares(node: KernelNode) -> Compute:
     """The x that makes ‖matrix · x − rhs‖² + l2 ‖x‖² smallest."""
     fast, dtype = bool(node.attrs.get("fast", True)), output_type(node)
@@ -245,6 +245,18 @@ def build_self_adjoint_eig(node: KernelNode) -> Compute:
     return compute
 
 
+@kernel("SelfAdjointEig", "BatchSelfAdjointEig", T=FLOATING)
+def build_self_adjoint_eig_in_one(node: KernelNode) -> Compute:
+    """A row of values, smallest first, and the vectors, its columns, under it: [.., n + 1, n]."""
+    both = build_self_adjoint_eig(node)
+
+    def compute(x: Array) -> Array:
+        values, vectors = both(x)
+        return np.concatenate((values[..., None, :], vectors), axis=-2)
+
+    return compute
+
+
 @kernel("Eig", T=_TYPES)
 def build_eig(node: KernelNode) -> Compute:
     """(values, vectors), complex."""
@@ -261,7 +273,7 @@ def build_eig(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("CholeskyGrad", T=_TYPES)
+@kernel("CholeskyGrad", "BatchCholeskyGrad", T=_TYPES)
 def build_cholesky_grad(node: KernelNode) -> Compute:
     """(l, the gradient of l) → the gradient of the matrix that l is the Cholesky factor of."""
     dtype = output_type(node)

@@ -200,6 +200,13 @@ def build_backprop_input(node: KernelNode) -> Compute:
     return compute
 
 
+@kernel("Conv3DBackpropInput", T=FLOATING)
+def build_backprop_input_of_volume(node: KernelNode) -> Compute:
+    """(input, filter, out_backprop): of the input only the shape counts."""
+    inner = build_backprop_input(node)
+    return lambda x, kernel_, gradient: inner(np.array(x.shape, np.int64), kernel_, gradient)
+
+
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", T=FLOATING)
 def build_backprop_filter(node: KernelNode) -> Compute:
     """(input, filter_sizes, out_backprop) → the gradient of the filter."""
@@ -220,3 +227,10 @@ def build_backprop_filter(node: KernelNode) -> Compute:
         return out.astype(dtype, copy=False)
 
     return compute
+
+
+@kernel("Conv3DBackpropFilter", T=FLOATING)
+def build_backprop_filter_of_volume(node: KernelNode) -> Compute:
+    """(input, filter, out_backprop): of the filter only the shape counts."""
+    inner = build_backprop_filter(node)
+    return lambda x, kernel_, gradient: inner(x, np.array(kernel_.shape, np.int64), gradient)

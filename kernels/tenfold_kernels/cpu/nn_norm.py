@@ -25,7 +25,7 @@ from tenfold_kernels.arrays import (
 )
 from tenfold_kernels.cpu.nn_conv import wide_type
 from tenfold_kernels.parallel import in_parts
-from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
+from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
 
 if TYPE_CHECKING:
@@ -400,7 +400,13 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
     return compute
 
 
-no_kernel("BatchNormWithGlobalNormalizationGrad", device="CPU", why="deprecated since GraphDef version 9")
+def _check_global(x: Array, vectors: tuple[tuple[str, Array], ...]) -> None:
+    """Raises InvalidArgumentError unless `x` is [N, H, W, C] and each of the vectors [C]."""
+    if x.ndim != 4:
+        raise invalid(f"input must be 4-dimensional {shape_text(x.shape)}")
+    for name, vector in vectors:
+        if vector.shape != x.shape[3:]:
+            raise invalid(f"{name} must be a vector of {x.shape[3]} channels, got shape {shape_text(vector.shape)}")
 
 
 @kernel("BatchNormWithGlobalNormalization", T=FLOATING)
@@ -409,13 +415,44 @@ def build_global_batch_norm(node: KernelNode) -> Compute:
     epsilon, scaled = float(node.attrs["variance_epsilon"]), bool(node.attrs["scale_after_normalization"])
 
     def compute(x: Array, mean: Array, variance: Array, beta: Array, gamma: Array) -> Array:
-        if x.ndim != 4:
-            raise invalid(f"input must be 4-dimensional {shape_text(x.shape)}")
         vectors = (("mean", mean), ("var", variance), ("beta", beta), ("gamma", gamma))
-        for name, vector in vectors if scaled else vectors[:3]:
-            if vector.shape != x.shape[3:]:
-                raise invalid(f"{name} must be a vector of {x.shape[3]} channels, got shape {shape_text(vector.shape)}")
+        _check_global(x, vectors if scaled else vectors[:3])
         factor = 1 / np.sqrt(variance + x.dtype.type(epsilon))
         return as_array((x - mean) * (factor * gamma if scaled else factor) + beta).astype(x.dtype, copy=False)
+
+    return compute
+
+
+@kernel("BatchNormWithGlobalNormalizationGrad", T=FLOATING)
+def build_global_batch_norm_grad(node: KernelNode) -> Compute:
+    """(t, m, v, γ, backprop) → gradients of t, m, v, β and γ; that of γ is zero where nothing was scaled."""
+    epsilon, scaled = float(node.attrs["variance_epsilon"]), bool(node.attrs["scale_after_normalization"])
+
+    def compute(x: Array, mean: Array, variance: Array, gamma: Array, backprop: Array) -> tuple[Array, ...]:
+        _check_global(x, (("mean", mean), ("var", variance), ("gamma", gamma)))
+        if backprop.shape != x.shape:
+            raise invalid(
+                f"out_backprop must have the shape of the input, got {shape_text(backprop.shape)} and "
+                f"{shape_text(x.shape)}"
+            )
+        # float16 is computed in float, as in the other normalisations
+        wide = wide_type(input_type(node))
+        x, mean, variance, gamma, backprop = (
+            each.astype(wide, copy=False) for each in (x, mean, variance, gamma, backprop)
+        )
+        spread = variance + wide(epsilon)
+        inverse = 1 / np.sqrt(spread)
+        factor = inverse * gamma if scaled else inverse
+        total = backprop.sum(axis=(0, 1, 2))
+        apart = (backprop * (x - mean)).sum(axis=(0, 1, 2))
+        found = (
+            backprop * factor,
+            -total * factor,
+            apart * factor * wide(-0.5) / spread,
+            total,
+            apart * inverse if scaled else np.zeros_like(gamma),
+        )
+        dtype = output_type(node)
+        return tuple(as_array(each).astype(dtype, copy=False) for each in found)
 
     return compute

@@ -257,6 +257,13 @@ class FixedUnigramSampler(_WordByWord):
         slot = words.below(self._weights.size)
         return slot if at < self._share[slot] else int(self._other[slot])
 
+    def many(self, position: philox.Philox, wanted: int) -> Array:
+        """So many classes, with repetition, int64: a block of the stream each, not the words that `draw` takes."""
+        words = self._blocks(position, 0, wanted).astype(np.uint64)
+        at = (words[:, 0] & np.uint64(0x7FFFFF)) / np.float32(1 << 23)
+        slots = ((words[:, 1] | words[:, 2] << np.uint64(32)) % np.uint64(self._weights.size)).astype(np.int64)
+        return np.where(at < self._share[slots], slots, self._other[slots])
+
     def probability(self, values: Array) -> Array:
         return self._weights[values] / self._total
 

@@ -23,6 +23,7 @@ shared_kernel("InvertPermutation", host=(EVERYTHING,))
 shared_kernel("GuaranteeConst", "RefIdentity", "DebugGradientIdentity", host=(), T=MOVED)
 
 no_kernel("EditDistance", "Fingerprint", device="GPU", why="TensorFlow has none either: they work on strings and sets")
+no_kernel("TileGrad", device="GPU", why="of graphs of 2015, whose programs had no kernel for a GPU either")
 no_kernel("UnravelIndex", device="GPU", why="TensorFlow has none either")
 no_kernel("LowerBound", "UpperBound", "DeepCopy", device="GPU", why="no program of the op census uses it")
 no_kernel(

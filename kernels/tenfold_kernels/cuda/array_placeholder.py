@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tenfold_kernels.cuda._types import MOVED, ON_HOST
-from tenfold_kernels.registry import EVERYTHING, no_kernel, shared_kernel
+from tenfold_kernels.registry import EVERYTHING, shared_kernel
 
-shared_kernel("Placeholder", host=(EVERYTHING,))
+shared_kernel("Placeholder", "PlaceholderV2", host=(EVERYTHING,))
 shared_kernel("PlaceholderWithDefault", host=(), dtype=MOVED)
 shared_kernel("PlaceholderWithDefault", host=(EVERYTHING,), dtype=ON_HOST)
-no_kernel("PlaceholderV2", device="GPU", why="removed from TensorFlow at GraphDef version 23: use Placeholder")

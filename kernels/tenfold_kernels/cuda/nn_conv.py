@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
 
 no_kernel(
-    "Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", "Conv", device="GPU",
+    "Conv3D", "Conv3DBackpropInput", "Conv3DBackpropInputV2", "Conv3DBackpropFilter", "Conv3DBackpropFilterV2", "Conv",
+    device="GPU",
     why="no program of the op census convolves volumes",
 )  # fmt: skip
 no_kernel(

@@ -36,6 +36,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 if TYPE_CHECKING:
     from tenfold_kernels.cuda._arrays import DeviceArray
 
+no_kernel("NegTrain", "Skipgram", device="GPU", why="TensorFlow had none either")
 no_kernel("BatchNormWithGlobalNormalizationGrad", device="GPU", why="deprecated since GraphDef version 9")
 no_kernel("BatchNormWithGlobalNormalization", device="GPU", why="deprecated since GraphDef version 9")
 

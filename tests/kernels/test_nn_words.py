@@ -1,0 +1,227 @@
+"""word2vec's operations of 2016: what Skipgram reads, counts and refuses; what NegTrain moves. See test_nn_norm.py."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu import nn_words
+from tenfold_kernels.cpu._compiled import word_vectors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import SimpleNamespace
+
+
+def text(folder: Path, words: str = "a b c a b a " * 20) -> str:
+    path = folder / "text"
+    path.write_text(words)
+    return str(path)
+
+
+def skipgram(ops: SimpleNamespace, path: str, **attrs: Any) -> Any:
+    values = {"batch_size": 8, "window_size": 2, "min_count": 1, "subsample": 0.0, **attrs}
+    return ops.build("Skipgram", [], {"filename": path.encode(), **values})[0]
+
+
+def test_the_vocabulary_is_in_order_of_frequency_behind_the_rare_words(ops: SimpleNamespace, tmp_path: Path) -> None:
+    words, counts, size, epoch, processed, examples, labels = skipgram(ops, text(tmp_path), min_count=30)()
+
+    assert words.tolist() == [b"UNK", b"a", b"b"]
+    assert counts.tolist() == [20, 60, 40]
+    assert size == 120
+    assert epoch >= 1
+    assert processed > 0
+    assert examples.shape == labels.shape == (8,)
+    assert {*examples.tolist(), *labels.tolist()} <= {0, 1, 2}
+
+
+def test_pairs_stand_within_the_window_of_each_other(ops: SimpleNamespace, tmp_path: Path) -> None:
+    path = text(tmp_path, " ".join(f"w{i:04d}" for i in range(1000)))
+    *_, examples, labels = skipgram(ops, path, batch_size=900, window_size=3)()
+
+    # equally frequent words have numbers in the order of the text
+    apart = np.abs(examples - labels)
+    assert (apart > 0).all()
+    assert (apart <= 3).all()
+    assert set(apart.tolist()) == {1, 2, 3}
+
+
+def test_a_text_is_taken_apart_in_pieces(ops: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = text(tmp_path)
+    whole = skipgram(ops, path)()
+    monkeypatch.setattr(nn_words, "_PIECE", 7)
+
+    pieces = skipgram(ops, path)()
+
+    assert [np.asarray(value).tolist() for value in pieces] == [np.asarray(value).tolist() for value in whole]
+
+
+def test_frequent_words_are_left_out_more_often(ops: SimpleNamespace, tmp_path: Path) -> None:
+    path = text(tmp_path, " ".join(["the"] * 900 + [f"w{i}" for i in range(100)]))
+    every = skipgram(ops, path, batch_size=3000)()[5]
+    some = skipgram(ops, path, batch_size=3000, subsample=1e-2)()[5]
+
+    assert np.mean(every == 1) > 0.7
+    assert np.mean(some == 1) < 0.6
+
+
+def test_a_batch_of_more_pairs_than_are_made_at_a_time(ops: SimpleNamespace, tmp_path: Path) -> None:
+    path = text(tmp_path)
+    at_once = skipgram(ops, path, batch_size=7000)()[5]
+    step = skipgram(ops, path, batch_size=1000)
+    in_steps = np.concatenate([step()[5] for _ in range(7)])
+
+    assert at_once.tolist() == in_steps.tolist()
+
+
+@pytest.mark.parametrize(
+    ("attrs", "words"),
+    [
+        ({"window_size": 13}, "contains too little data: 120 words"),
+        ({"window_size": 0}, "window_size at least 1, got 8 and 0"),
+        ({"window_size": -(1 << 63)}, "window_size at least 1"),
+        ({"window_size": (1 << 63) - 1}, "too little data"),
+        ({"batch_size": -1}, "batch_size must be at least 0"),
+        ({"subsample": 1e-30}, "fewer than one in 4096"),
+    ],
+)
+def test_attributes_that_nothing_can_be_made_of(
+    ops: SimpleNamespace, tmp_path: Path, attrs: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=words):
+        skipgram(ops, text(tmp_path), **attrs)()
+
+
+def test_a_batch_that_no_memory_holds(ops: SimpleNamespace, tmp_path: Path) -> None:
+    with pytest.raises((errors.ResourceExhaustedError, errors.InvalidArgumentError)):
+        skipgram(ops, text(tmp_path), batch_size=1 << 50)
+
+
+def test_a_text_that_is_not_there(ops: SimpleNamespace, tmp_path: Path) -> None:
+    with pytest.raises(errors.NotFoundError, match="nowhere"):
+        skipgram(ops, str(tmp_path / "nowhere"))()
+
+
+def moved(tables: list[Any], pairs: list[tuple[int, int]], samples: list[list[int]], rate: float) -> list[Any]:
+    """By the formulas, in double."""
+    inner, outer = (table.astype(np.float64) for table in tables)
+    for (word, label), row in zip(pairs, samples, strict=True):
+        change = np.zeros(inner.shape[1])
+        for other, wanted in [(label, 1.0), *((sample, 0.0) for sample in row if sample != label)]:
+            slope = rate * (wanted - 1 / (1 + math.exp(-float(inner[word] @ outer[other]))))
+            change += slope * outer[other]
+            outer[other] += slope * inner[word]
+        inner[word] += change
+    return [inner, outer]
+
+
+@pytest.mark.parametrize("loop", ["compiled", "stand-in"])
+def test_the_loop_and_its_stand_in_follow_the_formulas(loop: str) -> None:
+    rng = np.random.default_rng(1)
+    tables = [rng.standard_normal((6, 5)).astype(np.float32) for _ in range(2)]
+    pairs = rng.integers(0, 6, (10, 2)).astype(np.int32)
+    samples = rng.integers(0, 6, (10, 4)).astype(np.int32)
+    wanted = moved(tables, pairs.tolist(), samples.tolist(), 0.2)
+    run = word_vectors.negative_sampling() if loop == "compiled" else word_vectors._in_python
+    examples, labels = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+
+    bad = run(*tables, examples, labels, samples.reshape(-1), np.float32(0.2), np.empty(5, np.float32))
+
+    assert bad == -1
+    np.testing.assert_allclose(tables[0], wanted[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(tables[1], wanted[1], rtol=1e-5, atol=1e-6)
+
+
+def neg_train(ops: SimpleNamespace, counts: list[int], samples: int, inner: Any, outer: Any) -> Any:
+    tables = ops.variable(inner, dtypes.float32), ops.variable(outer, dtypes.float32)
+    empty = np.zeros(0, np.int32)
+    attrs = {"vocab_count": counts, "num_negative_samples": samples}
+    step = ops.build("NegTrain", [*tables, empty, empty, np.array(0, np.float32)], attrs)[0]
+    return tables, lambda examples, labels, rate=0.5: step(
+        *tables, np.array(examples, np.int32), np.array(labels, np.int32), np.asarray(rate, np.float32)
+    )
+
+
+def test_training_brings_the_vectors_of_a_pair_together(ops: SimpleNamespace) -> None:
+    rng = np.random.default_rng(2)
+    (inner, outer), step = neg_train(
+        ops, [5, 4, 3, 2], 3, rng.standard_normal((4, 8)).astype(np.float32), np.zeros((4, 8), np.float32)
+    )
+
+    for _ in range(50):
+        step([0, 1], [1, 0])
+
+    products = inner.buffer() @ outer.buffer().T
+    assert products[0, 1] > 1
+    assert products[0, 2] < 0
+
+
+def test_samples_come_as_often_as_their_words_to_the_power_of_three_quarters() -> None:
+    from tenfold_kernels import philox
+    from tenfold_kernels.cpu.random_candidates import FixedUnigramSampler
+
+    weights = np.array([16, 1, 0, 81], np.float32) ** np.float32(0.75)
+
+    drawn = FixedUnigramSampler(weights).many(philox.Philox(3, 4), 40_000)
+
+    shares = np.bincount(drawn, minlength=4) / 40_000
+    np.testing.assert_allclose(shares, [8 / 36, 1 / 36, 0, 27 / 36], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("counts", "samples", "given", "words"),
+    [
+        ([1, 1, 1], 1, ([0], [0]), "vocab_size mismatches: 2 vs. 3"),
+        ([1, 1], 1, ([2], [0]), r"indices\[0\] = 2 is not in \[0, 2\)"),
+        ([1, 1], 1, ([0, 1], [0, -1]), r"indices\[1\] = -1 is not in \[0, 2\)"),
+        ([1, 1], 1, ([0, 1], [0]), "examples.shape == labels.shape"),
+        ([1, 1], 1, ([[0]], [[0]]), "examples must be a vector"),
+        ([1, 1], 1, ([0], [0], [0.5]), "lr must be a scalar"),
+    ],
+)
+def test_what_a_step_refuses_leaves_the_tables_as_they_were(
+    ops: SimpleNamespace, counts: list[int], samples: int, given: Any, words: str
+) -> None:
+    ones = np.ones((2, 3), np.float32)
+    tables, step = neg_train(ops, counts, samples, ones.copy(), ones.copy())
+
+    with pytest.raises(errors.InvalidArgumentError, match=words):
+        step(*given)
+
+    assert all((table.buffer() == 1).all() for table in tables)
+
+
+@pytest.mark.parametrize("counts", [[0, 0], [-1, 5]])
+def test_counts_of_words_that_nothing_can_be_drawn_by(ops: SimpleNamespace, counts: list[int]) -> None:
+    ones = np.ones((2, 3), np.float32)
+    with pytest.raises(errors.InvalidArgumentError, match="vocab_count must have"):
+        neg_train(ops, counts, 1, ones, ones)
+
+
+def test_steps_of_two_threads_on_the_same_tables_end(ops: SimpleNamespace) -> None:
+    """… in whichever order the tables are named."""
+    ones = np.ones((2, 3), np.float32)
+    (inner, outer), step = neg_train(ops, [1, 1], 1, ones.copy(), ones.copy())
+    empty = np.zeros(0, np.int32)
+    attrs = {"vocab_count": [1, 1], "num_negative_samples": 1}
+    turned = ops.build("NegTrain", [outer, inner, empty, empty, np.array(0, np.float32)], attrs)[0]
+    pair, rate = np.array([0], np.int32), np.array(0.01, np.float32)
+
+    def many() -> None:
+        for _ in range(500):
+            turned(outer, inner, pair, pair, rate)
+
+    thread = threading.Thread(target=many)
+    thread.start()
+    for _ in range(500):
+        step([0], [0], 0.01)
+    thread.join(60)
+
+    assert not thread.is_alive()
+    assert np.isfinite(inner.buffer()).all()
