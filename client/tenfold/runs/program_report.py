@@ -188,7 +188,8 @@ class ProgramReporter:
             place = self._place
             answer = client.report_task(place.run, place.job, place.index, self._report(ending), timeout=timeout)
         except (errors.UnavailableError, errors.DeadlineExceededError) as error:
-            self._away = True
+            # one that is slow to answer may be as busy as this machine: the last report has its time
+            self._away = isinstance(error, errors.UnavailableError)
             if not self._said:
                 self._said = True
                 log.warning("the program goes on without the control service: %s", error.message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -70,11 +71,17 @@ ROUNDS = 3
 PROGRAMS = [monitored, fetching, never_closed, blind]
 
 
-def reported(program: Callable[..., None], last: int, use_resource: bool, monkeypatch: pytest.MonkeyPatch) -> Any:
+def reported(
+    program: Callable[..., None],
+    last: int,
+    use_resource: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    client: type[FakeClient] = FakeClient,
+) -> Any:
     """The reports of a program that makes so many steps."""
     reports: list[dict[str, Any]] = []
     monkeypatch.setattr(observing, "observer", observing.StepObserver())
-    monkeypatch.setattr(tenfold.control, "ControlClient", lambda *_, **__: FakeClient(reports))
+    monkeypatch.setattr(tenfold.control, "ControlClient", lambda *_, **__: client(reports))
     place = program_report.Place("run", "worker", 0)
     reporter = program_report.ProgramReporter(program_report.OfRun(place), "http://127.0.0.1:1", None)
     reporter.start()
@@ -104,3 +111,32 @@ def test_the_last_report_has_the_last_step(
 
         assert reports[-1]["global_step"] == last
         assert [point["step"] for report in reports for point in report["points"] if point["step"]][-1] == last
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [(tf.errors.DeadlineExceededError, "_LAST_S"), (tf.errors.UnavailableError, "_LAST_AWAY_S")],
+    ids=["slow", "away"],
+)
+def test_the_last_report_waits_longer_for_a_service_that_is_there(
+    error: type[tf.errors.OpError], left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service fails to take the first report; the last one has all that the first had."""
+    failed, timeouts = threading.Event(), list[float]()
+
+    class Failing(FakeClient):
+        def report_task(self, run: str, job: str, index: int, report: dict[str, Any], *, timeout: float) -> Any:
+            timeouts.append(timeout)
+            if not failed.is_set():
+                failed.set()
+                raise error(None, None, "it has not answered")
+            return super().report_task(run, job, index, report, timeout=timeout)
+
+    def waiting(train: Any, loss: Any, step: Any, last: int) -> None:
+        fetching(train, loss, step, last)
+        assert failed.wait(30.0)
+
+    reports = reported(waiting, 7, False, monkeypatch, Failing)
+
+    assert reports[-1]["global_step"] == 7
+    assert timeouts[-1] == getattr(program_report, left)
