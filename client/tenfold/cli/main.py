@@ -32,6 +32,7 @@ from tenfold.cli.tokens import token
 from tenfold.cli.trace import trace
 from tenfold.cli.tunnel import tunnel
 from tenfold.cli.up import up
+from tenfold_core.access import core_files
 from tenfold_core.blas_env import prefer_wide_kernels
 
 
@@ -70,6 +71,7 @@ for command in (
 
 def main() -> None:
     """Entry point of the console script. Never returns: exits with the command's code."""
+    core_files.write_none()
     # before anything loads NumPy: tasks compute in this process
     prefer_wide_kernels()
     exit_on_sigterm()
