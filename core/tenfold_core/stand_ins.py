@@ -3,7 +3,7 @@
 A SavedModel or meta graph holds nodes that no fetch needs, some of operations that Tenfold lacks. They are kept as they
 are, so that the graph can be imported, sent, cut and exported; running one is the error. What a file says of its
 operations (`stripped_op_list`) counts for more than what is guessed here. Used by the client's importer
-(client/tenfold/graph/importer.py) and by the master (services/graph/runtime_graph.py).
+(client/tenfold/graph/importer.py) and by the master (services/graph/runtime_graph.py, and functions.py for bodies).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def may_stand_in(op: str, node: NodeDef | None = None) -> bool:
     return not op.startswith("_") and not opdefs.has(op) and (op in ELSEWHERE or is_marked)
 
 
-def why_not(node: NodeDef) -> errors.UnimplementedError:
-    """The error of a step that needs such a node."""
+def why_not(node: NodeDef, name: str = "") -> errors.UnimplementedError:
+    """The error of a step that needs such a node; `name` is the graph's, where a function's body has another one."""
     return errors.UnimplementedError(
         node,
         None,
-        f"Node '{node.name}' is needed, and Tenfold has no operation '{node.op}': a graph may have such nodes as "
-        "long as nothing that is fetched or run needs them.",
+        f"Node '{name or node.name}' is needed, and Tenfold has no operation '{node.op}': a graph may have such nodes "
+        "as long as nothing that is fetched or run needs them.",
     )
 
 

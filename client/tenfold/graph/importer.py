@@ -16,7 +16,7 @@ from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.import_devices import colocated_with, settle_colocated
 from tenfold.graph.import_names import free_names
-from tenfold.graph.import_unknown import definitions_of_unknown
+from tenfold.graph.import_unknown import definitions_of_unknown, marked
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
@@ -68,7 +68,7 @@ def import_graph_def(
         _take_versions(graph, graph_def.versions)
         # First: nodes may call the functions.
         library = graph_def.library
-        graph._functions.update((function.signature.name, function) for function in library.function)
+        graph._functions.update((each.signature.name, marked(each, producer_op_list)) for each in library.function)
         graph._function_gradients.update((each.function_name, each.gradient_func) for each in library.gradient)
         job = _Import(graph, graph_def, replacements, scope)
         job.stand_ins = definitions_of_unknown(job.nodes, graph._functions, job.definition, producer_op_list)

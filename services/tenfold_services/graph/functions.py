@@ -14,13 +14,15 @@ from tenfold_core import errors, opdefs
 from tenfold_core.attr_value import resolve_attrs
 from tenfold_core.node_names import TensorName, suggestion
 from tenfold_core.node_signature import signature
+from tenfold_core.stand_ins import may_stand_in, stand_ins
 from tenfold_protos import attr_value_pb2, node_def_pb2
 from tenfold_services.graph.runtime_graph import client_node
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tenfold_core.dtypes import DType
+    from tenfold_core.node_signature import Signature
     from tenfold_core.op_def import OpDef
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDef
@@ -110,10 +112,10 @@ def _instantiate(
             _fill_in(name, original.name, value, values, node_def.attr[key], 0)
         reader.add(node_def)
         definitions.append(node_def)
-    nodes: list[Node] = []
     for original, node_def in zip(function.node_def, definitions, strict=True):
         node_def.input.extend(reader.edge(text) for text in original.input)
-        nodes.append(client_node(node_def, library))
+    guessed = _stand_ins(function, definitions, types, reader, library, args)
+    nodes = [client_node(node_def, library, stand_in=guessed.get(node_def.name)) for node_def in definitions]
     returns: list[TensorName] = []
     for output, count in zip(op_def.outputs, types.output_counts, strict=True):
         if output.name not in function.ret:
@@ -136,6 +138,38 @@ def _instantiate(
     )
     _check(body)
     return body
+
+
+def _stand_ins(
+    function: FunctionDef,
+    nodes: Sequence[node_def_pb2.NodeDef],
+    types: Signature,
+    reader: _EdgeReader,
+    library: FunctionLibrary,
+    args: Mapping[TensorName, int],
+) -> dict[str, OpDef]:
+    """Node → definition, for those of operations that are not here: a call may never be needed."""
+    if not reader.unknown:
+        return {}
+
+    def definition(op: str) -> OpDef | None:
+        return library.op_def(op) or (opdefs.get(op) if opdefs.has(op) else None)
+
+    def parameter(name: str, index: int) -> DType | None:
+        number = args.get(TensorName(name, index))
+        return None if number is None else types.input_types[number]
+
+    # what is returned is taken, too: an output that no node takes is there, and of the type that is promised
+    taken: list[node_def_pb2.NodeDef] = []
+    position = 0
+    for output, count in zip(function.signature.output_arg, types.output_counts, strict=True):
+        if count and output.name in function.ret:
+            made = node_def_pb2.NodeDef(name=f"^{output.name}", op="Identity")
+            made.input.append(str(reader.tensor(function.ret[output.name])))
+            made.attr["T"].type = types.output_types[position].base_dtype.as_datatype_enum  # type: ignore[assignment]
+            taken.append(made)
+        position += count
+    return stand_ins([*nodes, *taken], lambda node: node.name in reader.unknown, definition, parameter)
 
 
 def _check(body: FunctionBody) -> None:
@@ -179,11 +213,16 @@ class _EdgeReader:
         self._first_arg = first_arg
         #: Node → output argument → number of its first output.
         self._outputs: dict[str, dict[str, int]] = {}
+        #: Node whose operation is not here → its outputs in the order in which they were met, which is as good as any.
+        self.unknown: dict[str, dict[tuple[str, ...], int]] = {}
 
     def add(self, node_def: node_def_pb2.NodeDef) -> None:
         """Learns the outputs of a node, its attributes filled in."""
         op_def = self._library.op_def(node_def.op)
         if op_def is None:
+            if may_stand_in(node_def.op, node_def):
+                self.unknown[node_def.name] = {}
+                return
             if not opdefs.has(node_def.op):
                 raise errors.not_found(
                     f"Op type not registered '{node_def.op}' in this server, for node '{node_def.name}' of function "
@@ -207,6 +246,9 @@ class _EdgeReader:
         position = rest.pop() if rest and rest[-1].isdecimal() and len(rest[-1]) <= 9 else "0"
         if node in self._first_arg and len(rest) <= 1:
             return TensorName(node, int(position))
+        if node in self.unknown:
+            met = self.unknown[node]
+            return TensorName(node, met.setdefault((*rest, position), len(met)))
         starts = self._outputs.get(node)
         if starts is None or len(rest) != 1 or rest[0] not in starts:
             raise _bad(self._name, f"'{text}' is no parameter and no 'node:output:number' of it")

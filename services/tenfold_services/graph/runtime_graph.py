@@ -23,7 +23,7 @@ from tenfold_core.node_names import (
     suggestion,
 )
 from tenfold_core.resolver import Resolver
-from tenfold_core.stand_ins import may_stand_in, stand_ins
+from tenfold_core.stand_ins import may_stand_in, stand_ins, why_not
 from tenfold_protos import versions_pb2
 from tenfold_services.graph.cycles import check_acyclic
 from tenfold_services.graph.function_library import FunctionLibrary
@@ -144,6 +144,12 @@ class RuntimeGraph:
             return there.output_types[index] if there and index < len(there.output_types) else None
 
         return stand_ins(graph_def.node, is_unknown, definition, known)
+
+    def refuse_missing(self) -> None:
+        """Raises UnimplementedError for the first node whose operation is not here: a step is to run all of them."""
+        for node in self.nodes.values():
+            if node.op_def.is_stand_in:
+                raise why_not(node.node_def, node.name)
 
     def with_nodes(self, nodes: Iterable[Node]) -> RuntimeGraph:
         """A graph of these nodes, with this one's versions and functions."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tenfold_core import errors
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
-from tenfold_core.stand_ins import why_not
 from tenfold_services.graph.copy_constants import copy_constants
 from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
@@ -138,9 +137,7 @@ def cut_graph(
         connections=signature.connections,
         is_partial=signature.is_partial,
     )
-    for node in pruned.nodes.values():
-        if node.op_def.is_stand_in:
-            raise why_not(node.node_def)
+    pruned.refuse_missing()
     if placed is not None:
         pruned = placed(pruned)
     pruned = copy_constants(pruned)

@@ -182,6 +182,7 @@ class FunctionRuntime:
         targets = [] if has_rows else [label]
         fed = [feed for feed in feeds if feed.rpartition(":")[0] in graph.nodes]
         graph = prune(graph, fed, list(dict.fromkeys(fetches)), targets, client_device=here)
+        graph.refuse_missing()
         (part,) = partition(graph, incarnation=lambda _: 1).parts.values()
         program = self._compile_graph(part, self)
         used = {feed.key.split(";")[3]: feed.key for feed in program.feeds}

@@ -127,3 +127,95 @@ def test_a_saved_model_with_one_is_loaded(tmp_path: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.saved_model.loader.load(session, ["serve"], os.fspath(tmp_path / "model"))
         assert np.array_equal(session.run("y:0", {"x:0": [1, 2]}), [2, 4])
+
+
+#: A function that nothing which is fetched needs: of two outputs one is what the missing operation gives.
+FUNCTION = """
+library { function {
+  signature { name: "Encode" input_arg { name: "v" type: DT_FLOAT } output_arg { name: "bytes" type: DT_STRING }
+    output_arg { name: "same" type: DT_FLOAT } }
+  node_def { name: "sizes" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+    attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: 1 } } } }
+  node_def { name: "encoded" op: "EncodeProto" input: "sizes:output:0" input: "v" }
+  node_def { name: "again" op: "EncodeProto" input: "encoded:more:1" input: "encoded:bytes:0" }
+  node_def { name: "same" op: "Identity" input: "v" attr { key: "T" value { type: DT_FLOAT } } }
+  ret { key: "bytes" value: "again:bytes:0" } ret { key: "same" value: "same:output:0" } } }
+"""
+BESIDE = """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "y" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+CALLS = {
+    "by its name": 'node { name: "c" op: "Encode" input: "x" }',
+    "by an attribute": 'node { name: "c" op: "PartitionedCall" input: "x" '
+    'attr { key: "f" value { func { name: "Encode" } } } attr { key: "Tin" value { list { type: DT_FLOAT } } } '
+    'attr { key: "Tout" value { list { type: [DT_STRING, DT_FLOAT] } } } }',
+    "in a branch": 'node { name: "p" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } } '
+    'node { name: "c" op: "If" input: "p" input: "x" attr { key: "Tcond" value { type: DT_BOOL } } '
+    'attr { key: "Tin" value { list { type: DT_FLOAT } } } '
+    'attr { key: "Tout" value { list { type: [DT_STRING, DT_FLOAT] } } } '
+    'attr { key: "then_branch" value { func { name: "Encode" } } } '
+    'attr { key: "else_branch" value { func { name: "Encode" } } } }',
+}
+#: The function of each element of a dataset; what the iterator's own node gives is a step's.
+TYPES = (
+    'attr { key: "output_types" value { list { type: DT_STRING } } } '
+    'attr { key: "output_shapes" value { list { shape {} } } }'
+)
+MAPPED = f"""
+node {{ name: "five" op: "Const" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }}
+  attr {{ key: "value" value {{ tensor {{ dtype: DT_FLOAT tensor_shape {{ dim {{ size: 2 }} }} float_val: 5 }} }} }} }}
+node {{ name: "slices" op: "TensorSliceDataset" input: "five"
+  attr {{ key: "Toutput_types" value {{ list {{ type: DT_FLOAT }} }} }}
+  attr {{ key: "output_shapes" value {{ list {{ shape {{}} }} }} }} }}
+node {{ name: "mapped" op: "MapDataset" input: "slices" attr {{ key: "f" value {{ func {{ name: "Encode" }} }} }}
+  attr {{ key: "Targuments" value {{ list {{}} }} }} {TYPES} }}
+node {{ name: "iterator" op: "IteratorV2" attr {{ key: "shared_name" value {{ s: "" }} }}
+  attr {{ key: "container" value {{ s: "" }} }} {TYPES} }}
+node {{ name: "begin" op: "MakeIterator" input: "mapped" input: "iterator" }}
+node {{ name: "next" op: "IteratorGetNext" input: "iterator" input: "^begin" {TYPES} }}
+"""
+
+
+@pytest.mark.parametrize("how", CALLS)
+def test_a_call_of_a_function_with_one_that_nothing_needs(how: str) -> None:
+    tf.import_graph_def(graph_def(BESIDE + CALLS[how] + FUNCTION), name="")
+
+    with tf.Session() as session:
+        assert session.run("y:0", {"x:0": 3.0}) == -3
+        with pytest.raises(tf.errors.UnimplementedError, match=r"Node 'c/.*encoded' is needed, .* 'EncodeProto'"):
+            session.run("c:0", {"x:0": 3.0, **({"p:0": True} if how == "in a branch" else {})})
+
+
+def test_a_function_of_each_element_says_which_operation_is_not_here() -> None:
+    """… when it is called, not when the dataset is made."""
+    each = FUNCTION.replace('output_arg { name: "same" type: DT_FLOAT }', "")
+    each = each.replace('ret { key: "same" value: "same:output:0" }', "")
+    tf.import_graph_def(graph_def(BESIDE + MAPPED + each), name="")
+
+    with tf.Session() as session:
+        assert session.run("y:0", {"x:0": 3.0}) == -3
+        with pytest.raises(
+            tf.errors.UnimplementedError, match=r"'\S*encoded' is needed, .* no operation 'EncodeProto'"
+        ):
+            session.run("next:0", {"x:0": 3.0})
+
+
+def test_a_meta_graph_may_define_what_a_function_has_and_nobody_else() -> None:
+    definition = meta_graph(BESIDE + CALLS["by its name"] + FUNCTION.replace("EncodeProto", "Company>Encode"))
+
+    tf.train.import_meta_graph(definition)
+
+    with tf.Session() as session:
+        assert session.run("y:0", {"x:0": 3.0}) == -3
+        with pytest.raises(tf.errors.UnimplementedError, match=r"'c/encoded' is needed, .* 'Company>Encode'"):
+            session.run("c:0", {"x:0": 3.0})
+
+
+def test_a_name_in_a_function_that_nobody_has_is_a_mistake() -> None:
+    tf.import_graph_def(
+        graph_def(BESIDE + CALLS["by its name"] + FUNCTION.replace("EncodeProto", "Company>Encode")), name=""
+    )
+
+    with tf.Session() as session, pytest.raises(tf.errors.NotFoundError, match=r"'Company>Encode' .* of function 'Enc"):
+        session.run("y:0", {"x:0": 3.0})
