@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenfold_core import errors
+from tenfold_core import errors, graph_versions
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_services.graph.copy_constants import copy_constants
@@ -19,7 +19,7 @@ from tenfold_services.graph.partition import partition
 from tenfold_services.graph.prune import prune
 from tenfold_services.graph.send_recv import channel_of
 from tenfold_services.master.step_state import from_task
-from tenfold_services.worker.frames import NUMBERS_SINCE
+from tenfold_services.worker.frames import NUMBERS_SINCE, set_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,15 +237,18 @@ class ClientGraph:
 
 
 def _agree_on_frames(parts: dict[str, GraphDef], devices: DeviceSet) -> None:
-    """Makes the parts of a loop over tasks say, by their producer, how its frames are numbered (worker/frames.py).
+    """Makes the parts of a loop over tasks say how its frames are numbered (worker/frames.py).
 
     TensorFlow's servers number them as their own release does, whichever client built the graph: those that number them
-    the old way do not fill in xla_global_id.
+    the old way do not fill in xla_global_id. A graph's version stays what it is, for it says what the nodes mean; only
+    where none of its nodes hangs on it, workers of our earlier releases are told by it.
     """
     old = any(d.xla_global_id == 0 and d.name.partition("/device:")[0] in parts for d in devices.attributes)
     for part in parts.values():
+        set_numbers(part, old)
         producer = part.versions.producer
-        part.versions.producer = min(producer, NUMBERS_SINCE - 1) if old else max(producer, NUMBERS_SINCE)
+        if producer >= graph_versions.CHANGES[-1].version:
+            part.versions.producer = min(producer, NUMBERS_SINCE - 1) if old else max(producer, NUMBERS_SINCE)
 
 
 def _keys_of(task: str, graph_def: GraphDef, in_loops: frozenset[str]) -> Part:

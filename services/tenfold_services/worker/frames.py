@@ -8,9 +8,13 @@ a Send in a loop meets the Recv of a TensorFlow task.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tenfold_core.opdefs.runtime_ops import ENTER_OPS
 from tenfold_kernels.hashes import hash64
+
+if TYPE_CHECKING:
+    from tenfold_protos.graph_pb2 import GraphDef
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 
@@ -78,9 +82,27 @@ def root_frame() -> FrameState:
     return FrameState("", 0, None, 0, 1, 0)
 
 
-#: GraphDef producers of TensorFlow 2.3 and later number frames as `frame_id` does, earlier ones as `old_frame_id`.
-#: Clients and servers are mostly of one release, and nothing else in a registered graph tells what the others are.
+#: What our master says on every Enter of a loop over tasks: whether its frames are numbered as TensorFlow 1.x does.
+OLD_NUMBERS = "_old_frame_numbers"
+#: In a graph of another master: GraphDef producers of TensorFlow 2.3 and later number frames as `frame_id` does,
+#: earlier ones as `old_frame_id`. Clients and servers are mostly of one release, and nothing else there tells what the
+#: others are.
 NUMBERS_SINCE = 430
+
+
+def has_old_numbers(graph_def: GraphDef) -> bool:
+    """Whether the frames of a part are numbered by `old_frame_id`."""
+    for node in graph_def.node:
+        if node.op in ENTER_OPS and OLD_NUMBERS in node.attr:
+            return node.attr[OLD_NUMBERS].b
+    return 0 < graph_def.versions.producer < NUMBERS_SINCE
+
+
+def set_numbers(graph_def: GraphDef, old: bool) -> None:
+    """Writes that into a part that is not registered yet."""
+    for node in graph_def.node:
+        if node.op in ENTER_OPS:
+            node.attr[OLD_NUMBERS].b = old
 
 
 def old_frame_id(path: str) -> int:

@@ -18,6 +18,7 @@ from tenfold_core.resolver import Resolver
 
 from ..limits import Limits
 from .creation_order import creation_order, pairs, sources
+from .frames import has_old_numbers
 from .graph_sizes import SMALL_BYTES, constant_size
 from .rendezvous import make_key
 
@@ -83,8 +84,8 @@ class PartGraph:
 
     nodes: list[PartNode]
     is_dynamic: bool
-    #: The GraphDef version of the program that built the graph; 0 where it is not given.
-    producer: int = 0
+    #: How the frames of its loops are numbered (frames.py).
+    old_frames: bool = False
     #: Bytes that it takes while it is registered, about.
     size: int = 0
 
@@ -112,7 +113,7 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
     return PartGraph(
         nodes,
         is_dynamic=any(node.op in DYNAMIC_OPS for node in nodes),
-        producer=graph_def.versions.producer,
+        old_frames=has_old_numbers(graph_def),
         size=_size(nodes, graph_def),
     )
 

@@ -16,7 +16,7 @@ from tenfold_kernels.loop_turns import MOST_TURNS, too_many_turns
 from tenfold_services.worker.edges import Kind, frame_name
 
 from .execution import DEAD
-from .frames import NUMBERS_SINCE, FrameState, Iteration, NodeState, frame_id, old_frame_id, root_frame
+from .frames import FrameState, Iteration, NodeState, frame_id, old_frame_id, root_frame
 from .part import node_error
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Propagator:
         """Its loops take `most_turns` together."""
         self._turns_left, self._most_turns = most_turns, most_turns
         self._nodes, self._edges = part.nodes, links
-        self._producer = part.producer
+        self._old_frames = part.old_frames
         #: Ready and not run. FIFO, so that the iterations of a loop advance side by side. The executor takes from it,
         #: and puts back what had to wait.
         self.queue: deque[Token] = deque()
@@ -112,7 +112,7 @@ class Propagator:
                 name=name,
                 id=(
                     old_frame_id(path)
-                    if 0 < self._producer < NUMBERS_SINCE
+                    if self._old_frames
                     else frame_id(token.frame.id, token.iteration.number, name)
                 ),
                 path=path,

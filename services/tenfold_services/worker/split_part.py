@@ -143,7 +143,7 @@ class _Builder:
 
     def __init__(self, part: PartGraph, constants: Collection[int], cuts: Mapping[tuple[int, int], int]) -> None:
         self._whole, self._constants, self._cuts = part, constants, cuts
-        self._half = Half(PartGraph([], False, part.producer))
+        self._half = Half(PartGraph([], False, part.old_frames))
         #: Nodes of the whole → nodes of this half, and cut edges → their Recvs.
         self._new: dict[int, int] = {}
         self._received: dict[tuple[int, int], int] = {}
