@@ -78,3 +78,36 @@ def test_another_user(ask: Callable[[socket.socket], int | None]) -> None:
                 assert ask(accepted) == NOBODY
         finally:
             child.communicate(timeout=20)
+
+
+#: In a user namespace that has no number for anybody, itself included: accepts a connection, and says its own user and
+#: whose the connection is, by either way.
+ASKED_IN_A_NAMESPACE = """
+import os, socket
+from tenfold_core.access import peer_user as module
+
+with socket.create_server(("127.0.0.1", 0)) as listening:
+    print(listening.getsockname()[1], flush=True)
+    with listening.accept()[0] as accepted:
+        names = accepted.getpeername(), accepted.getsockname(), accepted.family
+        found = [module.peer_user(*names)]
+        def refused(*_):
+            raise OSError("no sock_diag here")
+        module._by_netlink = refused
+        print(os.geteuid(), *found, module.peer_user(*names), flush=True)
+"""
+
+
+def test_who_has_no_number_in_our_namespace_is_nobody() -> None:
+    """… and not the user by whose number the kernel shows all of them, which is ours there."""
+    command = ["unshare", "--user", sys.executable, "-c", ASKED_IN_A_NAMESPACE]
+    if subprocess.run([*command[:2], "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine makes no user namespaces")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asked:
+        assert asked.stdout is not None
+        with socket.create_connection(("127.0.0.1", int(asked.stdout.readline())), timeout=30):
+            own, *found = asked.stdout.readline().split()
+        assert asked.wait(30) == 0
+
+    assert own == Path("/proc/sys/kernel/overflowuid").read_text().strip()
+    assert found == ["None", "None"]
