@@ -77,8 +77,8 @@ STRINGS = [
     ),
     Case("StringStrip", {"input": strings([b" a b\t\n", b"", b"\v\fx"])}),
     *(Case("EncodeBase64", {"input": WORDS}, f"pad={pad}") for pad in (True, False)),
-    Case("DecodeBase64", {"input": strings([b"", b"AA", b"AAA=", b"-_-_", b"AAAA"])}),
-    *(Case("DecodeBase64", {"input": strings([bad])}) for bad in (b"A", b"A+B/", b"AA=A")),
+    Case("DecodeBase64", {"input": strings([b"", b"AA", b"AAA=", b"AA==", b"AB==", b"AAAAAA==", b"-_-_", b"AAAA"])}),
+    *(Case("DecodeBase64", {"input": strings([bad])}) for bad in (b"A", b"A+B/", b"AA=A", b"AA=", b"AAAA=", b"AAAAA=", b"====", b"=")),
     *(
         Case("AsString", {"input": np.array([0, 1, -2.5, 1e4, 1 / 3, np.inf, np.nan], dtype)}, more)
         for dtype in (np.float32, np.float64, np.float16)
