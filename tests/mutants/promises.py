@@ -92,7 +92,8 @@ def try_one(tree: Path, row: Breakage, nice: int, good: set[str]) -> str | None:
 def run(tree: Path, test: str, nice: int) -> tuple[int, str]:
     """pytest's status and counts. A test that does not end in time counts as failed: that is red, too."""
     command = [str(interpreter_of(tree)), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout=100", test]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # else the first of two texts of a second counts
+    # not the bytecode, else the first of two texts of a second counts; CI runs the thorough tests, too
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TENFOLD_TEST_THOROUGH": "1"}
     try:
         done = subprocess.run(
             ["nice", "-n", str(nice), *command],
