@@ -7,11 +7,12 @@ Knows messages and files, no graph: the client's loader (client/tenfold/saved_mo
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from google.protobuf import descriptor_pool, text_format
+from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
+from tenfold_core import packed
 from tenfold_core.checkpoint.files import AtomicFile, local_path, os_errors
 from tenfold_protos import meta_graph_pb2, saved_model_pb2
 
@@ -35,30 +36,6 @@ LEGACY_INIT_OP_KEY = "legacy_init_op"
 #: Signature whose one output is that op, in a SavedModel of TensorFlow 2.
 INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
 
-#: The packages of messages: ours in memory, TensorFlow's in files.
-_OURS, _TENSORFLOWS = "type.googleapis.com/tenfold.", "type.googleapis.com/tensorflow."
-
-
-class _Names:
-    """A pool of messages in which TensorFlow's names find ours, for the text form of an Any."""
-
-    def __init__(self) -> None:
-        self._pool = descriptor_pool.Default()
-
-    def FindMessageTypeByName(self, full_name: str) -> Any:
-        package, _, name = full_name.partition(".")
-        return self._pool.FindMessageTypeByName(f"tenfold.{name}" if package == "tensorflow" else full_name)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._pool, name)
-
-
-def _rename_packed(model: SavedModel, old: str, new: str) -> None:
-    for graph in model.meta_graphs:
-        for collection in graph.collection_def.values():
-            for each in collection.any_list.value:
-                each.type_url = each.type_url.replace(old, new)
-
 
 def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
     """The SavedModel in a folder. Blocks. Raises OSError if there is none, or what is there is none."""
@@ -72,17 +49,19 @@ def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
             model.ParseFromString(data)
         except DecodeError as error:
             raise OSError(f"Cannot parse file {path}: {error}.") from None
-        _rename_packed(model, _TENSORFLOWS, _OURS)
+        for graph in model.meta_graphs:
+            packed.name_as_ours(graph)
         return model
     path = os.path.join(folder, FILENAME_PBTXT)
     if os.path.exists(path):
         with open(path, "rb") as file:
             data = file.read()
         try:
-            text_format.Merge(data.decode(), model, descriptor_pool=_Names())  # type: ignore[arg-type]
+            text_format.Merge(data.decode(), model, descriptor_pool=packed.Names())  # type: ignore[arg-type]
         except (text_format.ParseError, UnicodeDecodeError) as error:
             raise OSError(f"Cannot parse file {path}: {error}.") from None
-        _rename_packed(model, _TENSORFLOWS, _OURS)
+        for graph in model.meta_graphs:
+            packed.name_as_ours(graph)
         return model
     raise OSError(f"SavedModel file does not exist at: {folder}/{{{FILENAME_PBTXT}|{FILENAME_PB}}}")
 
@@ -95,9 +74,10 @@ def write(export_dir: str, model: SavedModel, as_text: bool = False) -> str:
         os.makedirs(folder, exist_ok=True)
     named = saved_model_pb2.SavedModel()
     named.CopyFrom(model)
-    _rename_packed(named, _OURS, _TENSORFLOWS)
+    for graph in named.meta_graphs:
+        packed.name_as_tensorflows(graph)
     data = (
-        text_format.MessageToString(named, descriptor_pool=_Names()).encode()  # type: ignore[arg-type]
+        text_format.MessageToString(named, descriptor_pool=packed.Names()).encode()  # type: ignore[arg-type]
         if as_text
         else named.SerializeToString()
     )

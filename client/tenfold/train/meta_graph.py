@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from tenfold import logging
 from tenfold.graph import get_default_graph, import_graph_def
 from tenfold.graph.collections import GraphKeys
-from tenfold_core import opdefs
+from tenfold_core import opdefs, packed
 from tenfold_core.checkpoint.files import AtomicFile, local_path
 from tenfold_protos import (
     control_flow_pb2,
@@ -195,7 +195,12 @@ def export_meta_graph(
     if clear_extraneous_savers and saver_def is not None:
         definition.collection_def[GraphKeys.SAVERS].bytes_list.value.append(saver_def.SerializeToString())
     if filename:
-        data = text_format.MessageToString(definition).encode() if as_text else definition.SerializeToString()
+        named = packed.named_as_tensorflows(definition)
+        data = (
+            text_format.MessageToString(named, descriptor_pool=packed.Names()).encode()  # type: ignore[arg-type]
+            if as_text
+            else named.SerializeToString()
+        )
         with AtomicFile(local_path(filename)) as out:
             out.write(data)
     return definition
@@ -255,13 +260,13 @@ def read_meta_graph_file(filename: str) -> MetaGraphDef:
     definition = meta_graph_pb2.MetaGraphDef()
     try:
         definition.ParseFromString(data)
-        return definition
     except DecodeError:
         definition.Clear()
-    try:
-        text_format.Merge(data.decode(), definition)
-    except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise OSError(f"Cannot parse file {filename}: {error}.") from None
+        try:
+            text_format.Merge(data.decode(), definition, descriptor_pool=packed.Names())  # type: ignore[arg-type]
+        except (text_format.ParseError, UnicodeDecodeError) as error:
+            raise OSError(f"Cannot parse file {filename}: {error}.") from None
+    packed.name_as_ours(definition)
     return definition
 
 
