@@ -244,6 +244,7 @@ HOMES: dict[str, str] = {
     "contrib.learn.python.learn.basic_session_run_hooks": "tenfold.train",
     "contrib.learn.python.learn.ops.losses_ops": "tenfold.contrib.learn.ops",
     "contrib.learn.python.learn.session_run_hook": "tenfold.train",
+    "contrib.session_bundle.manifest_pb2": "tenfold_protos.manifest_pb2",
     # -- the rest
     "python.client": "tenfold.session",
     "python.client.device_lib": "tenfold.compat.python.device_lib",

@@ -45,7 +45,6 @@ _LEFT_OUT = {
     "receptive_field": "it reads graphs of models; it needs TensorFlow",
     "resampler": "its kernel is not served; tf.contrib.image.transform, or tf.gather_nd and four weights, resample",
     "rpc": "tasks of a cluster talk by sessions",
-    "session_bundle": "it was replaced by tf.saved_model",
     "solvers": "use tf.linalg.solve",
     "specs": "use tf.contrib.layers",
     "stat_summarizer": "use tf.train.ProfilerHook or client.timeline.Timeline",

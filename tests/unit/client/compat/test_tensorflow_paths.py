@@ -14,6 +14,9 @@ IMPORTS = """
 tensorflow.contrib.framework.python.ops: arg_scope add_arg_scope variables
 tensorflow.contrib.framework.python.ops.variables: get_or_create_global_step
 tensorflow.contrib.layers.python.layers: layers
+tensorflow.contrib.session_bundle: bundle_shim constants exporter gc manifest_pb2 session_bundle
+tensorflow.contrib.session_bundle.exporter: Exporter generic_signature
+tensorflow.contrib.session_bundle.manifest_pb2: Signatures
 tensorflow.core.example: example_pb2 feature_pb2
 tensorflow.core.framework: graph_pb2 types_pb2 attr_value_pb2 summary_pb2 node_def_pb2 step_stats_pb2 variable_pb2
 tensorflow.core.framework.summary_pb2: Summary
