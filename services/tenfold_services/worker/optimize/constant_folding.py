@@ -56,7 +56,7 @@ def _compute(
         # The step that needs the node reports its error, with the node's name.
         return None
     outputs = result if len(node.output_types) != 1 else (result,)
-    if not isinstance(outputs, tuple) or len(outputs) != len(node.output_types):
+    if not isinstance(outputs, tuple):  # it has no outputs
         return None
     arrays = [np.array(value, copy=True, order="C") for value in outputs]
     if sum(array.nbytes for array in arrays) > MAX_BYTES:

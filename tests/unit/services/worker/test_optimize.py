@@ -13,6 +13,7 @@ from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.optimize import Optimizations, optimize
+from tenfold_services.worker.optimize.constant_folding import MAX_BYTES
 from tenfold_services.worker.part import read_part
 from tenfold_services.worker.program_compiler import build_constants, build_kernel, compile_program
 
@@ -88,6 +89,27 @@ def test_a_large_result_is_not_kept() -> None:
     part.node("Fill", "fill", ["dims", "zero"], T=F32, index_type=I32)
     part.fetch("fill")
     assert Optimized(part).op("fill") == "Fill"
+
+
+@pytest.mark.parametrize(("floats", "op"), [(MAX_BYTES // 4, "constant"), (MAX_BYTES // 4 + 1, "Fill")])
+def test_what_a_folded_node_may_keep(floats: int, op: str) -> None:
+    part = PartBuilder()
+    part.const("dims", [floats])
+    part.const("zero", 0.0)
+    part.node("Fill", "fill", ["dims", "zero"], T=F32, index_type=I32)
+    part.fetch("fill")
+    assert Optimized(part).op("fill") == op
+
+
+@pytest.mark.parametrize(("floats", "op"), [(4 * MAX_BYTES - 1, "constant"), (4 * MAX_BYTES, "Sum")])
+def test_what_a_folded_node_may_read(floats: int, op: str) -> None:
+    """All inputs together: the axis is one number more."""
+    part = PartBuilder()
+    part.const("x", np.ones(floats, np.float32))
+    part.const("axis", 0)
+    part.node("Sum", "sum", ["x", "axis"], T=F32, Tidx=I32)
+    part.fetch("sum")
+    assert Optimized(part).op("sum") == op
 
 
 def test_random_numbers_are_not_folded() -> None:
