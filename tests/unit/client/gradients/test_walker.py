@@ -227,6 +227,34 @@ def test_conditional_with_one_branch_that_does_not_depend_on_x():
     assert evaluate(grad, {flag: False}) == 0.0
 
 
+def test_an_operation_without_a_rule_is_named(monkeypatch):
+    from tenfold.gradients import registry
+
+    registry.ensure_loaded()
+    monkeypatch.setattr(registry, "_rows", {op: row for op, row in registry._rows.items() if op != "Square"})
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.square(x, name="squared") + tf.stop_gradient(tf.square(x, name="held"))
+
+    with pytest.raises(LookupError, match=r"No gradient defined for operation 'squared' \(op type: Square\): .*Square"):
+        tf.gradients(y, x)
+    # where nobody goes through it, it is not asked for
+    z = tf.square(x)
+    assert tf.gradients(tf.exp(z), x, stop_gradients=[z]) == [None]
+
+
+def test_the_defaults_of_options(graph):
+    """No gradient waits for another or is colocated unless that is asked for."""
+    with tf.device("/device:CPU:0"):
+        x = tf.constant([1.0, 2.0])
+        parts = tf.split(x, 2)
+    tf.gradients(parts[0] * 2.0 + tf.exp(parts[1]), x)
+    added = [op for op in graph.get_operations() if op.name.startswith("gradients")]
+
+    assert added
+    assert not [op.name for op in added if op.type in ("Tuple", "NoOp") or op.control_inputs]
+    assert {op.device for op in added} == {""}
+
+
 def test_incompatible_shapes_from_a_rule_are_reported(monkeypatch):
     from tenfold.gradients import registry
 

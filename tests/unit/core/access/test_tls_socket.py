@@ -154,6 +154,38 @@ def test_what_was_received_is_taken_without_the_socket(ends: tuple[TlsSocket, Tl
         server.recv(1)
 
 
+def test_a_message_goes_into_several_places(ends: tuple[TlsSocket, TlsSocket]) -> None:
+    """… in their order, and one that is not filled ends it: what comes later is the next call's."""
+    client, server = ends
+    first, second, third = (bytearray(4) for _ in range(3))
+    client.send(b"abcdefg")
+
+    assert server.recvmsg_into([first, second, third]) == (7, [], 0, None)
+    assert (first, second, third) == (b"abcd", b"efg\0", bytes(4))
+
+    client.send(b"abcdefgh")
+    server.setblocking(False)
+    assert server.recvmsg_into([first, second, third])[0] == 8, "the third has nothing to wait for"
+    with pytest.raises(BlockingIOError):
+        server.recvmsg_into([first])
+
+    server.setblocking(True)
+    client.send(b"hijk")
+    assert server.recvmsg(3, 100) == (b"hij", [], 0, None)
+    assert server.recv(10) == b"k"
+
+
+def test_a_half_is_shut_down_as_it_was_asked(ends: tuple[TlsSocket, TlsSocket]) -> None:
+    """The receiving half without a word of TLS, and on the socket below: what the peer sends breaks."""
+    client, server = ends
+    server.shutdown(socket.SHUT_RD)
+    server.send(b"to you")
+
+    assert client.recv(100) == b"to you"
+    with pytest.raises(BrokenPipeError):
+        client.send(b"x")
+
+
 def test_the_end_is_the_end(ends: tuple[TlsSocket, TlsSocket]) -> None:
     client, server = ends
     client.send(b"last words")

@@ -9,6 +9,7 @@ import pytest
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources import tensor_arrays
 from tenfold_kernels.resources.tensor_arrays import Stack, TensorArray
 
 F32 = dtypes.float32
@@ -56,6 +57,32 @@ def test_scalars_of_a_compiled_loop_lie_among_other_elements() -> None:
     assert [stack.pop().item() for _ in range(2)] == [2, 1]
     with pytest.raises(errors.InvalidArgumentError, match="is empty"):
         stack.pop()
+
+
+def test_a_closed_array_has_no_size() -> None:
+    array = TensorArray("a", F32, 2, TensorShape(None))
+    assert array.pack_size == 2
+    array.close()
+    with pytest.raises(errors.InvalidArgumentError, match="has already been closed"):
+        _ = array.pack_size
+
+
+def test_a_loop_appends_to_the_list_itself_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pusher`: as long as the stack has room for all turns of a loop, scalars and others together."""
+    monkeypatch.setattr(tensor_arrays, "MAX_ELEMENTS", 5)
+    stack = Stack("s", F32, -1)
+    stack.push_scalars(np.zeros(3, np.float32))
+    for _ in range(2):
+        stack.push(ones())
+    assert stack.pusher() == stack._elements.append
+    assert not stack.takes(1)
+
+    stack._elements.append(ones())
+    assert stack.pusher() == stack.push
+    bounded = Stack("bounded", F32, 9)
+    assert bounded.pusher() == bounded.push
+    stack.close()
+    assert stack.pusher() == stack.push
 
 
 def test_a_stack_of_arrays_is_no_vector() -> None:
