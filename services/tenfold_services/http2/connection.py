@@ -68,8 +68,8 @@ class Connection:
         self.out = Http2Outbound(self._answered)
         #: What the peer may still send on all streams.
         self._window = settings.connection_window
-        #: The DATA frame under way: its stream unless that is over, and END_STREAM.
-        self._data: tuple[Stream | None, bool] = (None, False)
+        #: The DATA frame under way: its stream's number, the stream unless that is over, and END_STREAM.
+        self._data: tuple[int, Stream | None, bool] = (0, None, False)
         #: HEADERS that go on in CONTINUATION: stream, END_STREAM, the parts.
         self._continued: tuple[int, bool, list[bytes]] | None = None
         self._spend = FrameQuota(settings.control_burst, settings.control_per_second, clock).spend
@@ -198,23 +198,23 @@ class Connection:
             stream.window -= length
         if not length and not ends:
             self._spend(1)
-        self._data = (stream, ends)
+        self._data = (number, stream, ends)
         return None if stream is None else stream.receiver
 
     def data_ended(self) -> None:
-        stream, ends = self._data
+        number, stream, ends = self._data
         settings = self._settings
         if self._window < settings.connection_window >> 1:
             self.out.control(frames.window_update(0, settings.connection_window - self._window))
             self._window = settings.connection_window
-        if stream is None or stream.number not in self.streams:
+        if stream is None or number not in self.streams:
             if ends:
-                self._left.discard(0 if stream is None else stream.number)
+                self._left.discard(number)
             return
         if ends:
             self._end_of_request(stream)
         elif stream.window < settings.stream_window >> 1:
-            self.out.control(frames.window_update(stream.number, settings.stream_window - stream.window))
+            self.out.control(frames.window_update(number, settings.stream_window - stream.window))
             stream.window = settings.stream_window
 
     # -- frames ------------------------------------------------------------------------------------------------------
@@ -260,6 +260,8 @@ class Connection:
             return
         if number <= self._last:
             self._check_left(number, "HEADERS")
+            if ends:
+                self._left.discard(number)
             return
         if not number & 1:
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"stream {number} opened by a client")
