@@ -44,6 +44,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "client/tenfold/train/batching.py",
         "kernels/tenfold_kernels/cpu/sparse_serialize.py",
     ),
+    "link/memory/test_arena_states.py": ("link/tenfold_link/memory/arena.py",),
+    "link/memory/test_mappings_of_a_file.py": ("link/tenfold_link/memory/private_mappings.py",),
+    "link/wire/test_first_frames.py": ("link/tenfold_link/wire/handshake.py",),
+    "link/wire/test_frame_reader.py": ("link/tenfold_link/wire/frames.py",),
     # state machines of Hypothesis, each against a model
     "control_api/test_cluster_machine.py": ("control_api/tenfold_control_api/cluster.py",),
     "control_api/test_leases_machine.py": ("control_api/tenfold_control_api/leases.py",),
@@ -57,12 +61,14 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "services/tenfold_services/graph/[!_]*.py",  # every pass, fed with malformed graphs
     ),
     "services/http2/test_connection_fuzz.py": ("services/tenfold_services/http2/connection.py",),
+    "services/http2/test_connection_rules.py": ("services/tenfold_services/http2/connection.py",),
     "services/master/test_large_graphs.py": (
         "services/tenfold_services/master/client_graph_cache.py",
         "services/tenfold_services/master/session_graph.py",
         "services/tenfold_services/worker/graph_sizes.py",
         "services/tenfold_services/worker/regions.py",
     ),
+    "services/master/test_partial_steps.py": ("services/tenfold_services/master/partial_runs.py",),
     "services/master/test_step_ends.py": (
         "services/tenfold_services/master/step_runner.py",
         "services/tenfold_services/master/step_state.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import socket
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -92,6 +93,61 @@ def test_a_success_brings_it_back(clock: Clock) -> None:
         tries += 1
     assert tries <= 64
     assert all(waiter.wait(clock.after(2)) for _ in range(50))
+
+
+def slept(waiter: SpinWait, clock: Clock) -> int:
+    """Spins once and finds nothing; how many of the next waits sleep at once."""
+    looks = clock.looks
+    assert not waiter.wait(clock.after(10_000))
+    assert clock.looks > looks
+    count, looks = 0, clock.looks
+    while waiter.wait(clock.after(1)) is None:
+        assert clock.looks == looks
+        count += 1
+        assert count <= 1000
+    return count
+
+
+def test_a_spin_of_no_use_doubles_what_sleeps_after_the_next_and_one_of_use_halves_it(clock: Clock) -> None:
+    waiter = SpinWait()
+    for doubled in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+        assert not waiter.wait(clock.after(10_000))
+        before = clock.looks
+        assert [waiter.wait(clock.after(1)) for _ in range(doubled)] == [None] * doubled
+        assert clock.looks == before
+    # no more than that; a look that finds something ends each count, and halves what the next one will be
+    assert [slept(waiter, clock) for _ in range(3)] == [256, 128, 128]
+    for _ in range(3):
+        assert waiter.wait(clock.after(1)) == "there"
+    assert [slept(waiter, clock) for _ in range(2)] == [16, 16]
+    for _ in range(20):
+        assert waiter.wait(clock.after(1)) == "there"
+    assert slept(waiter, clock) == 1, "one at the least"
+
+
+@pytest.mark.parametrize(("late", "useful"), [(1.9, True), (2.1, False), (2.9, False)])
+def test_what_comes_late_is_given_but_of_use_within_twice_the_time(clock: Clock, late: float, useful: bool) -> None:
+    def look() -> str:
+        clock.now += late * SPIN_SECONDS
+        return "there"
+
+    waiter = SpinWait()
+    assert waiter.wait(look) == "there"
+    assert (waiter.wait(look) == "there") == useful
+
+
+def test_it_ends_at_its_time(clock: Clock) -> None:
+    def look() -> str:
+        clock.now = SPIN_SECONDS
+        return ""
+
+    assert SpinWait().wait(look) is None
+    assert clock.yields == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a core cannot be yielded")
+def test_a_large_buffer_is_a_stream_and_a_small_one_is_not() -> None:
+    assert 128 << 10 <= spin_wait.STREAMED <= 512 << 10
 
 
 def test_a_core_that_others_compute_on_counts_as_vain(clock: Clock) -> None:

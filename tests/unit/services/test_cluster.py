@@ -14,6 +14,8 @@ from tenfold_core.device import task_name
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_services.cluster import ClusterWorkers
+from tenfold_services.limits import Limits
+from tenfold_services.rpc.grpc_worker import GrpcWorker
 
 ME, PS, OTHER = (task_name(job, index) for job, index in (("worker", 0), ("ps", 0), ("worker", 1)))
 ADDRESSES = {"ps": {0: "a:1"}, "worker": {0: "b:2", 1: "c:3"}}
@@ -105,6 +107,12 @@ def test_tasks_are_listed_by_job_and_index() -> None:
         ("/job:worker/replica:0/task:7", errors.NotFoundError, "/job:worker has the tasks 0, 1"),
         ("worker", errors.InvalidArgumentError, "is no task name"),
         ("/job:worker/task:x", errors.InvalidArgumentError, "is no task name"),
+        (
+            "/job:worker",
+            errors.InvalidArgumentError,
+            "'/job:worker' is no task name such as '/job:ps/replica:0/task:0'",
+        ),
+        ("/replica:0/task:0", errors.InvalidArgumentError, "is no task name"),
     ],
 )
 def test_an_unknown_task_is_told_with_what_there_is(task: str, error: type[errors.OpError], text: str) -> None:
@@ -117,6 +125,22 @@ def test_the_own_task_is_local_and_another_is_connected_once() -> None:
     assert cluster.worker(ME) == "local"
     assert cluster.worker(PS) is cluster.worker(PS)
     assert cast("FakeWorker", cluster.worker(PS)).address == "a:1"
+
+
+def test_a_job_without_tasks_has_none() -> None:
+    with pytest.raises(errors.NotFoundError, match="/job:ps has the tasks none"):
+        workers({"ps": {}, "worker": {0: "b:2"}}).address(PS)
+
+
+async def test_a_task_is_reached_over_grpc_where_nothing_else_connects() -> None:
+    limits = Limits()
+    cluster = ClusterWorkers(ME, cast("Any", "local"), ADDRESSES, limits)
+    found = cluster.worker(PS)
+    assert isinstance(found, GrpcWorker)
+    assert found.address == "a:1"
+    assert cluster.worker(PS) is found
+    assert cluster.addresses is ADDRESSES
+    await cluster.close()
 
 
 async def test_a_task_without_an_address_says_so_at_every_call() -> None:
@@ -153,4 +177,62 @@ async def test_devices_are_remembered_until_a_refresh_or_a_move() -> None:
     cluster.update({"ps": {0: "elsewhere:9"}})
     assert (await cluster.devices(PS))[0].incarnation == 1
     await cluster.close()
+    await cluster.close()
+
+
+async def test_devices_of_a_task_that_does_not_answer_a_refresh_are_forgotten() -> None:
+    cluster = workers()
+    await cluster.devices(PS)
+    worker = cast("FakeWorker", cluster.worker(PS))
+    asked: list[float | None] = []
+
+    async def lost(timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - as the real one has it
+        asked.append(timeout)
+        raise errors.UnavailableError(None, None, "gone")
+
+    worker.get_status = lost  # type: ignore[method-assign]
+    with pytest.raises(errors.UnavailableError):
+        await cluster.devices(PS, refresh=True, timeout=5)
+    with pytest.raises(errors.UnavailableError):
+        await cluster.devices(PS, timeout=7)
+    assert asked == [5, 7]
+    del worker.get_status  # type: ignore[method-assign]
+    assert (await cluster.devices(PS))[0].incarnation == 2
+    await cluster.close()
+
+
+async def test_close_waits_until_connections_are_closed_each_once() -> None:
+    cluster = workers()
+    found = [cast("FakeWorker", cluster.worker(task)) for task in (PS, OTHER)]
+    begun: list[str] = []
+
+    def closing(worker: FakeWorker) -> Any:
+        async def close() -> None:
+            begun.append(worker.task)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            worker.closed = True
+
+        return close
+
+    for worker in found:
+        worker.close = closing(worker)  # type: ignore[method-assign]
+    await cluster.close()
+    assert [worker.closed for worker in found] == [True, True]
+    await cluster.close()
+    assert sorted(begun) == sorted((PS, OTHER))
+
+
+async def test_a_new_cluster_keeps_what_it_knows_of_tasks_that_stay() -> None:
+    cluster = workers()
+    stays = cast("FakeWorker", cluster.worker(PS))
+    await cluster.devices(PS)
+    changed = {"ps": {0: "a:1", 1: "new:1"}, "worker": {0: "b:2"}}
+    cluster.update(changed)
+    assert cluster.addresses is changed
+    assert cluster.worker(PS) is stays
+    assert (await cluster.devices(PS))[0].incarnation == 1
+    assert cluster.address("/job:ps/replica:0/task:1") == "new:1"
+    with pytest.raises(errors.NotFoundError, match="/job:worker has the tasks 0"):
+        cluster.worker(OTHER)
     await cluster.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,14 +11,17 @@ import pytest
 
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_core.variable_memory import MemoryLease, VariableMemory, lend, memory_owner
+from tenfold_core.variable_memory import LENDABLE, MemoryLease, VariableMemory, lend, memory_owner
 from tenfold_kernels.resources.state import Variable
 from tenfold_link.memory import private_mappings, shared_variables
+from tenfold_link.memory.arena import Arena
+from tenfold_link.memory.arena_reader import ArenaReader
 
 if TYPE_CHECKING:
     from tenfold_kernels.resources.state import Array
 
-COUNT = private_mappings.MAPPED // 4
+#: Floats of 1 MB, the least that is mapped.
+COUNT = (1 << 20) // 4
 
 
 @pytest.fixture
@@ -93,6 +97,10 @@ def test_a_part_of_a_value(variable: Variable) -> None:
     part = private_mappings.writable(whole.value.reshape(-1)[3 : COUNT + 3])
     assert type(memory_owner(part)) is private_mappings.MappedValue
     assert part.tolist() == list(range(3, COUNT + 3))
+    address = part.__array_interface__["data"][0]
+    del part
+    again = private_mappings.writable(whole.value.reshape(-1)[3 : COUNT + 3])
+    assert again.__array_interface__["data"][0] == address, "its mapping came back, and serves the same part again"
 
 
 def test_more_than_may_be_mapped_is_copied(variable: Variable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +202,6 @@ class TestLending:
         assert memory_owner(made.value).block is None
 
     def test_what_is_written_to_now_is_not_lent(self, variable: Variable) -> None:
-        import threading
-
         found: list[MemoryLease | None] = []
         with variable.lock:
             thread = threading.Thread(target=lambda: found.append(lend(variable.value)))
@@ -233,3 +239,117 @@ def test_an_exclusive_update_leaves_local_snapshots(variable: Variable) -> None:
         del buffer
     assert snapshot.max() == 1
     assert variable.value.max() == 2
+
+
+def test_a_value_in_use_counts_until_its_last_view_goes(variable: Variable) -> None:
+    fetched = private_mappings.writable(variable.value)
+    file = private_mappings._files[shared_variables.arena()]
+    assert file.in_use == {id(memory_owner(fetched)): 4 * COUNT}
+    view = fetched[3:5]
+    del fetched
+    assert len(file.in_use) == 1
+    assert not file.returned
+    del view
+    assert file.in_use == {}
+    assert len(file.returned) == 1
+
+
+def test_a_mapped_value_has_type_and_shape_of_the_variable_s() -> None:
+    arena = shared_variables.arena()
+    assert arena is not None
+    arena.reserve(16 << 20)
+    made = Variable("v", dtypes.float64, TensorShape([4, COUNT // 4]))
+    made.assign(np.arange(COUNT, dtype=np.float64).reshape(4, -1))
+    memory_owner(made.value).request_shared(shared_variables.allocate)
+    memory_owner(made.value).request_shared(shared_variables.allocate)
+    fetched = private_mappings.writable(made.value)
+    assert type(memory_owner(fetched)) is private_mappings.MappedValue
+    assert (fetched.dtype, fetched.shape) == (np.float64, (4, COUNT // 4))
+    np.testing.assert_array_equal(fetched, np.arange(COUNT, dtype=np.float64).reshape(4, -1))
+
+
+def test_what_is_smaller_than_what_is_mapped_is_copied(variable: Variable) -> None:
+    assert type(memory_owner(private_mappings.writable(variable.value))) is private_mappings.MappedValue
+    for smaller in (variable.value[1:], variable.value[: COUNT - 1]):
+        fetched = private_mappings.writable(smaller)
+        assert type(memory_owner(fetched)) is not private_mappings.MappedValue
+        np.testing.assert_array_equal(fetched, smaller)
+
+
+def test_what_may_be_written_to_already_stays() -> None:
+    value = np.ones(COUNT, np.float32)
+    assert private_mappings.writable(value) is value
+
+
+def test_a_variable_that_is_fetched_often_moves_to_shared_memory() -> None:
+    arena = shared_variables.arena()
+    assert arena is not None
+    arena.reserve(16 << 20)
+    made = Variable("v", dtypes.float32, TensorShape([COUNT]))
+    made.assign(np.ones(COUNT, np.float32))
+    for _ in range(2):
+        fetched = private_mappings.writable(made.value)
+        assert type(memory_owner(fetched)) is not private_mappings.MappedValue
+        assert fetched.max() == 1
+    add(made, 1)
+    fetched = private_mappings.writable(made.value)
+    assert type(memory_owner(fetched)) is private_mappings.MappedValue
+    assert fetched.max() == fetched.min() == 2
+
+
+def test_a_value_that_is_written_to_now_is_copied(variable: Variable) -> None:
+    found: list[np.ndarray] = []
+    value = variable.value
+    with variable.lock:
+        thread = threading.Thread(target=lambda: found.append(private_mappings.writable(value)))
+        thread.start()
+        thread.join()
+    assert type(memory_owner(found[0])) is not private_mappings.MappedValue
+    assert found[0].max() == 1
+
+
+def test_without_an_arena_a_value_is_copied(variable: Variable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_variables, "arena", lambda: None)
+    fetched = private_mappings.writable(variable.value)
+    assert type(memory_owner(fetched)) is not private_mappings.MappedValue
+    assert fetched.max() == 1
+    other = Arena(1 << 20, 0)
+    monkeypatch.setattr(shared_variables, "arena", lambda: other)
+    assert type(memory_owner(private_mappings.writable(variable.value))) is not private_mappings.MappedValue
+    other.close()
+
+
+def test_a_peer_s_block_is_mapped_and_stays_as_it_is() -> None:
+    arena = Arena(16 << 20, 0)
+    arena.reserve(4 << 20)
+    back: list[int] = []
+    peer = ArenaReader(arena.take_descriptor(), arena.size, back.append)
+    block = arena.copy_in(np.arange(2 << 20, dtype=np.uint8))
+    assert block is not None
+    block.lend(arena)
+    lent = peer.open(block.id, block.offset, block.nbytes)
+    assert isinstance(lent, np.ndarray)
+    assert private_mappings.snapshot(lent) is lent
+
+    fetched = private_mappings.writable(lent)
+    assert type(memory_owner(fetched)) is private_mappings.MappedValue
+    fetched[0] = 77
+    assert (lent[0], fetched[1]) == (0, 1)
+    del lent
+    assert back == [], "the block is held as long as the value"
+    del fetched
+    private_mappings._files.clear()
+    gc.collect()
+    assert back == [block.id]
+    arena.close()
+
+
+def test_what_is_no_variable_s_or_too_small_is_not_pinned(variable: Variable) -> None:
+    least = LENDABLE // 4
+    assert private_mappings.snapshot(variable.value[:least]) is not None
+    assert private_mappings.snapshot(variable.value[: least - 1]) is None
+    assert private_mappings.snapshot(np.ones(COUNT, np.float32)) is None
+    shaped = private_mappings.snapshot(variable.value.reshape(4, -1)[1:3])
+    assert shaped is not None
+    assert (shaped.shape, shaped.dtype) == ((2, COUNT // 4), np.float32)
+    assert private_mappings.snapshot(variable.value.reshape(4, -1)[:, ::2]) is None

@@ -656,3 +656,52 @@ def test_other_products_stay(axis: int, read_twice: bool) -> None:
     part, _, _ = rows_multiplied(axis=axis, read_twice=read_twice)
     assert Optimized(part).op("sums") == "Sum"
     assert Optimized(part).counts.rows == 0
+
+
+def gathers_multiplied(left: str, right: str, *, params: str = "", **attrs: Any) -> PartBuilder:
+    """A sum of products of two gathers: "Gather" has no axis, "GatherV2" the axis 0, "axis" one that a step gives; the
+    rows of the left one are of a reference variable where `params` says so."""
+    part = PartBuilder()
+    for name in "ab":
+        part.feed(name)
+    part.feed("i", I32)
+    part.const("first", 0, I32)
+    part.feed("axis", I32)
+    part.const("axes", 1, I32)
+    if params:
+        part.node("VariableV2", params, shape=(7, 3), dtype=F32)
+    for op, rows, name in ((left, params or "a", "left"), (right, "b", "right")):
+        if op == "Gather":
+            part.node("Gather", name, [rows, "i"], Tparams=F32, Tindices=I32)
+        else:
+            axis = {"GatherV2": "first"}.get(op, op)
+            types = {"Tparams": F32, "Tindices": I32, "Taxis": I32}
+            part.node("GatherV2", name, [rows, "i", axis], **types, **(attrs if name == "left" else {}))
+    part.node("Mul", "products", ["left", "right"], T=F32)
+    part.node("Sum", "sums", ["products", "axes"], T=F32, Tidx=I32)
+    part.fetch("sums")
+    return part
+
+
+@pytest.mark.parametrize(("left", "right"), [("Gather", "GatherV2"), ("GatherV2", "Gather"), ("Gather", "Gather")])
+def test_a_gather_without_an_axis_picks_rows_as_well(left: str, right: str) -> None:
+    part = gathers_multiplied(left, right)
+    optimized = Optimized(part)
+    assert optimized.counts.rows == 1
+    assert optimized.op("left") == optimized.op("right") == optimized.op("products") == "NoOp"
+    assert optimized.sources("sums") == ["a", "i", "b", "i", "axes"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(gathers_multiplied("GatherV2", "GatherV2", batch_dims=1), id="by batch"),
+        pytest.param(gathers_multiplied("axis", "GatherV2"), id="an axis of the step's"),
+        pytest.param(gathers_multiplied("Gather", "GatherV2", params="v"), id="rows of a reference"),
+        pytest.param(gathers_multiplied("GatherV2", "Gather", params="v"), id="rows of a reference, with an axis"),
+    ],
+)
+def test_other_gathers_stay(other: PartBuilder) -> None:
+    optimized = Optimized(other)
+    assert optimized.counts.rows == 0
+    assert [optimized.op(name) for name in ("left", "right", "products", "sums")].count("NoOp") == 0
