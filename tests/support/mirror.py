@@ -69,6 +69,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "services/tenfold_services/worker/regions.py",
     ),
     "services/master/test_partial_steps.py": ("services/tenfold_services/master/partial_runs.py",),
+    "services/master/test_session_life.py": ("services/tenfold_services/master/master_session.py",),
     "services/master/test_step_ends.py": (
         "services/tenfold_services/master/step_runner.py",
         "services/tenfold_services/master/step_state.py",

@@ -224,8 +224,6 @@ def _make_group(number: int, members: list[PartNode], space: Shape, levels: Leve
     run = writer.run([node.index for node in outputs])
     if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
         return None
-    if space and not any(given.role == "full" for given in run.inputs):
-        return None
     what: FusedRun | DeviceRun = run
     if members[0].memory is not None:
         from tenfold_kernels.cuda.fused_runs import DeviceRun

@@ -18,7 +18,7 @@ from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.apart import Apart
-from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, FrameKind, pack
+from tenfold_link.wire.frames import MAGIC, PREFIX, FrameKind, pack
 from tenfold_link.wire.handshake import Agreed, Greeting
 from tenfold_protos import link_pb2
 
@@ -133,7 +133,7 @@ def test_what_is_no_message_is_refused(parse: Callable[[bytes], Any], name: str)
 # -- the frame and its descriptors -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [0, 1, HELLO_BYTES - PREFIX.size])
+@pytest.mark.parametrize("size", [0, 1, 4096 - 24])
 def test_a_first_frame_may_come_in_pieces(pair: tuple[socket.socket, socket.socket], size: int) -> None:
     ours, theirs = pair
     header = os.urandom(size)
@@ -157,7 +157,7 @@ def frame_of(kind: int = FrameKind.HELLO, size: int = 0, rows: int = 0, magic: i
         (frame_of(magic=MAGIC + 1), "no {} frame"),
         (frame_of(zero=1), "no {} frame"),
         (frame_of(rows=1), "no {} frame"),
-        (frame_of(size=HELLO_BYTES - PREFIX.size + 1), "no {} frame"),
+        (frame_of(size=4096 - 24 + 1), "no {} frame"),
         (frame_of(kind=FrameKind.PING), "no {} frame"),
         (None, "no {} frame"),
         (frame_of(size=2) + b"abc", "more than a {} frame"),

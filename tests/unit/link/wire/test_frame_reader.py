@@ -232,7 +232,7 @@ def test_a_list_of_blocks_has_whole_numbers(size: int) -> None:
 # -- where bytes go ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "direct"), [(SMALL, False), (SMALL + 1, True)])
+@pytest.mark.parametrize(("size", "direct"), [(16 * KB, False), (16 * KB + 1, True)])
 def test_a_buffer_beyond_the_limit_is_received_where_it_stays(size: int, direct: bool) -> None:
     asked: list[int] = []
 
@@ -266,6 +266,40 @@ def test_many_frames_in_a_row_move_to_the_front_of_the_area(most: int) -> None:
     assert [one.call for one in found] == list(range(0, 4000, 13))
     assert all(contents(one) == [b"\0" * one.call, b"\1" * 3] for one in found)
     assert len(reader.buffer()) == SCRATCH
+
+
+def test_small_frames_and_such_as_fill_it_leave_the_area_in_place() -> None:
+    reader = reader_of()
+    area = np.frombuffer(reader.buffer(), np.uint8)
+    (found,) = feed(reader, frame(header=bytes(SCRATCH - 24)))
+    assert len(found.header) == SCRATCH - 24
+    for _ in range(3):
+        feed(reader, frame(10) + frame(SMALL, SMALL + 1) + frame(header=bytes(SCRATCH - 24)), 30_000)
+        assert np.shares_memory(np.frombuffer(reader.buffer(), np.uint8), area)
+        assert len(reader.buffer()) == SCRATCH
+
+
+@pytest.mark.parametrize("by", [-1, 0, 1])
+@pytest.mark.parametrize("rest", ["header", "buffer"])
+def test_there_is_room_for_the_rest_of_what_has_begun(rest: str, by: int) -> None:
+    """It is moved to the front of the area where it does not fit behind what came before, and else stays."""
+    reader = reader_of()
+    sizes, header = ((10_000,), 0) if rest == "buffer" else ((), 10_000)
+    last = frame(*sizes, header=bytes(header))
+    before = SCRATCH - len(last) + by
+    first = frame(header=bytes(before - 24))
+    assert len(feed(reader, first + last[:1000])) == 1
+    left = SCRATCH - before - 1000
+    assert len(reader.buffer()) == (left if by <= 0 else SCRATCH - (1000 if rest == "header" else 1000 - 48))
+    (found,) = feed(reader, last[1000:])
+    assert (len(found.header), [len(one) for one in contents(found)]) == (header, list(sizes))
+
+
+def test_a_header_of_the_whole_area_after_one_byte_moves_to_its_front() -> None:
+    reader = reader_of()
+    first, second = frame(1), frame(call=2, header=bytes(SCRATCH - 24))
+    assert feed(reader, first[:-1]) == []
+    assert [one.call for one in feed(reader, first[-1:] + second)] == [1, 2]
 
 
 def test_after_a_long_header_the_area_is_small_again() -> None:

@@ -282,7 +282,30 @@ def test_extend_refuses_a_name_that_is_taken() -> None:
         graph.extend(raw('node { name: "sum" op: "NoOp" }'))
 
 
+def test_a_graph_that_is_not_meant_for_this_reader_is_refused() -> None:
+    graph_def = parse_text(ADD)
+    graph_def.versions.min_consumer = 9999
+    assert "min consumer version 9999" in refusal(graph_def).message
+    graph = RuntimeGraph.from_graph_def(parse_text(ADD))
+    with pytest.raises(errors.InvalidArgumentError, match="min consumer version 9999"):
+        graph.extend(graph_def)
+
+
+@pytest.mark.parametrize(
+    ("taken", "text"),
+    [("a:1", "Connecting to invalid output 1 of source node a"), ("nobody:1", "Unknown input node 'nobody'")],
+)
+def test_what_an_operation_that_is_not_here_takes_has_to_be_there(taken: str, text: str) -> None:
+    graph = RuntimeGraph.from_graph_def(parse_text(ADD))
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        graph.extend(raw(f'node {{ name: "e" op: "EncodeProto" input: "{taken}" }}'))
+
+
 def test_the_number_of_nodes_is_bounded() -> None:
+    graph = RuntimeGraph.from_graph_def(parse_text(ADD), max_nodes=4)
+    assert len(graph.extend(parse_text("more = NoOp()"), max_nodes=5).nodes) == 5
+    with pytest.raises(errors.ResourceExhaustedError, match="would have 5 nodes"):
+        graph.extend(parse_text("more = NoOp()"), max_nodes=4)
     error = refusal(parse_text(ADD), max_nodes=3)
 
     assert isinstance(error, errors.ResourceExhaustedError)

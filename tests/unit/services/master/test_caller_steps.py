@@ -7,16 +7,21 @@ import gc
 import threading
 import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
+from support.moments import started
 from support.programs import TASK, Sums, numbers, sums
 from tenfold_core import errors
-from tenfold_services.master.caller_steps import CallerSteps, SessionSteps
+from tenfold_services.master import caller_cluster_steps, caller_steps
+from tenfold_services.master.caller_steps import CallerStep, CallerSteps, SessionSteps
+from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
 from tenfold_services.master.client_graph import ClientGraph, Part, RunSignature
 from tenfold_services.master.run_table import RunTable
+from tenfold_services.step_count import StepCount
+from tenfold_services.worker.direct_call import DirectCall
 
 if TYPE_CHECKING:
     from tenfold_services.worker.program import Program
@@ -178,3 +183,328 @@ async def test_refusing_waits_for_the_steps_of_all_sessions() -> None:
     late = client_graph(sums())
     session.offer(late, none)
     assert late.local is None
+
+
+# -- what a step counts, and how it fails ------------------------------------------------------------------------------
+
+
+def step_of(steps: CallerSteps, handle: str = "h") -> CallerStep:
+    found = steps.find(handle, ("x", "y"), ("plus", "minus"), ())
+    assert isinstance(found, CallerStep)
+    return found
+
+
+async def test_steps_are_counted_over_sessions_and_after_them() -> None:
+    count = StepCount()
+    steps = CallerSteps(TASK, step_count=count)
+    assert count.steps == 0
+    session = opened(steps, client_graph(sums()))
+    assert session.graphs != {}
+    assert not session.watched
+    assert not next(iter(session.graphs.values())).used
+    for _ in range(3):
+        step_of(steps).run(numbers(1, 2))
+    assert (session.steps, count.steps) == (3, 3)
+    assert next(iter(session.graphs.values())).used
+    assert session.running == set()
+
+    runs = RunTable()
+    found = sums()
+    graph = client_graph(found)
+    runs.put(graph)
+    other = steps.open("other", 0.5, runs)
+    other.offer(graph, none)
+    assert step_of(steps, "other").run(numbers(1, 2)) is None, "nobody knows how long it takes"
+    assert (other.steps, count.steps) == (0, 3)
+    found.program.policy.nanoseconds = 4e6
+    assert step_of(steps, "other").run(numbers(1, 2)) is not None
+    assert (other.steps, count.steps) == (1, 4)
+
+    steps.forget("h")
+    assert count.steps == 4
+    steps.forget("h")
+    steps.forget("nobody")
+    other.interrupt(errors.cancelled("over"))
+    assert count.steps == 4, "what was counted stays counted once the sessions are gone"
+    assert steps.find("other", ("x", "y"), ("plus", "minus"), ()) is None
+
+
+async def test_names_that_no_step_is_known_by_find_none() -> None:
+    steps = CallerSteps(TASK)
+    runs = RunTable()
+    graph = client_graph(sums())
+    runs.put(graph)
+    session = steps.open("h", None, runs)
+    assert session.graphs == {}
+    assert steps.find("h", ("x", "y"), ("plus", "minus"), ()) is None, "it was not offered"
+    session.offer(graph, none)
+    assert list(session.graphs) == [graph.signature]
+    assert step_of(steps) is not None
+    assert steps.find("h", ("x", "y"), ("plus",), ()) is None
+
+
+def failing(found: Sums, error: Exception) -> None:
+    """Lets the program's only function raise."""
+    assert found.program.generated is not None
+
+    def fail(*arguments: Any) -> None:
+        raise error
+
+    found.program.generated.functions[0] = fail
+
+
+async def test_an_error_comes_with_the_task_and_a_defect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    steps, found = CallerSteps(TASK), sums()
+    session = opened(steps, client_graph(found))
+    step = step_of(steps)
+    for error, kind, text, logged in (
+        (errors.invalid_argument("wrong"), errors.InvalidArgumentError, f"From {TASK}:\nwrong", False),
+        (errors.internal("broken"), errors.InternalError, f"From {TASK}:\nbroken", True),
+        (ZeroDivisionError("by nought"), errors.InternalError, f"From {TASK}:\n{TASK}: ZeroDivisionError: by", True),
+    ):
+        failing(found, error)
+        caplog.clear()
+        with pytest.raises(kind) as caught:
+            step.run(numbers(1, 2))
+        assert caught.value.message.startswith(text)
+        assert bool(caplog.records) == logged
+        assert session.running == set()
+    assert session.steps == 3
+
+
+async def test_a_step_of_a_session_that_ends_fails_with_its_reason() -> None:
+    steps, found = CallerSteps(TASK), sums()
+    session = opened(steps, client_graph(found))
+    step = step_of(steps)
+    assert found.program.generated is not None
+
+    def interrupted(*arguments: Any) -> None:
+        session.interrupt(errors.aborted("the session was closed"))
+        raise errors.invalid_argument("and this came of it")
+
+    found.program.generated.functions[0] = interrupted
+    with pytest.raises(errors.AbortedError) as caught:
+        step.run(numbers(1, 2))
+    assert caught.value.message == "the session was closed"
+    assert caught.value is not session.stop[0], "each step raises an error of its own"
+    assert step.run(numbers(1, 2)) is None
+
+
+async def test_steps_that_wait_are_interrupted_and_told() -> None:
+    steps = CallerSteps(TASK)
+    session = steps.open("h", None, RunTable())
+
+    class Waiting:
+        part_run = None
+
+        def __init__(self) -> None:
+            self.interrupted = 0
+
+        def interrupt(self) -> None:
+            self.interrupted += 1
+
+    runs = [Waiting(), Waiting()]
+    session.linked.update(runs)
+    assert steps.waits("h") == []
+    assert steps.waits("nobody") == []
+    session.refuse()
+    assert [run.interrupted for run in runs] == [0, 0]
+    session.interrupt(errors.aborted("over"))
+    assert [run.interrupted for run in runs] == [1, 1]
+
+
+async def test_what_steps_wait_for_is_told_by_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = CallerSteps(TASK)
+    session = steps.open("h", None, RunTable())
+
+    class Linked:
+        def __init__(self, part_run: Any) -> None:
+            self.part_run = part_run
+
+    told: list[tuple[str, list[Any]]] = []
+    monkeypatch.setattr(caller_steps, "told", lambda task, runs: told.append((task, runs)) or ["a queue"])
+    session.linked.update([Linked("one"), Linked(None)])  # type: ignore[arg-type]
+    assert steps.waits("h") == ["a queue"]
+    assert told == [(TASK, ["one"])]
+
+
+async def test_a_watched_session_is_told_of_each_end_and_survives_the_loop() -> None:
+    steps = CallerSteps(TASK)
+    session = opened(steps, client_graph(sums()))
+    step = step_of(steps)
+    await session.idle()
+    assert session.watched
+    told: list[int] = []
+    session.tell_watcher = lambda: told.append(1)  # type: ignore[method-assign]
+    step.run(numbers(1, 2))
+    assert told == [1]
+    step.end()
+    assert step.run(numbers(1, 2)) is None
+    assert told == [1, 1], "also of one that did not run"
+    del session.tell_watcher  # type: ignore[method-assign]
+
+    class Ended:
+        def call_soon_threadsafe(self, call: Any) -> None:
+            raise RuntimeError("Event loop is closed")
+
+    session._loop = cast("Any", Ended())
+    session.tell_watcher()
+
+
+async def test_a_step_is_among_those_that_run_while_it_does() -> None:
+    steps, found = CallerSteps(TASK), sums()
+    session = opened(steps, client_graph(found))
+    step = step_of(steps)
+    assert not step.may_wait
+    assert found.program.generated is not None
+    function, seen = found.program.generated.functions[0], []
+    assert function is not None
+
+    def looking(*arguments: Any) -> None:
+        seen.append(set(session.running))
+        function(*arguments)
+
+    found.program.generated.functions[0] = looking
+    step.run(numbers(1, 2))
+    step.run(numbers(1, 2))
+    assert seen == [{0}, {1}]
+
+
+async def test_a_defect_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    steps, found = CallerSteps(TASK), sums()
+    opened(steps, client_graph(found))
+    without, with_cause = errors.internal("broken"), errors.internal("broken")
+    with_cause.__cause__ = cause = ZeroDivisionError("by nought")
+    for error, told in ((without, without), (with_cause, cause)):
+        failing(found, error)
+        caplog.clear()
+        with pytest.raises(errors.InternalError):
+            step_of(steps).run(numbers(1, 2))
+        (record,) = caplog.records
+        assert record.exc_info is not None
+        assert record.exc_info[1] is told
+
+
+async def test_an_interrupted_session_is_forgotten() -> None:
+    steps = CallerSteps(TASK)
+    session = opened(steps, client_graph(sums()))
+    session.interrupt(errors.cancelled("over"))
+    assert steps._sessions == {}
+
+
+async def test_drained_waits_for_every_session() -> None:
+    steps = CallerSteps(TASK)
+    sessions = [steps.open(handle, None, RunTable()) for handle in "ab"]
+    for session in sessions:
+        session.running.add(1)
+    drained = await started(steps.drained())
+    for session in sessions:
+        assert not drained.done()
+        session.running.clear()
+        session.tell_watcher()
+        await started(asyncio.sleep(0))
+    await drained
+
+
+async def test_idle_waits_for_every_step() -> None:
+    steps = CallerSteps(TASK)
+    session = opened(steps, client_graph(sums()))
+    session.running.update((100, 101))
+    idle = await started(session.idle())
+    for number in (100, 101):
+        assert not idle.done()
+        session.running.discard(number)
+        session.tell_watcher()
+        await started(asyncio.sleep(0))
+    await idle
+
+
+async def test_a_run_is_timed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, found = CallerSteps(TASK), sums()
+    opened(steps, client_graph(found))
+    step, policy = step_of(steps), found.program.policy
+    clock = iter((1000, 1300))
+    monkeypatch.setattr(caller_steps, "clock", lambda: next(clock))
+    noted: list[tuple[int, Any]] = []
+    monkeypatch.setattr(type(policy), "times_next", lambda self: len(noted) == 0)
+    monkeypatch.setattr(type(policy), "note", lambda self, spent, shapes=(): noted.append((spent, shapes)))
+    feeds = numbers(3, 5)
+    for _ in range(2):
+        assert [v.tolist() for v in step.run_timed(feeds) or ()] == [[8.0], [-2.0]]
+    assert noted == [(300, (DirectCall(found.program, [found.x, found.y], [found.plus, found.minus]).shapes(feeds),))]
+    step.end()
+    assert not step.is_short(feeds)
+
+
+async def test_a_step_in_time_notes_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, found = CallerSteps(TASK), sums()
+    opened(steps, client_graph(found), 0.5)
+    step, policy = step_of(steps), found.program.policy
+    policy.nanoseconds = 4e6
+    noted: list[tuple[float, float]] = []
+    monkeypatch.setattr(type(policy), "note_deadline", lambda self, took, seconds: noted.append((took, seconds)))
+    clock = iter((100, 500_000_100))
+    monkeypatch.setattr(caller_steps, "perf_counter_ns", lambda: next(clock))
+    assert step.run(numbers(1, 2)) is not None, "in time to the tick"
+    assert noted == [(0.5, 0.5)]
+
+
+# -- what is taken -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Pushes:
+    """In place of a plan of what is pushed between tasks."""
+
+
+def pushed_graph() -> ClientGraph:
+    graph = client_graph(sums())
+    graph.pushes = cast("Any", Pushes())
+    return graph
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(None, True), (5.0, True), (4.99, False)])
+async def test_a_graph_over_tasks_is_taken_where_there_are_lines_and_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: float | None, taken: bool
+) -> None:
+    made: list[tuple[Any, ...]] = []
+    linked: Any = object()
+    monkeypatch.setattr(
+        caller_cluster_steps.CallerClusterGraph, "of", lambda *arguments: made.append(arguments) or linked
+    )
+    lines: Any = object()
+    steps = CallerSteps(TASK, lines)
+    session, graph = steps.open("h", seconds, RunTable()), pushed_graph()
+    session.offer(graph, none)
+    assert (graph.local is linked) == taken
+    assert made == [(session, "h", graph, lines, none)] * taken
+
+
+async def test_a_graph_over_tasks_of_which_some_edge_is_not_pushed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller_cluster_steps.CallerClusterGraph, "of", lambda *arguments: None)
+    graph = pushed_graph()
+    CallerSteps(TASK, cast("Any", object())).open("h", None, RunTable()).offer(graph, none)
+    assert graph.local is None, "and it is not taken for one part of ours either"
+
+
+async def test_a_graph_with_pushes_but_without_lines_may_still_be_one_part_of_ours() -> None:
+    graph = pushed_graph()
+    CallerSteps(TASK).open("h", None, RunTable()).offer(graph, none)
+    assert isinstance(graph.local, caller_steps.CallerGraph)
+    refused = CallerSteps(TASK, cast("Any", object()))
+    refused.refuse()
+    graph = pushed_graph()
+    refused.open("h", None, RunTable()).offer(graph, none)
+    assert graph.local is None
+
+
+@pytest.mark.parametrize(("seconds", "waits", "taken"), [(None, True, True), (9.0, True, False), (None, False, False)])
+async def test_a_program_that_waits_for_kernels_alone_is_taken_without_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, seconds: float | None, waits: bool, taken: bool
+) -> None:
+    monkeypatch.setattr(caller_steps, "is_callable", lambda program: False)
+    monkeypatch.setattr(caller_steps, "waits_for_kernels_only", lambda program: waits)
+    graph = client_graph(sums())
+    CallerSteps(TASK).open("h", seconds, RunTable()).offer(graph, none)
+    assert (type(graph.local) is CallerWaitingGraph) == taken
+    assert (graph.local is None) == (not taken)
