@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from google.protobuf import text_format
 
@@ -10,7 +12,7 @@ from support.verify_graph import verify
 from tenfold_core import dtypes, errors
 from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_protos import graph_pb2
-from tenfold_services.graph.runtime_graph import RuntimeGraph
+from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 
 ADD = """
     a = Placeholder() dtype=float
@@ -280,6 +282,51 @@ def test_extend_refuses_a_name_that_is_taken() -> None:
 
     with pytest.raises(errors.InvalidArgumentError, match="includes node 'sum', which was created by a previous call"):
         graph.extend(raw('node { name: "sum" op: "NoOp" }'))
+
+
+def test_nodes_of_one_absent_operation_have_each_their_own_types() -> None:
+    graph = RuntimeGraph.from_graph_def(
+        raw(
+            f'{X} node {{ name: "n" op: "NoOp" }} node {{ name: "one" op: "EncodeProto" input: "x" }} '
+            'node { name: "two" op: "EncodeProto" input: ["x", "x"] } '
+            'node { name: "s" op: "StringLength" input: "two" }'
+        )
+    )
+    assert [len(graph.nodes[name].input_types) for name in ("one", "two")] == [1, 2]
+    assert [dtype.name for dtype in graph.nodes["two"].output_types] == ["string"]
+    with pytest.raises(errors.UnimplementedError, match="EncodeProto"):
+        graph.refuse_missing()
+    RuntimeGraph.from_graph_def(parse_text(ADD)).refuse_missing()
+
+
+def test_a_reference_is_taken_for_a_value_and_not_the_other_way_round() -> None:
+    text = "v = VariableV2() dtype=float shape=[]\nc = Const() dtype=float value=1.0\n"
+    graph = RuntimeGraph.from_graph_def(parse_text(text + "read = Neg(v)\nset = Assign(v, c)"))
+    assert graph.tensor_type(TensorName("v", 0)).is_ref_dtype
+    assert not graph.tensor_type(TensorName("read", 0)).is_ref_dtype
+    with pytest.raises(errors.InvalidArgumentError, match="Input 0 of node set was passed float from c:0"):
+        RuntimeGraph.from_graph_def(
+            raw(
+                'node { name: "c" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } } '
+                f'node {{ name: "set" op: "Assign" input: ["c", "c"] {FLOAT} }}'
+            )
+        )
+    with pytest.raises(IndexError):
+        graph.tensor_type(TensorName("v", 1))
+
+
+def test_a_pass_makes_another_graph_of_the_same_nodes() -> None:
+    graph = RuntimeGraph.from_graph_def(parse_text(ADD))
+    node = graph.nodes["sum"]
+    placed = assigned(node, "/job:ps/replica:0/task:0/device:CPU:0")
+    assert [getattr(placed, one.name) for one in dataclasses.fields(node) if one.name != "device"] == [
+        getattr(node, one.name) for one in dataclasses.fields(node) if one.name != "device"
+    ]
+    assert placed.device == "/job:ps/replica:0/task:0/device:CPU:0"
+    assert assigned(placed, placed.device) is placed
+    other = graph.with_nodes([placed])
+    assert dict(other.nodes) == {"sum": placed}
+    assert (other.versions, other.library, other.outputs) == (graph.versions, graph.library, graph.outputs)
 
 
 def test_a_graph_that_is_not_meant_for_this_reader_is_refused() -> None:

@@ -104,7 +104,8 @@ async def test_a_session_tells_its_age_its_steps_and_its_speed(
     clock = Clock(monkeypatch)
     own = session_of(opened)
     own._created = own.last_used = own._active = 1000.0
-    own._measured = (1000.0, 0)
+    assert own._measured[1] == 0
+    own._measured = (1000.0, own._measured[1])
     own.client = "ipv4:127.0.0.1:7"
     clock.now = 1000.5
     told = own.told()
@@ -365,6 +366,89 @@ async def test_costs_are_recorded_when_they_are_due() -> None:
     await master.stop()
 
 
+async def test_each_task_of_a_step_is_told_and_only_our_own_is_waited_for(opened: OpenSession) -> None:
+    own, gate = session_of(opened), Gate()
+    await opened.run(X, ("y", "remote"))
+    await own._cleaning.settled(10)
+    told = [len(opened.cluster[task].called("cleanup_graph")) for task in (MASTER, PS, OTHER)]
+    assert told == [1, 1, 1]
+    opened.cluster[PS].reply("cleanup_graph", gate)
+    await opened.run({}, (), ("init",))
+    assert not gate.cancelled.is_set(), "the answer came before another task has forgotten the step"
+    gate.release()
+    await own._cleaning.settled(10)
+
+
+async def test_options_that_no_step_can_have_are_refused(opened: OpenSession) -> None:
+    options = config_pb2.RunOptions()
+    options.debug_options.debug_tensor_watch_opts.add(node_name="z", debug_urls=["file:///tmp/x"])
+    with pytest.raises(errors.UnimplementedError, match="debugger"):
+        await opened.master.run_step(opened.handle, X, ["z"], [], options)
+    assert opened.cluster[MASTER].called("register_graph") == []
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_links_for_what_is_pushed_are_arranged_where_they_are_gone(
+    opened: OpenSession, monkeypatch: pytest.MonkeyPatch, is_open: bool
+) -> None:
+    own = session_of(opened)
+    await opened.run(X, ("z",))
+    (graph,) = own._client_graphs.runs.graphs
+    arranged: list[Any] = []
+
+    class Pushes:
+        forgetful = frozenset(graph.tasks)
+
+        def __init__(self) -> None:
+            self.is_open, self.plans = is_open, cast("dict[str, Any]", {})
+
+        def own_first(self) -> bool:
+            return False
+
+    graph.pushes = cast("Any", Pushes())
+
+    async def arrange(these: Any) -> None:
+        arranged.append(these)
+
+    monkeypatch.setattr(own._client_graphs, "arrange_pushes", arrange)
+    cleaned = len(opened.cluster[MASTER].called("cleanup_graph"))
+    assert len(await opened.run(X, ("z",))) == 1
+    assert arranged == [graph] * (not is_open)
+    assert len(opened.cluster[MASTER].called("cleanup_graph")) == cleaned, "its tasks forget by themselves"
+
+    async def closing(these: Any) -> None:
+        own._closed = errors.failed_precondition("Session is closed.")
+
+    monkeypatch.setattr(own._client_graphs, "arrange_pushes", closing)
+    if not is_open:
+        with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
+            await opened.run(X, ("z",))
+        assert len(opened.cluster[MASTER].called("run_graph")) == 2
+        own._closed = None
+    graph.pushes = None
+
+
+async def test_a_part_that_does_not_stop_in_time_is_the_session_s_to_end(opened: OpenSession) -> None:
+    hold = asyncio.Event()
+
+    async def stubborn(*arguments: Any) -> RunGraphResult:
+        while not hold.is_set():
+            try:
+                await hold.wait()
+            except asyncio.CancelledError:
+                continue
+        return RunGraphResult()
+
+    opened.cluster[PS].run_graph = stubborn  # type: ignore[method-assign]
+    opened.cluster[MASTER].reply("run_graph", errors.invalid_argument("wrong"))
+    with pytest.raises(errors.InvalidArgumentError, match="wrong"):
+        await opened.run(X, ("y",))
+    own = session_of(opened)
+    assert len(own._tasks) == 1
+    hold.set()
+    await own._tasks.settled(10)
+
+
 # -- steps that callers run --------------------------------------------------------------------------------------------
 
 
@@ -448,9 +532,20 @@ async def test_closing_tells_which_tasks_were_out_of_reach(opened: OpenSession) 
     assert len(opened.cluster[PS].called("delete_worker_session")) == 1
 
 
-async def test_a_closed_session_refuses_everything(opened: OpenSession) -> None:
+async def test_a_closed_session_refuses_everything(opened: OpenSession, monkeypatch: pytest.MonkeyPatch) -> None:
     own = session_of(opened)
+    assert (await own.placement()).node
+    handle = await own.make_callable(config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0"]))
     await own.close()
+    with pytest.raises(errors.InvalidArgumentError):
+        own._callables.find(handle, 1)
+
+    async def asked(*arguments: Any) -> Any:
+        raise AssertionError("a closed session has begun something")
+
+    monkeypatch.setattr(own._graph, "grown", asked)
+    monkeypatch.setattr(own._client_graphs, "build", asked)
+    monkeypatch.setattr(own._client_graphs, "register", asked)
     calls: list[Any] = [
         own.run_step(X, ["z"], [], NO_OPTIONS),
         own.extend(parse_text("more = NoOp()"), 0),
@@ -464,6 +559,101 @@ async def test_a_closed_session_refuses_everything(opened: OpenSession) -> None:
     with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
         own.callable(0, 0)
     assert own.told()["steps"] == 0
+
+
+async def test_what_was_begun_before_the_end_does_not_go_on_after_it(
+    opened: OpenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session ends while a graph grows, or is made."""
+    own = session_of(opened)
+    await opened.run(X, ("z",))
+    (graph,) = own._client_graphs.runs.graphs
+    grown = await own._graph.grown(parse_text("more = NoOp()"), 0)
+
+    def ends_with(result: Any) -> Any:
+        async def call(*arguments: Any) -> Any:
+            own._closed = errors.failed_precondition("Session is closed.")
+            return result
+
+        return call
+
+    monkeypatch.setattr(own._graph, "grown", ends_with(grown))
+    monkeypatch.setattr(own._client_graphs, "build", ends_with(graph))
+    monkeypatch.setattr(own._client_graphs, "register", ends_with(graph))
+    for call in (
+        lambda: own.extend(parse_text("more = NoOp()"), 0),
+        lambda: own.run_step(X, ["y"], [], NO_OPTIONS),
+        lambda: own.partial_run_setup(["x"], ["z"], []),
+        lambda: own.make_callable(config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0"])),
+    ):
+        own._closed = None
+        with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
+            await cast("Any", call())
+    own._closed = None
+    assert own.graph_version == 0
+    assert len(opened.cluster[MASTER].called("run_graph")) == 1
+
+
+async def test_an_error_of_a_session_that_ends_asks_no_task(opened: OpenSession) -> None:
+    own = session_of(opened)
+    await opened.run(X, ("y",))
+    asked = len(opened.cluster[PS].called("get_status"))
+
+    async def lost(*arguments: Any) -> RunGraphResult:
+        own._closed = errors.failed_precondition("Session is closed.")
+        raise errors.unavailable("it hung up")
+
+    opened.cluster[PS].run_graph = lost  # type: ignore[method-assign]
+    with pytest.raises(errors.UnavailableError, match="it hung up"):
+        await opened.run(X, ("y",))
+    assert len(opened.cluster[PS].called("get_status")) == asked
+    own._closed = None
+
+
+async def test_closing_waits_a_while_for_clean_ups_and_then_cancels_them() -> None:
+    cluster = FakeCluster(MASTER, PS, OTHER)
+    master = cluster.master(dataclasses.replace(FAST, cleanup_seconds=30.0, abort_seconds=30.0))
+    opened = OpenSession(cluster, master, await session(cluster, master))
+    gate, deleting = Gate(), Gate()
+    cluster[PS].reply("cleanup_graph", gate)
+    cluster[PS].reply("delete_worker_session", deleting)
+    await opened.run(X, ("y",))
+    own = session_of(opened)
+    closing = await started(own.close())
+    await deleting.entered.wait()
+    deleting.release()
+    await started(own._cleaning.settled(0))
+    assert not closing.done()
+    assert not gate.cancelled.is_set()
+    gate.release()
+    await closing
+    assert not gate.cancelled.is_set()
+
+    opened.handle = await session(cluster, master)
+    own = session_of(opened)
+    own._limits = dataclasses.replace(own._limits, abort_seconds=0.01)
+    stuck = Gate()
+    cluster[PS].reply("cleanup_graph", stuck)
+    await opened.run(X, ("y",))
+    await stuck.entered.wait()
+    await own.close()
+    assert stuck.cancelled.is_set()
+    await master.stop()
+
+
+async def test_what_is_being_registered_is_cancelled_before_the_workers_sessions_end(opened: OpenSession) -> None:
+    registering, deleting = Gate(), Gate()
+    opened.cluster[MASTER].reply("register_graph", registering)
+    opened.cluster[PS].reply("delete_worker_session", deleting)
+    step = await started(opened.run(X, ("z",)))
+    await registering.entered.wait()
+    closing = await started(session_of(opened).close())
+    await deleting.entered.wait()
+    await registering.cancelled.wait()
+    deleting.release()
+    await closing
+    with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
+        await step
 
 
 async def test_closing_interrupts_running_steps_and_partial_runs_with_the_reason(opened: OpenSession) -> None:
