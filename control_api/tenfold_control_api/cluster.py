@@ -374,7 +374,7 @@ class Cluster:
 
     def _size(self, job: str) -> int:
         if job not in self.jobs:
-            there = ", ".join(f"{name} ({size})" for name, size in self.jobs.items()) or "none"
+            there = ", ".join(f"{name} ({size})" for name, size in self.jobs.items())
             raise ApiError("no-such-job", f"cluster {self.name!r} has no job {job!r}; its jobs are: {there}.")
         return self.jobs[job]
 

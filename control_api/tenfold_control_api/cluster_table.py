@@ -86,7 +86,10 @@ class ClusterTable:
                 "too-many-watchers",
                 f"{self._settings.max_watchers} requests already wait for a spec; that is the limit. Ask again later.",
             )
-        met = await watch.until(lambda: name not in self.clusters or satisfied(self.clusters[name]), limit)
+        try:
+            met = await watch.until(lambda: name not in self.clusters or satisfied(self.clusters[name]), limit)
+        finally:
+            self._give_up_watch(name)
         return self._known(name), met
 
     def watchers(self) -> int:
@@ -131,9 +134,12 @@ class ClusterTable:
         return found
 
     async def add(self, fresh: Cluster) -> bool:
-        """Declares a cluster; False if there is one of that name. Raises RESOURCE_EXHAUSTED."""
+        """Declares a cluster; False if there is one of that name. Raises RESOURCE_EXHAUSTED, and ABORTED where replicas
+        declare and delete it all the time."""
         name = fresh.name
+        tries = attempts(f"cluster {name!r}")
         while name not in self.clusters:
+            next(tries)
             async with self.lock(name):
                 if name in self.clusters:
                     break
@@ -213,12 +219,17 @@ class ClusterTable:
             if task.lease_id is not None:
                 self.leases.end(task.lease_id)
                 self.holders.pop(task.lease_id, None)
-        watch = self._watches[cluster.name]
-        if not watch.waiting:
-            del self._watches[cluster.name]
-        watch.notify()
+        self._watches[cluster.name].notify()
+        self._give_up_watch(cluster.name)
         for listener in self.removal_listeners:
             listener(cluster)
+
+    def _give_up_watch(self, name: str) -> None:
+        """Of a cluster that is gone no watch stays once nobody waits by it: names may come and go without end. As long
+        as one waits it stays, for a cluster of that name may be declared before it has woken."""
+        watch = self._watches.get(name)
+        if watch is not None and name not in self.clusters and not watch.waiting:
+            del self._watches[name]
 
     def _changed(self, old: Cluster | None, new: Cluster) -> None:
         """A change that was made here has been committed."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 #: Tasks that are written in one turn of the event loop, some milliseconds.
-_TURN = 100
+TURN = 100
 
 
 def timestamp(seconds: float) -> str:
@@ -108,9 +108,9 @@ async def tasks_json(cluster: Cluster, tasks: Iterable[Task], leases: LeaseTable
     """The elements of a list of tasks."""
     found: list[str] = []
     for task in tasks:
-        if len(found) % _TURN == _TURN - 1:
-            await asyncio.sleep(0)
         found.append(task_json(cluster, task, leases))
+        if len(found) % TURN == 0:
+            await asyncio.sleep(0)
     return ",".join(found).encode()
 
 

@@ -48,6 +48,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "link/memory/test_mappings_of_a_file.py": ("link/tenfold_link/memory/private_mappings.py",),
     "link/wire/test_first_frames.py": ("link/tenfold_link/wire/handshake.py",),
     "link/wire/test_frame_reader.py": ("link/tenfold_link/wire/frames.py",),
+    "control_api/test_cluster_places.py": ("control_api/tenfold_control_api/cluster.py",),
+    "kernels/resources/test_lookup_table_bounds.py": ("kernels/tenfold_kernels/resources/lookup_tables.py",),
     # state machines of Hypothesis, each against a model
     "control_api/test_cluster_machine.py": ("control_api/tenfold_control_api/cluster.py",),
     "control_api/test_leases_machine.py": ("control_api/tenfold_control_api/leases.py",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -24,19 +25,25 @@ class FakeStore:
         self.clusters: dict[str, Cluster] = {}
         self.refused = 0
         self.attempts = 0
+        #: The names that were asked for, None for all.
+        self.loads: list[str | None] = []
+        self.leases: list[Any] = []
         self.gate: asyncio.Event | None = None
 
     async def load_clusters(self, name: str | None = None) -> list[Cluster]:
+        self.loads.append(name)
         return [cluster for cluster in self.clusters.values() if name in (None, cluster.name)]
 
     async def live_leases(self) -> list[Any]:
-        return []
+        return self.leases
 
     async def versions(self) -> dict[str, tuple[str, int]]:
         return {cluster.name: (cluster.uid, cluster.version) for cluster in self.clusters.values()}
 
     async def remove_cluster(self, old: Cluster) -> bool:
         self.attempts += 1
+        if self.gate is not None:
+            await self.gate.wait()
         if self.refused or self.clusters.get(old.name) is not old:
             self.refused = max(0, self.refused - 1)
             return False
@@ -232,3 +239,216 @@ async def test_what_another_replica_deleted_or_declared_anew_is_seen() -> None:
     with pytest.raises(ApiError, match="is not declared"):
         await table.get("default")
     assert gone == [first.uid, again.uid]
+
+
+# -- what is loaded
+
+
+def lease_of(name: str, ttl: float, renewals: int) -> Any:
+    return SimpleNamespace(id=name, ttl=ttl, renewals=renewals)
+
+
+async def test_a_service_that_starts_gives_each_task_its_whole_time() -> None:
+    store = FakeStore()
+    held, _ = register(fresh())
+    store.clusters = {"default": held, "other": fresh("other")}
+    store.leases = [lease_of("lease 0", 7.0, 3), lease_of("of no task", 7.0, 3)]
+    table = table_of(store, lease_ttl=30.0)
+
+    await table.load()
+
+    assert set(table.clusters) == {"default", "other"}
+    assert table.holders == {"lease 0": ("default", "worker", 0)}
+    assert (table.leases.remaining("lease 0"), table.leases.renewals("lease 0")) == (7.0, 3)
+    assert len(table.leases) == 1
+
+
+def test_leases_are_looked_at_with_each_heartbeat() -> None:
+    assert table_of(FakeStore(), heartbeat=0.5).leases.next_look() == 0.5
+
+
+async def test_what_other_replicas_declare_is_seen_and_loaded_once() -> None:
+    store = FakeStore(shared=True)
+    table = table_of(store)
+    told: list[str] = []
+    table.listeners.append(lambda cluster: told.append(cluster.name))
+    store.clusters["other"] = fresh("other")
+
+    for _ in range(2):
+        assert (await table.get("other")).name == "other"
+    await table.reload("other")
+
+    assert store.loads == ["other", "other"]
+    assert told == ["other"], "the same value is no news"
+
+
+# -- who is told
+
+
+async def test_changes_that_are_made_here_are_told_apart_from_others() -> None:
+    store = FakeStore(shared=True)
+    table = table_of(store)
+    changed: list[tuple[int | None, int]] = []
+    gone: list[str] = []
+    table.change_listeners.append(lambda old, new: changed.append((old and old.version, new.version)))
+    table.removal_listeners.append(lambda cluster: gone.append(f"{cluster.name} is gone"))
+    table.deletion_listeners.append(lambda cluster: gone.append(f"{cluster.name} was deleted here"))
+    await table.add(fresh())
+    await table.change("default", register)
+    store.clusters["default"], _ = register(store.clusters["default"], 1)
+    await table.get("default")
+    await table.remove("default", lambda cluster: None)
+    await table.add(fresh("other"))
+    del store.clusters["other"]
+    await table.refresh()
+
+    assert changed == [(None, 1), (1, 2), (None, 1)]
+    assert gone == ["default is gone", "default was deleted here", "other is gone"]
+
+
+async def test_a_value_that_counts_keeps_none_before_it() -> None:
+    table = table_of(FakeStore())
+    await table.add(fresh())
+
+    await table.change("default", register)
+
+    assert table.clusters["default"]._made_of is None
+
+
+# -- replicas that are faster
+
+
+async def test_a_change_is_decided_on_the_newest_value_at_once() -> None:
+    store = FakeStore(shared=True)
+    table = table_of(store)
+    await table.add(fresh())
+    store.clusters["default"], _ = register(store.clusters["default"], 1)
+    store.attempts = 0
+
+    await table.change("default", register)
+
+    assert (store.attempts, store.clusters["default"].version) == (1, 3)
+
+
+async def test_who_declares_second_finds_the_first_ones_cluster() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    first = store.clusters["default"] = fresh()
+    store.refused = 1
+
+    assert not await table.add(fresh())
+    assert table.clusters["default"] is first
+
+
+async def test_a_declaration_is_tried_again_and_given_up() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    store.refused = 1
+    assert await table.add(fresh())
+
+    store.refused, store.attempts = 10**6, 0
+    with pytest.raises(ApiError, match="cluster 'other' is being changed by many"):
+        await table.add(fresh("other"))
+    assert store.attempts == ATTEMPTS
+
+
+async def test_a_deletion_that_lost_looks_at_the_newer_value() -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.clusters["default"], _ = register(store.clusters["default"])
+    seen: list[int] = []
+
+    def check(cluster: Cluster) -> None:
+        seen.append(cluster.version)
+        cluster.require_idle()
+
+    with pytest.raises(ApiError, match="hold live leases"):
+        await table.remove("default", check)
+
+    assert (seen, list(store.clusters)) == ([1, 2], ["default"])
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+async def test_a_client_that_goes_away_leaves_a_deletion_as_the_database_has_it(refused: int) -> None:
+    store = FakeStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.gate, store.refused = asyncio.Event(), refused
+    removal = asyncio.create_task(table.remove("default", lambda cluster: None))
+    await asyncio.sleep(0)
+    removal.cancel()
+    await asyncio.sleep(0)
+    store.gate.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await removal
+
+    assert list(table.clusters) == list(store.clusters) == ["default"] * refused
+
+
+# -- what goes with a cluster
+
+
+async def test_a_deleted_cluster_leaves_nothing_behind() -> None:
+    table = table_of(FakeStore())
+    await table.add(fresh())
+    await table.change("default", register)
+
+    await table.remove("default", lambda cluster: None)
+
+    assert (table.clusters, table.holders, table._watches, len(table._locks)) == ({}, {}, {}, 0)
+    assert len(table.leases) == 0
+
+
+async def test_who_waits_for_a_deleted_cluster_is_told_and_leaves_nothing_behind() -> None:
+    table = table_of(FakeStore())
+    await table.add(fresh())
+    waiting = [asyncio.create_task(table.wait("default", lambda _: False, 30)) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert table.watchers() == 2
+
+    await table.remove("default", lambda cluster: None)
+
+    for each in waiting:
+        with pytest.raises(ApiError, match="is not declared"):
+            await asyncio.wait_for(each, 20)
+    assert table._watches == {}
+
+
+async def test_who_waits_sees_a_cluster_that_was_declared_anew_meanwhile() -> None:
+    table = table_of(FakeStore())
+    await table.add(fresh())
+    waiting = asyncio.create_task(table.wait("default", lambda cluster: bool(table.holders), 30))
+    await asyncio.sleep(0)
+    again = fresh()
+
+    await table.remove("default", lambda cluster: None)
+    await table.add(again)  # before the one that waits has woken
+    await table.change("default", register)
+
+    cluster, met = await asyncio.wait_for(waiting, 20)
+    assert (cluster.uid, cluster.version, met) == (again.uid, 2, True)
+
+
+async def test_a_wait_that_is_given_up_keeps_the_watch_of_a_cluster_that_is_there() -> None:
+    table = table_of(FakeStore())
+    await table.add(fresh())
+
+    cluster, met = await table.wait("default", lambda _: False, 0.001)
+
+    assert (cluster.version, met, list(table._watches)) == (1, False, ["default"])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_wait_looks_at_the_newest_value_first(shared: bool) -> None:
+    store = FakeStore(shared=shared)
+    table = table_of(store)
+    with pytest.raises(ApiError, match="is not declared"):
+        await table.wait("default", lambda _: True, 30)
+    await table.add(fresh())
+    store.clusters["default"], _ = register(store.clusters["default"])
+
+    _, met = await table.wait("default", lambda cluster: cluster.version == 2, 0.001)
+
+    assert met is shared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+
 import pytest
 
 from support.hand_clock import HandClock
@@ -139,3 +141,51 @@ def test_a_lease_that_was_renewed_after_a_stall_gets_no_more_than_its_time(table
     assert table.expired() == []
     assert table.remaining("waited") == 10.0
     assert table.remaining("renewed") == 10.0
+
+
+def test_the_heap_is_in_order_after_it_was_cleaned(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("slow", 100.0)
+    table.grant("quick", 1.0)
+    for _ in range(200):
+        table.renew("slow")
+    clock.now += 2.0
+
+    assert table.expired() == ["quick"]
+
+
+def test_the_heap_is_cleaned_once_for_several_renewals_of_each_lease(
+    table: LeaseTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cleaning looks at every lease, so that it must not come with each renewal."""
+    cleanings: list[int] = []
+    heapify = heapq.heapify
+    monkeypatch.setattr(heapq, "heapify", lambda heap: (cleanings.append(len(heap)), heapify(heap))[1])
+    names = [f"lease {number}" for number in range(100)]
+    for name in names:
+        table.grant(name, 10.0)
+
+    for _ in range(30):
+        for name in names:
+            table.renew(name)
+
+    assert 1 <= len(cleanings) <= 30 / 4
+    assert set(cleanings) == {100}
+    assert len(table._heap) < 12 * 100
+
+
+def test_figures_are_shown_for_a_whole_time_to_live(table: LeaseTable, clock: HandClock) -> None:
+    table.grant("a", 10.0)
+    table.note("a", NewestFigures(FiguresReport(), 1.0))
+
+    clock.now += 10.0
+    assert table.figures("a") is not None
+    clock.now += 0.1
+    assert table.figures("a") is None
+
+
+@pytest.mark.parametrize(("gap", "over"), [(4.0, ["a"]), (4.5, [])])
+def test_a_gap_that_is_just_a_stall_is_none(table: LeaseTable, clock: HandClock, gap: float, over: list[str]) -> None:
+    table.grant("a", 3.0)
+    clock.now += gap
+
+    assert table.expired() == over

@@ -108,5 +108,7 @@ def test_a_session_that_is_gone_is_told_so(sessions: OpenSessions) -> None:
 
 def test_a_graph_that_grew_is_noted(sessions: OpenSessions) -> None:
     sessions.add(record())
+    assert sessions.get("s1") == record()
     assert sessions.replace("s1", graph_version=7).graph_version == 7
+    assert sessions.get("s1").graph_version == 7
     assert [each.graph_version for each in sessions] == [7]

@@ -139,3 +139,42 @@ def test_a_task_that_has_been_silent_feeds_no_more() -> None:
 
     assert found is not None
     assert found.examples_per_second == 5.0
+
+
+def test_the_furthest_task_gives_the_speed_and_without_global_steps_the_leader() -> None:
+    chief, worker = task("chief", 0, 0), task("worker", 0, 1)
+    chief.steps_per_second, worker.steps_per_second = 3.0, 4.0
+
+    furthest = summed_up([worker, chief], [("chief", 0)])
+    chief.global_step = worker.global_step = None
+    leading = summed_up([worker, chief], [("chief", 0)])
+
+    assert furthest is not None
+    assert leading is not None
+    assert (furthest.global_step, furthest.steps_per_second) == (1, 4.0)
+    assert (leading.global_step, leading.steps_per_second) == (None, 3.0)
+
+
+def test_the_newest_checkpoint_of_all_tasks_is_the_runs() -> None:
+    one, other = task("worker", 0), task("worker", 1)
+    one.checkpoints = [{"time": 3.0, "path": "newest"}, {"time": 1.0, "path": "oldest"}]
+    other.checkpoints = [{"time": 2.0, "path": "between"}]
+
+    with_some, without = summed_up([one, other], []), summed_up([task()], [])
+
+    assert with_some is not None
+    assert without is not None
+    assert (with_some.checkpoint, without.checkpoint) == ("newest", None)
+
+
+def test_a_program_that_has_reported_nothing_has_run_nothing() -> None:
+    assert summed_up([TaskProgress("worker", 0)], []) is None
+
+
+def test_a_report_without_a_figure_leaves_the_last_one() -> None:
+    progress = task("worker", 0, 4, loss=0.5)
+    progress.add({**report(None, loss=0.25), "steps": 50}, 3.0)
+
+    assert (progress.global_step, progress.steps_per_second, progress.examples_per_second) == (4, 2.0, 64.0)
+    assert (progress.steps, progress.updated) == (50, 3.0)
+    assert [value for *_, value in progress.curves["loss"].points] == [0.5, 0.25]

@@ -126,3 +126,66 @@ def test_files_are_kept_until_newer_ones_need_the_memory() -> None:
         with pytest.raises(ApiError) as gone:
             table.get(run, name)
         assert kind_of(gone) == "no-such-trace"
+
+
+@pytest.mark.parametrize(("left", "asked"), [(2.0, True), (1.5, True), (1.0, False), (0.5, False)])
+def test_a_second_is_left_for_the_answer(left: float, asked: bool) -> None:
+    table = Table()
+    table.of("r")
+    table.clock.now += 10.0 - left
+
+    order = table.order_for("r", "worker", 0)
+
+    assert (order is not None) is asked
+    assert order is None or order.seconds == left - 1.0
+
+
+def test_who_asks_twice_is_told_the_time_that_is_left_and_blamed_for_the_time_that_it_had() -> None:
+    table = Table()
+    trace = table.of("r")
+    table.order_for("r", "worker", 0)
+    table.clock.now += 4.0
+
+    again = table.order_for("r", "worker", 0)
+    table.add("r", trace.id, "worker", 0, ProgramTrace())
+
+    assert again is not None
+    assert again.seconds == 5.0
+    assert trace.missing == {("worker", 0): "it ran no step within 9.0 s"}
+
+
+def test_what_comes_after_it_was_given_up_is_refused_and_ends_nothing_twice() -> None:
+    table = Table()
+    trace = table.of("r")
+    trace.give_up()
+
+    with pytest.raises(ApiError) as refused:
+        table.add("r", trace.id, "worker", 0, STEP)
+    assert table.order_for("r", "worker", 0) is None
+    trace.add(("worker", 0), STEP)
+
+    assert kind_of(refused) == "no-such-trace"
+    assert (trace.came, table.ends) == ({}, ["r"])
+
+
+def test_files_that_just_fit_are_all_kept() -> None:
+    table = Table(kept_bytes=10)
+    traces = [table.begin(f"r{at}", 1, 10.0, TASKS, lambda: None) for at in range(2)]
+    for trace in traces:
+        table.keep(trace, b"12345")
+
+    assert [table.get(trace.run, trace.id) for trace in traces] == [b"12345", b"12345"]
+
+
+def test_an_older_trace_does_not_end_the_one_that_followed_it() -> None:
+    table = Table()
+    first = table.of("r")
+    table.end(first)
+    second = table.of("r")
+
+    table.end(first)
+    table.end_run("other", "it has ended")
+
+    with pytest.raises(ApiError, match=f"run r is being traced: {second.id}") as again:
+        table.of("r")
+    assert kind_of(again) == "trace-active"
