@@ -158,6 +158,11 @@ def canonical_axis(axis: int, rank: int, message: str) -> int:
     return axis + rank if axis < 0 else axis
 
 
+def truncated_quotient(x: Any, y: Any) -> Any:
+    """Of integers, cut towards zero as C++ divides them; the least number, too. By 0 it is what NumPy makes of that."""
+    return np.floor_divide(x - np.fmod(x, y), y)
+
+
 def contiguous(array: Array) -> Array:
     """`array`, or a C-contiguous, aligned copy of it: compiled kernels take nothing else. Keeps 0-d arrays 0-d.
 

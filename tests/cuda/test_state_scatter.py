@@ -72,9 +72,19 @@ def test_elements(gpu: SimpleNamespace, operation: str, dtype: str) -> None:
         same(gpu, f"{prefix}ScatterNd{operation}", values(shape, dtype, 0), indices.astype(index), updates)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
+def test_quotients_of_integers_are_cut_towards_zero(gpu: SimpleNamespace, dtype: str) -> None:
+    start, updates = np.array([7, -7, 7, -8, -99]), np.array([2, 2, -2, -3, 4, 4])
+    same(gpu, "ScatterDiv", start.astype(dtype), np.array([0, 1, 2, 3, 4, 4]), updates.astype(dtype))
+
+
 def test_integers_divided_by_nothing(gpu: SimpleNamespace) -> None:
-    start, updates = np.array([7, -7, 7, -8]), np.array([2, 2, 0, -3])
-    same(gpu, "ScatterDiv", start, np.arange(4), updates)
+    """The CPU refuses it."""
+    pair = Pair([np.array([7, -7]), np.array([0, 1]), np.array([0, 2])], (0,), resource=False)
+
+    gpu.run("ScatterDiv", pair.on_gpu)
+
+    assert pair.gpu_values()[0].tolist() == [0, -3]
 
 
 def test_what_is_out_of_range_is_left_out(gpu: SimpleNamespace) -> None:

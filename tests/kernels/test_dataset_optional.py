@@ -71,3 +71,19 @@ def test_they_are_added_and_zeroed_by_component() -> None:
     assert not compute("OptionalHasValue", compute("AddN", nothing, nothing, T=dtypes.variant))
     with pytest.raises(errors.InvalidArgumentError, match="one has a value and the other doesn't"):
         compute("AddN", nothing, some(1, 2), T=dtypes.variant)
+
+
+@pytest.mark.parametrize("shapes", [[], [TensorShape([2])], [TensorShape(None)] * 3])
+def test_types_and_shapes_are_as_many(shapes: list[TensorShape]) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=f"must be as many, got 2 and {len(shapes)}"):
+        compute("OptionalGetValue", some(1, 2), output_types=TYPES["output_types"], output_shapes=shapes)
+
+
+def test_the_component_that_does_not_fit_is_named() -> None:
+    value = compute("OptionalFromValue", np.zeros(2, np.float32), np.zeros(2, np.int64))
+
+    with pytest.raises(errors.InvalidArgumentError) as refused:
+        compute("OptionalGetValue", value, **TYPES)
+
+    text = "The given optional does not match the expected type for component 1. Expected: int32. Actual: int64."
+    assert refused.value.message == text

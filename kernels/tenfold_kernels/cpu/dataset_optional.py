@@ -39,6 +39,8 @@ def build_get_value(node: KernelNode) -> Compute:
     """Its components. Raises InvalidArgumentError for none, and for others than the op's types and shapes."""
     types: Sequence[DType] = node.attrs["output_types"]
     shapes = node.attrs["output_shapes"]
+    if len(types) != len(shapes):
+        raise invalid(f"output_types and output_shapes must be as many, got {len(types)} and {len(shapes)}.")
 
     def compute(value: Array) -> Any:
         components = optional_of(value).components

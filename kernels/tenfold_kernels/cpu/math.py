@@ -22,6 +22,7 @@ from tenfold_kernels.arrays import (
     output_type,
     returning_array,
     shape_text,
+    truncated_quotient,
 )
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY, COMPILED, COMPLEX, FLOATING, INTEGER, NUMERIC, REAL, STRING, TENSOR
@@ -95,9 +96,7 @@ def _truncate_mod_int(x: Array, y: Array) -> Any:
 
 def _truncate_div_int(x: Array, y: Array) -> Any:
     _nonzero_divisor(y)
-    quotient = np.floor_divide(x, y)
-    # Floor and truncation differ by one where the signs differ and the division is not exact.
-    return quotient + ((np.signbit(x) != np.signbit(y)) & (np.mod(x, y) != 0)).astype(quotient.dtype)
+    return truncated_quotient(x, y)
 
 
 def _truncate_div_unsigned_safe(x: Array, y: Array) -> Any:

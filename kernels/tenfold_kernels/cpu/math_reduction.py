@@ -27,6 +27,7 @@ from tenfold_kernels.arrays import (
     one_number,
     output_type,
     shape_text,
+    truncated_quotient,
 )
 from tenfold_kernels.cpu._sparse_products import build_sum_of_row_products
 from tenfold_kernels.cpu._sums import OWN_LEAST, add_up
@@ -142,7 +143,7 @@ def build_mean(node: KernelNode) -> Compute:
             return mean if wide is dtype else mean.astype(dtype)
         if count == 0:
             return np.zeros_like(total, dtype=dtype)
-        return as_array(np.sign(total) * (np.abs(total) // wide(count))).astype(dtype)
+        return as_array(truncated_quotient(total, wide(count))).astype(dtype)
 
     return _reduction(node, reduce)
 
@@ -164,7 +165,7 @@ def build_euclidean_norm(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
     def reduce(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
-        return as_array(np.sqrt(_add.reduce(x * np.conj(x), axis=axes, keepdims=keep))).astype(dtype, copy=False)
+        return as_array(np.sqrt(_add.reduce(x * np.conj(x), axes, x.dtype, None, keep))).astype(dtype, copy=False)
 
     return _reduction(node, reduce)
 
@@ -303,10 +304,12 @@ def check_segments(data: Array, ids: Array, rows: int | None = None) -> int:
         return rows
     steps = np.diff(ids)
     falls, outside = np.flatnonzero(steps < 0), np.flatnonzero((ids < 0) | (ids >= rows))
-    # An id is compared with the next one once its segment is over, and then with the limit.
-    over = np.flatnonzero(steps)
-    ends = int(over[np.searchsorted(over, outside[0])]) if outside.size and (over >= outside[0]).any() else len(ids) - 1
-    if falls.size and (not outside.size or falls[0] <= ends):
+    if outside.size:
+        # An id is compared with the next one once its segment is over, and then with the limit.
+        ends = np.flatnonzero(steps)
+        ends = ends[ends >= outside[0]]
+        falls = falls[falls <= ends[0]] if ends.size else falls
+    if falls.size:
         raise invalid("segment ids are not increasing")
     if outside.size:
         raise invalid(
@@ -330,10 +333,10 @@ def build_segment(node: KernelNode) -> Compute:
             out = sum_rows(data, ids, count)
             if node.op == "SegmentMean":
                 sizes = np.maximum(np.bincount(ids, minlength=count), 1).astype(dtype)
-                out = (out / sizes.reshape(-1, *(1,) * (data.ndim - 1))).astype(dtype, copy=False)
+                sizes = sizes.reshape(-1, *(1,) * (data.ndim - 1))
+                out = truncated_quotient(out, sizes) if sizes.dtype.kind in "iu" else out / sizes
             return out
         ufunc: Any = {"SegmentMax": np.maximum, "SegmentMin": np.minimum, "SegmentProd": np.multiply}[node.op]
-        allow((count, *data.shape[1:]), dtype)
         out = np.full((count, *data.shape[1:]), node.op == "SegmentProd", dtype=dtype)
         for i in np.unique(ids).tolist():
             out[i] = ufunc.reduce(data[ids == i], axis=0)

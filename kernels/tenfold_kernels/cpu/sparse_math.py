@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, invalid, shape_text
+from tenfold_kernels.arrays import Array, as_array, invalid, shape_text, truncated_quotient
 from tenfold_kernels.cpu.sparse import check_sparse, place_numbers, places_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
@@ -106,19 +106,10 @@ def build_sparse_dense_cwise(node: KernelNode) -> Compute:
         if node.op.endswith("Div") and values.dtype.kind in "iu":
             if not wide[tuple(indices.T)].all():
                 raise invalid("Integer division by zero")
-            return (
-                np.floor_divide(values, wide[tuple(indices.T)])
-                if values.dtype.kind == "u"
-                else _truncated(values, wide[tuple(indices.T)])
-            )
+            return as_array(truncated_quotient(values, wide[tuple(indices.T)]))
         return as_array(meet(values, wide[tuple(indices.T)])).astype(values.dtype, copy=False)
 
     return compute
-
-
-def _truncated(a: Array, b: Array) -> Array:
-    quotient = np.abs(a) // np.abs(b)
-    return as_array(np.where((a < 0) != (b < 0), -quotient, quotient)).astype(a.dtype)
 
 
 def _reduce(

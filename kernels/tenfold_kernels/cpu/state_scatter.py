@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text
+from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text, truncated_quotient
 from tenfold_kernels.cpu._nd_places import check_nd_updates, nd_updater
 from tenfold_kernels.cpu._variables import is_resource, variable_of
 from tenfold_kernels.cpu.array_gather import check_indices, index_error
@@ -43,9 +43,9 @@ def _update_rows(node: KernelNode) -> Update:
     operation, dtype, index = operation_of(node.op), node.input_types[2].base_dtype, node.input_types[1]
     if operation in ("Add", "Sub", "Update") and dtype in COMPILED and index in INDEX:
         return _compiled_update(operation, dtype.as_numpy_dtype, index.as_numpy_dtype)
-    ufunc = _UFUNCS[operation]
     if operation == "Div" and dtype.is_integer:
-        ufunc = np.floor_divide
+        return _divide_whole
+    ufunc = _UFUNCS[operation]
 
     def plain(buffer: Array, indices: Array, updates: Array) -> None:
         check_indices(indices, buffer.shape[0])
@@ -57,6 +57,15 @@ def _update_rows(node: KernelNode) -> Update:
             ufunc.at(buffer, indices.reshape(-1), updates)
 
     return plain
+
+
+def _divide_whole(buffer: Array, indices: Array, updates: Array) -> None:
+    """Quotients of integers are cut towards zero, as in C++, each time."""
+    check_indices(indices, buffer.shape[0])
+    if not updates.all():
+        raise invalid("updates must not contain 0")
+    for i, row in enumerate(indices.reshape(-1).tolist()):
+        buffer[row] = truncated_quotient(buffer[row], updates[i])
 
 
 def _compiled_update(operation: str, dtype: Any, index: Any) -> Update:
@@ -139,11 +148,11 @@ def build_resource_gather(node: KernelNode) -> Compute:
     """Gather straight from the variable, under its lock: no snapshot, so a later update need not copy the table."""
     attrs = {**node.attrs, "Tparams": node.attrs["dtype"], "T": node.attrs["dtype"]}
     types = (node.attrs["dtype"], node.input_types[1])
-    batched = node.op == "ResourceGather" and int(node.attrs.get("batch_dims", 0)) != 0
+    batched = int(node.attrs.get("batch_dims", 0))
     op = "GatherNd" if node.op == "ResourceGatherNd" else "GatherV2" if batched else "Gather"
     inner = KernelNode(node.name, op, attrs, types, node.output_types, node.device, node.resources)
     gather = lookup(inner, "CPU")(inner)
-    axis = np.array(int(node.attrs.get("batch_dims", 0)))
+    axis = np.array(batched)
 
     def compute(resource: Array, indices: Array) -> Array:
         variable = variable_of(node, resource)

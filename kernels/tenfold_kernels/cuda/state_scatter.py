@@ -1,8 +1,8 @@
 """Updates of a variable's rows and elements by index, on a GPU: Scatter*, ScatterNd*, ResourceScatter*.
 
 Equal indices are applied in order (see _scatter.py), so that the result is the same in every run, and the CPU's but for
-rounding. A row that is out of range is left out, as by TensorFlow's GPU kernels: to raise an error, the host would have
-to wait.
+rounding. A row that is out of range is left out, as by TensorFlow's GPU kernels, and the quotient of an integer by 0 is
+0: to raise an error, the host would have to wait.
 """
 
 from __future__ import annotations
@@ -62,10 +62,7 @@ def build_scatter_nd(node: KernelNode) -> Compute:
 
 
 def _meeting_of(node: KernelNode) -> Meeting:
-    operation = operation_of(node.op)
-    # of integers NumPy's quotient, which is 0 by 0
-    whole = operation == "Div" and not node.input_types[2].base_dtype.is_floating
-    return Meeting("FloorDiv" if whole else _OPS[operation])
+    return Meeting(_OPS[operation_of(node.op)])
 
 
 def _updating(node: KernelNode, update: Callable[..., None]) -> Compute:

@@ -22,6 +22,7 @@ import numpy as np
 
 from tenfold_core import chief_generation, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import truncated_quotient
 from tenfold_kernels.resources.queues import shape_text
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -357,7 +358,7 @@ def _divided(total: Array, count: Any) -> Array:
     """`total / count` in the type of `total`; integers are cut off towards zero."""
     if np.issubdtype(total.dtype, np.integer):
         divisor = np.asarray(count).astype(total.dtype)
-        return np.asarray(np.sign(total) * (np.abs(total) // divisor), dtype=total.dtype)
+        return np.asarray(truncated_quotient(total, divisor), dtype=total.dtype)
     return np.asarray(total / np.asarray(count).astype(total.dtype), dtype=total.dtype)
 
 

@@ -118,13 +118,13 @@ class Table:
                 gone = self._entries.pop(key, self)
                 if gone is not self:
                     self._charge(-self._bytes_of(key, gone))
+                    self._after_remove(gone)
 
     def replace(self, keys: Array, values: Array) -> None:
         """Import: these entries and no others; a table that is initialized once, is so by it."""
         if not self.is_mutable:
             self.initialize(keys, values)
             return
-        self._check_values(keys, values)
         with self._lock:
             before, self._entries = self._entries, {}
             charged = self.account.bytes if self.account is not None else 0
@@ -132,9 +132,8 @@ class Table:
             try:
                 self._put(keys, values, ignore_reserved=True)
             except errors.OpError:
-                self._entries = before
-                if self.account is not None:
-                    self._charge(charged - self.account.bytes)
+                self._entries = before  # it is refused before the first one is set
+                self._charge(charged)
                 raise
 
     def export(self) -> tuple[Array, Array]:
@@ -235,23 +234,26 @@ class Table:
             raise _invalid(f"Using the {self._reserved[key]} as a table key is not allowed")
 
     def _outer(self, keys: Array) -> tuple[int, ...]:
+        """keys' shape without a key's. Raises InvalidArgumentError."""
         rank = len(self.key_shape)
-        if rank and (keys.ndim < rank or keys.shape[keys.ndim - rank :] != self.key_shape):
+        if keys.shape[keys.ndim - rank :] != self.key_shape:
             raise self._shape_error(keys)
         return tuple(keys.shape[: keys.ndim - rank])
 
     def _shape_error(self, keys: Array) -> errors.OpError:
-        shapes = f"{_text(keys.shape)} must end with the table's key shape {_text(self.key_shape)}"
-        return _invalid(f"Input key shape {shapes}")
+        return _invalid(f"Expected key shape {_text((*keys.shape[:1], *self.key_shape))} got {_text(keys.shape)}")
 
     def _keys(self, keys: Array) -> Iterator[Any]:
         if not self.key_shape:
             yield from keys.reshape(-1).tolist()
         else:
-            yield from map(tuple, keys.reshape(-1, int(np.prod(self.key_shape))).tolist())
+            yield from map(tuple, keys.reshape(-1, math.prod(self.key_shape)).tolist())
 
     def _before_put(self, count: int) -> None:
         """`count` keys are about to be set; the lock is held."""
+
+    def _after_remove(self, value: Any) -> None:
+        """A key with this value was removed; the lock is held."""
 
     def _check_mutable(self, verb: str) -> None:
         if not self.is_mutable:
@@ -263,6 +265,11 @@ class DenseTable(Table):
 
     A bucket holds a key or the empty one; that of a removed key holds the deleted one until the buckets are doubled.
     """
+
+    #: How many there are.
+    _buckets: int
+    #: The values of removed keys, which stay in their buckets.
+    _removed: list[Any]
 
     def __init__(
         self,
@@ -304,27 +311,26 @@ class DenseTable(Table):
         self._max_load_factor = max_load_factor
         self._set_buckets(buckets)
 
-    def remove(self, keys: Array) -> None:
-        with self._lock:
-            before = dict(self._entries)
-            super().remove(keys)
-            self._removed.extend(value for key, value in before.items() if key not in self._entries)
+    def _after_remove(self, value: Any) -> None:
+        self._removed.append(value)
 
     def replace(self, keys: Array, values: Array) -> None:
         with self._lock:
+            before = self._buckets, self._removed
             self._set_buckets(len(keys) if keys.ndim else 0)
-            super().replace(keys, values)
+            try:
+                super().replace(keys, values)
+            except errors.OpError:
+                self._buckets, self._removed = before
+                raise
 
     def _exported(self) -> list[tuple[Any, Any]]:
-        nothing = np.zeros(self.value_shape, dtype=self.value_dtype.as_numpy_dtype)
-        if self.value_dtype.name == "string":
-            nothing[...] = b""
-        value = nothing if self.value_shape else nothing[()]
+        nothing = b"" if self.value_dtype.name == "string" else 0
         unused = self._buckets - len(self._entries) - len(self._removed)
         return [
             *self._entries.items(),
             *((self._deleted, removed) for removed in self._removed),
-            *[(self._empty, value)] * unused,
+            *[(self._empty, nothing)] * unused,
         ]
 
     def _before_put(self, count: int) -> None:
@@ -336,26 +342,21 @@ class DenseTable(Table):
             self._set_buckets(buckets)
 
     def _set_buckets(self, count: int) -> None:
-        if count < 4 or count & (count - 1):
+        if count < 4 or count.bit_count() != 1:
             raise _invalid(f"Number of buckets must be at least 4 and a power of 2, got: {count}")
         check_count(count, f"Table {self.name}")
         self._buckets = count
-        #: The values of removed keys, which stay in their buckets.
-        self._removed: list[Any] = []
+        self._removed = []
 
     def _outer(self, keys: Array) -> tuple[int, ...]:
-        if keys.size != (len(keys) if keys.ndim else 1) * int(np.prod(self.key_shape)):
+        if keys.size != math.prod((*keys.shape[:1], *self.key_shape)):
             raise self._shape_error(keys)
         return super()._outer(keys)
-
-    def _shape_error(self, keys: Array) -> errors.OpError:
-        outer = keys.shape[:1] if keys.ndim else ()
-        return _invalid(f"Expected key shape {_text((*outer, *self.key_shape))} got {_text(keys.shape)}")
 
 
 def _key(value: Array) -> Any:
     """A key as a table keeps it."""
-    return value.item() if not value.ndim else tuple(value.reshape(-1).tolist())
+    return tuple(value.tolist()) if value.ndim else value.item()
 
 
 def read_text_file(
@@ -394,7 +395,11 @@ def read_text_file(
 def _opened(filename: str) -> Any:
     try:
         file = graph_files().open_to_read(filename)
-        graph_files().check_bytes(filename, os.fstat(file.fileno()).st_size)
+        try:
+            graph_files().check_bytes(filename, os.fstat(file.fileno()).st_size)
+        except errors.OpError:
+            file.close()
+            raise
         return file
     except FileNotFoundError:
         raise errors.NotFoundError(None, None, f"{filename}; No such file or directory") from None
