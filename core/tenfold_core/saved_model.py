@@ -38,12 +38,16 @@ INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
 
 
 def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
-    """The SavedModel in a folder. Blocks. Raises OSError if there is none, or what is there is none."""
+    """The SavedModel in a folder. Blocks.
+
+    Raises OSError if there is none, or what is there is none, the step's error for what the disk says
+    (FailedPreconditionError for a folder in the file's place).
+    """
     folder = local_path(os.fsdecode(export_dir))
     model = saved_model_pb2.SavedModel()
     path = os.path.join(folder, FILENAME_PB)
     if os.path.exists(path):
-        with open(path, "rb") as file:
+        with os_errors(path), open(path, "rb") as file:
             data = file.read()
         try:
             model.ParseFromString(data)
@@ -54,7 +58,7 @@ def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
         return model
     path = os.path.join(folder, FILENAME_PBTXT)
     if os.path.exists(path):
-        with open(path, "rb") as file:
+        with os_errors(path), open(path, "rb") as file:
             data = file.read()
         try:
             text_format.Merge(data.decode(), model, descriptor_pool=packed.Names())  # type: ignore[arg-type]
@@ -111,11 +115,18 @@ def variables_path(export_dir: str | bytes | os.PathLike[str]) -> str:
 
 
 def asset_paths(export_dir: str | bytes | os.PathLike[str], graph: MetaGraphDef) -> dict[str, str]:
-    """Name of a tensor → path of the file that it is to name once the model is loaded. Names are the saved graph's."""
+    """Name of a tensor → path of the file that it is to name once the model is loaded. Names are the saved graph's.
+
+    Raises OSError for assets that cannot be read.
+    """
     assets: list[AssetFileDef] = list(graph.asset_file_def)
     if not assets and ASSETS_KEY in graph.collection_def:
-        for each in graph.collection_def[ASSETS_KEY].any_list.value:
-            assets.append(meta_graph_pb2.AssetFileDef.FromString(each.value))
+        try:
+            for each in graph.collection_def[ASSETS_KEY].any_list.value:
+                assets.append(meta_graph_pb2.AssetFileDef.FromString(each.value))
+        except DecodeError as error:
+            where = os.fsdecode(export_dir)
+            raise OSError(f"Cannot parse the collection {ASSETS_KEY} of the SavedModel at {where}: {error}.") from None
     folder = os.path.join(os.fsdecode(export_dir), ASSETS_DIRECTORY)
     return {asset.tensor_info.name: os.path.join(folder, asset.filename) for asset in assets}
 

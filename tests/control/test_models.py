@@ -208,6 +208,29 @@ async def test_what_does_not_fit_the_signature_says_so(
     assert any(part in problem.json()["detail"] for part in says.split("|")), problem.text
 
 
+async def test_models_that_are_damaged_say_so(api: httpx.AsyncClient, root: Path) -> None:
+    """… and the service does not fail: assets that are none, a type that there is not, a folder for the file."""
+    for name in ("assets", "type"):
+        write_model(root / name)
+        model = saved_model.read(root / name)
+        (graph,) = model.meta_graphs
+        if name == "assets":
+            del graph.asset_file_def[:]
+            graph.collection_def[saved_model.ASSETS_KEY].any_list.value.add(value=b"\x0a\xff")
+            graph.collection_def[saved_model.LEGACY_INIT_OP_KEY].node_list.value.append("init")
+        else:
+            data = graph.signature_def["serving_default"]
+            next(iter(data.inputs.values())).dtype = 37  # type: ignore[assignment]
+        saved_model.write(str(root / name), model)
+    (root / "folder" / "saved_model.pb").mkdir(parents=True)
+
+    for name, says in (("assets", "saved_model_assets"), ("type", "37"), ("folder", "Is a directory")):
+        problem = (await infer(api, name)).json()
+
+        assert problem["type"] == "urn:tenfold:problem:invalid-model", problem
+        assert says in problem["detail"], problem
+
+
 async def test_models_that_are_not_there_or_cannot_be_served(api: httpx.AsyncClient, root: Path) -> None:
     (root / "broken").mkdir()
     (root / "broken" / "saved_model.pb").write_bytes(b"no message")

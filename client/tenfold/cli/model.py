@@ -27,16 +27,18 @@ def model() -> None:
 def show(folder: str) -> None:
     """Print the graphs, signatures and files of the SavedModel in FOLDER."""
     # beside NumPy, which no other command needs
-    from tenfold_core import saved_model
+    from tenfold_core import errors, saved_model
 
     try:
-        graphs = saved_model.read(folder).meta_graphs
-    except OSError as error:
+        for graph in saved_model.read(folder).meta_graphs:
+            lines = list(_lines(graph))
+            click.echo(f"graph {', '.join(graph.meta_info_def.tags) or 'without tags'}")
+            for line in lines:
+                click.echo(f"  {line}")
+    except errors.OpError as error:
+        raise click.ClickException(error.message) from None
+    except (OSError, RuntimeError, TypeError) as error:
         raise click.ClickException(str(error)) from None
-    for graph in graphs:
-        click.echo(f"graph {', '.join(graph.meta_info_def.tags) or 'without tags'}")
-        for line in _lines(graph):
-            click.echo(f"  {line}")
 
 
 def _lines(graph: MetaGraphDef) -> Iterator[str]:

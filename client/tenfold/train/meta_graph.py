@@ -18,7 +18,7 @@ from tenfold import logging
 from tenfold.graph import get_default_graph, import_graph_def
 from tenfold.graph.collections import GraphKeys
 from tenfold_core import opdefs, packed
-from tenfold_core.checkpoint.files import AtomicFile, local_path
+from tenfold_core.checkpoint.files import AtomicFile, local_path, os_errors
 from tenfold_protos import (
     control_flow_pb2,
     graph_pb2,
@@ -251,11 +251,15 @@ def _extraneous_saver_nodes(graph_def: graph_pb2.GraphDef, saver_def: Any) -> fr
 
 
 def read_meta_graph_file(filename: str) -> MetaGraphDef:
-    """The meta graph in a file, binary or text. Raises OSError if it is not there or is neither."""
+    """The meta graph in a file, binary or text.
+
+    Raises OSError if it is not there or is neither, the step's error for what the disk says (FailedPreconditionError
+    for a folder).
+    """
     path = local_path(filename)
     if not os.path.exists(path):
         raise OSError(f"File {filename} does not exist.")
-    with open(path, "rb") as file:
+    with os_errors(filename), open(path, "rb") as file:
         data = file.read()
     definition = meta_graph_pb2.MetaGraphDef()
     try:

@@ -67,13 +67,14 @@ def read_version(folder: str, tags: Sequence[str]) -> SavedVersion:
     try:
         graph = saved_model.graph_with_tags(saved_model.read(folder), tags)
         start = _start_steps(folder, graph)
-    except (OSError, RuntimeError) as error:
+        signatures = {
+            name: Signature(name, _endpoints(signature.inputs), _endpoints(signature.outputs))
+            for name, signature in sorted(graph.signature_def.items())
+            if not name.startswith("__saved_model_")
+        }
+    # TypeError: a signature's number of a type that there is not
+    except (OSError, RuntimeError, TypeError, errors.OpError) as error:
         raise ApiError("invalid-model", f"{folder} cannot be served: {error}") from None
-    signatures = {
-        name: Signature(name, _endpoints(signature.inputs), _endpoints(signature.outputs))
-        for name, signature in sorted(graph.signature_def.items())
-        if not name.startswith("__saved_model_")
-    }
     if not any(signature.outputs for signature in signatures.values()):
         raise ApiError("invalid-model", f"{folder} cannot be served: no signature of its graph has an output.")
     return SavedVersion(_for_any_master(graph), start, signatures)

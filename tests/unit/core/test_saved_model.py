@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenfold_core import saved_model
+from tenfold_core import errors, saved_model
 from tenfold_protos import meta_graph_pb2, saved_model_pb2
 
 if TYPE_CHECKING:
@@ -55,6 +55,22 @@ def test_what_is_no_model_says_so(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").rename(tmp_path / "saved_model.pbtxt")
     with pytest.raises(OSError, match="Cannot parse file"):
         saved_model.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "saved_model.pbtxt"])
+def test_a_folder_is_no_model(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(errors.FailedPreconditionError, match=f"{name}; Is a directory"):
+        saved_model.read(tmp_path)
+
+
+def test_assets_that_are_damaged_name_the_model() -> None:
+    graph = meta_graph_pb2.MetaGraphDef()
+    graph.collection_def[saved_model.ASSETS_KEY].any_list.value.add(value=b"\x0a\xff")
+
+    with pytest.raises(OSError, match="Cannot parse the collection saved_model_assets of the SavedModel at /m: "):
+        saved_model.asset_paths("/m", graph)
 
 
 def test_a_graph_is_found_by_exactly_its_tags() -> None:

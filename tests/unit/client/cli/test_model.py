@@ -52,3 +52,17 @@ def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
 
     assert done.exit_code == 1
     assert "SavedModel file does not exist" in done.output
+
+
+def test_a_damaged_model_says_so(tmp_path: Path) -> None:
+    model = saved_model_pb2.SavedModel()
+    graph = model.meta_graphs.add()
+    graph.collection_def[saved_model.ASSETS_KEY].any_list.value.add(value=b"\x0a\xff")
+    saved_model.write(str(tmp_path / "assets"), model)
+    (tmp_path / "folder" / "saved_model.pb").mkdir(parents=True)
+
+    for name, says in (("assets", "Cannot parse the collection saved_model_assets"), ("folder", "Is a directory")):
+        done = CliRunner().invoke(cli, ["model", "show", str(tmp_path / name)])
+
+        assert done.exit_code == 1
+        assert says in done.output
