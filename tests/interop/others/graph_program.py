@@ -4,7 +4,8 @@
 
 LIBRARY is `tensorflow` or `tenfold`; FILE holds a GraphDef, MetaGraphDef, SavedModel or, in an event file, a graph.
 Without CHOSEN it chooses feeds and fetches that work, and writes them to OUT with what they gave; with CHOSEN, such a
-file, it runs the same. Variables and random numbers are fed as well: neither state nor seeds play a part.
+file, it runs the same. Variables and random numbers are fed as well: neither state nor seeds play a part. A run is fed
+what its fetch needs and no more: a graph may have a placeholder for a whole data set that nothing takes.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def read_graph(tf: Any, library: str, path: str) -> None:
         found = [event.graph_def for event in tf.train.summary_iterator(path) if event.graph_def]
         if not found:
             raise ValueError("this event file has no graph")
-        tf.import_graph_def(tf.GraphDef.FromString(found[0]), name="")
+        graph_def = tf.GraphDef.FromString(found[0])
+        for node in graph_def.node:
+            node.device = ""
+        tf.import_graph_def(graph_def, name="")
     elif name.endswith((".meta", "meta_graph.pb")):
         with open(path, "rb") as file:
             tf.train.import_meta_graph(tf.MetaGraphDef.FromString(file.read()), clear_devices=True)
@@ -86,8 +90,11 @@ def _dims(tensor: Any) -> list[Any] | None:
     return None if tensor.shape.ndims is None else tensor.shape.as_list()
 
 
-def known_shape(tensor: Any) -> tuple[int, ...] | None:
-    """A shape that fits what the graph says of a tensor and of what takes it; None where it says nothing."""
+def known_shape(tensor: Any, side: int = 32) -> tuple[int, ...] | None:
+    """A shape that fits what the graph says of a tensor and of what takes it; None where it says nothing.
+
+    Images of which it says how many channels they have get `side` rows and columns.
+    """
     dims = _dims(tensor)
     if dims is not None:
         rest = 2 if len(dims) < 4 else 32
@@ -96,7 +103,13 @@ def known_shape(tensor: Any) -> tuple[int, ...] | None:
         if op.type == "MatMul" and op.inputs[0] is tensor and (_dims(op.inputs[1]) or [None])[0]:
             return (2, op.inputs[1].shape.as_list()[0])
         if op.type == "Conv2D" and op.inputs[0] is tensor and (_dims(op.inputs[1]) or [None] * 3)[2]:
-            return (1, 32, 32, op.inputs[1].shape.as_list()[2])
+            return (1, side, side, op.inputs[1].shape.as_list()[2])
+        if (
+            op.type == "SoftmaxCrossEntropyWithLogits"
+            and op.inputs[1] is tensor
+            and (_dims(op.inputs[0]) or [None])[-1]
+        ):
+            return (1, op.inputs[0].shape.as_list()[1])
         out = _dims(op.outputs[0]) if op.type == "Reshape" and op.inputs[0] is tensor else None
         if out and out[1:]:
             return (1, int(np.prod([d or 1 for d in out[1:]])))
@@ -112,19 +125,49 @@ def choose_feeds(graph: Any, session: Any, unknown: tuple[int, ...]) -> dict[str
     feeds: dict[str, Any] = {}
     later = []
     for op in graph.get_operations():
+        if op.outputs and not op.outputs[0].consumers():
+            continue
         if op.type in (*_GIVEN, *_VARIABLES):
             tensor = op.outputs[0]
-            shape = known_shape(tensor)
+            shape = known_shape(tensor, _side(unknown))
             feeds[tensor.name] = seeded(tensor.name, unknown if shape is None else shape, _dtype(tensor))
         elif op.type in _RANDOM:
             later.append(op)
     for op in later:
         try:
-            shape = session.run(op.inputs[0], feeds)
+            shape = session.run(op.inputs[0], needed(op.inputs[0], feeds))
         except Exception:
             continue
         feeds[op.outputs[0].name] = seeded(op.outputs[0].name, tuple(int(d) for d in shape), _dtype(op.outputs[0]))
     return feeds
+
+
+def _side(unknown: tuple[int, ...]) -> int:
+    """Of the images that are tried together with that shape."""
+    return unknown[1] if len(unknown) == 4 else 32
+
+
+def needed(fetch: Any, feeds: dict[str, Any]) -> dict[str, Any]:
+    """The feeds that a tensor depends on."""
+    found: dict[str, Any] = {}
+    seen: set[Any] = set()
+    ops: list[Any] = []
+
+    def take(tensors: Any) -> None:
+        for tensor in tensors:
+            if tensor.name in feeds:
+                found[tensor.name] = feeds[tensor.name]
+            else:
+                ops.append(tensor.op)
+
+    take([fetch])
+    while ops:
+        op = ops.pop()
+        if op not in seen:
+            seen.add(op)
+            take(op.inputs)
+            ops.extend(op.control_inputs)
+    return found
 
 
 def _stateless(graph: Any, feeds: dict[str, Any], stateful: Any) -> set[Any]:
@@ -170,7 +213,7 @@ def main() -> None:
             with open(sys.argv[4], "rb") as file:
                 feeds, wanted, _ = pickle.load(file)
             with tf.Session() as session:
-                values = {name: session.run(name, feeds) for name in wanted}
+                values = {name: _run(graph, session, name, feeds) for name in wanted}
             result = feeds, values, producer
         else:
             result = (*choose(tf, graph), producer)
@@ -190,7 +233,7 @@ def choose(tf: Any, graph: Any) -> tuple[dict[str, Any], dict[str, Any]]:
                 if len(values) >= _MOST_FETCHES or failed >= 3 * _MOST_FETCHES:
                     break
                 try:
-                    value = np.asarray(session.run(name, feeds))
+                    value = np.asarray(_run(graph, session, name, feeds))
                 except Exception:
                     failed += 1
                     continue
@@ -198,9 +241,18 @@ def choose(tf: Any, graph: Any) -> tuple[dict[str, Any], dict[str, Any]]:
                     values[name] = value
             if len(values) > len(best[1]):
                 best = feeds, values
-            if all(known_shape(op.outputs[0]) is not None for op in graph.get_operations() if op.type in _GIVEN):
+            # with another one nothing would be fed in another shape
+            if all(
+                known_shape(op.outputs[0], 1) == known_shape(op.outputs[0], 2) is not None
+                for op in graph.get_operations()
+                if op.type in _GIVEN and op.outputs[0].consumers()
+            ):
                 break
     return best
+
+
+def _run(graph: Any, session: Any, name: str, feeds: dict[str, Any]) -> Any:
+    return session.run(name, needed(graph.get_tensor_by_name(name), feeds))
 
 
 if __name__ == "__main__":

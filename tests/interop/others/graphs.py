@@ -5,6 +5,7 @@
 graphs.tsv lists them: repository, commit, date, path, SHA-256. FOLDER holds the files, OWNER+NAME/PATH for each; none
 is in this repository. TensorFlow 1.15 chooses feeds and fetches that work (2.21 where 1.15 cannot read the file), and
 Tenfold runs the same (graph_program.py). They agree if no element differs by more than 1e-4 of the largest, or of 1.
+A report keeps the rows of files that were not run this time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import hashlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,8 @@ _HERE = Path(__file__).parent
 _LIST = _HERE / "graphs.tsv"
 _PROGRAM = _HERE / "graph_program.py"
 _TOLERANCE = 1e-4
-_SECONDS = 120
+#: For a process with a large graph on a busy machine.
+_SECONDS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,18 @@ def try_file(folder: Path, file: File) -> Found:
     return Found("agrees", producer, f"{len(theirs)} tensors")
 
 
+def read_report(page: Path) -> dict[File, Found]:
+    """What a report says of the files of the list."""
+    files = {(file.date, file.repository, file.path): file for file in read_list()}
+    found: dict[File, Found] = {}
+    for line in page.read_text(encoding="utf-8").splitlines() if page.exists() else ():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 6 and (file := files.get((cells[0], cells[1], cells[2].strip("`")))):
+            producer = int(cells[3]) if cells[3] else -1
+            found[file] = Found(cells[4], producer, cells[5].replace("\\|", "|"))
+    return found
+
+
 def report(found: dict[File, Found]) -> str:
     counts = Counter(each.outcome for each in found.values())
     old = Counter(each.outcome for file, each in found.items() if file.date < "2018")
@@ -162,7 +177,7 @@ def main() -> int:
                 flush=True,
             )
     if options.report:
-        options.report.write_text(report(found), encoding="utf-8")
+        options.report.write_text(report(read_report(options.report) | found), encoding="utf-8")
     return int(any(each.outcome in ("fails", "differs") for each in found.values()))
 
 
