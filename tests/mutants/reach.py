@@ -73,13 +73,19 @@ def statement_of(line: int, spans: list[tuple[int, int]]) -> int | None:
 
 
 _seen: set[int] = set()
+#: Those that this process could not write: a test had used up its descriptors.
+_unwritten: set[int] = set()
 
 
 def _reached(line: int) -> None:
     if line not in _seen:
         _seen.add(line)
         if path := os.environ.get(VARIABLE):
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            except OSError:
+                _unwritten.add(line)
+                return
             os.write(descriptor, b"%d\n" % line)
             os.close(descriptor)
 
@@ -96,4 +102,6 @@ def take(path: str) -> set[int]:
         file.seek(0)
         found = {int(line) for line in file.read().split()}
         file.truncate(0)
+    found |= _unwritten
+    _unwritten.clear()
     return found

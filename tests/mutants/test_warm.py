@@ -115,3 +115,19 @@ def test_marks_come_before_each_statement_of_a_function_and_nowhere_else() -> No
     assert reach.statement_of(5, spans) == 5
     assert reach.statement_of(1, spans) is None
     assert reach.statement_of(11, spans) is None
+
+
+def test_a_statement_is_reached_also_where_no_file_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> int:
+        raise OSError("Too many open files")
+
+    path = str(tmp_path / "reached")
+    monkeypatch.setenv(reach.VARIABLE, path)
+    reach._reached(4)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refused)
+        reach._reached(7)  # what a test looks at must not fail for this
+    assert reach.take(path) == {4, 7}
+    assert reach.take(path) == set()

@@ -270,6 +270,43 @@ def test_what_is_no_memory_file_is_refused_and_closed_elsewhere(
     assert open_files() - before <= (1 if which == "pipe" else 0)
 
 
+def test_the_number_nought_is_a_descriptor_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without a standard input gets it next."""
+    closed: list[int] = []
+    monkeypatch.setattr(handshake.os, "close", closed.append)
+    monkeypatch.setattr(handshake, "_is_memory_file", lambda fd: True)
+    greeting = Greeting(FrameKind.HELLO)
+    assert greeting._take([0, 1, 2])
+    assert (greeting.fd, greeting.variables, closed) == (0, 1, [2])
+    greeting.close()
+    assert closed == [2, 0, 1]
+    greeting.fd, greeting.variables = -1, -1
+    assert greeting._take([7])
+    assert greeting._take([0])
+    assert greeting._take([5])
+    assert (greeting.fd, greeting.variables, closed) == (7, 0, [2, 0, 1, 5])
+    greeting.close()
+    assert closed == [2, 0, 1, 5, 7, 0]
+
+
+@pytest.mark.parametrize(("count", "error"), [(0, OSError), (1, OSError), (2, ProtocolError)])
+def test_descriptors_that_the_system_left_out_are_missed(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch, count: int, error: type[Exception]
+) -> None:
+    ours, _ = pair
+    made = [memory_file() for _ in range(count)]
+    monkeypatch.setattr(
+        handshake.socket, "recv_fds", lambda *_: (frame_of(), made, socket.MSG_CTRUNC | socket.MSG_WAITALL, None)
+    )
+    greeting = Greeting(FrameKind.HELLO)
+    with pytest.raises(error, match="more than 2 descriptors" if count == 2 else "Too many open files"):
+        greeting.receive(ours)
+    greeting.close()
+    for fd in made:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
 def test_a_socket_of_another_user_is_not_read(
     pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +337,13 @@ def test_the_arena_goes_along_and_the_variables_where_it_is_asked(
         assert not with_variables or os.fstat(greeting.variables).st_ino == inode
         greeting.close()
         sent.close()
+    sent = Arena(MB, 0)
+    handshake.send_first(theirs, frame_of(), sent)
+    greeting = Greeting(FrameKind.HELLO)
+    receive(greeting, ours)
+    assert greeting.variables >= 0, "unless it is said otherwise"
+    greeting.close()
+    sent.close()
     monkeypatch.setattr(shared_variables, "arena", lambda: None)
     sent = Arena(MB, 0)
     handshake.send_first(theirs, frame_of(), sent)
@@ -382,6 +426,16 @@ def test_an_arena_that_was_announced_has_to_come(pair: tuple[socket.socket, sock
         agree(pair[0], arena, link_pb2.LinkHello(arena_bytes=MB))
 
 
+def test_an_arena_that_came_as_descriptor_nought_is_one(
+    pair: tuple[socket.socket, socket.socket], arena: Arena
+) -> None:
+    greeting = Greeting(FrameKind.HELLO)
+    greeting.fd = 0
+    message = link_pb2.LinkHello(arena_bytes=MB)
+    found = handshake.agree(pair[0], greeting, message, arena, DEFAULT_LINK_SETTINGS, version=1)
+    assert found.path == "unix+shm"
+
+
 def test_a_peer_s_arena_is_mapped_up_to_the_limit(pair: tuple[socket.socket, socket.socket], arena: Arena) -> None:
     ours, theirs = pair
     settings = dataclasses.replace(DEFAULT_LINK_SETTINGS, mapping_bytes=MB - 1)
@@ -391,6 +445,7 @@ def test_a_peer_s_arena_is_mapped_up_to_the_limit(pair: tuple[socket.socket, soc
     receive(greeting, ours)
     found = handshake.agree(ours, greeting, link_pb2.LinkHello(arena_bytes=MB), arena, settings, version=1)
     assert found.peer_arena is not None
+    assert found.lends_variables, "unless it is said otherwise"
     with pytest.raises(ProtocolError, match=f"an arena of {MB} bytes; {MB - 1} at most"):
         found.peer_arena(lambda block: None)
     peer.close()
@@ -462,10 +517,14 @@ def test_another_user_s_socket_is_refused_before_a_word_is_said(
 
 def test_a_peer_that_hung_up_with_a_reason_is_unavailable(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
-    ours.sendall(pack(FrameKind.GOODBYE, header=b"too many"))
+    fd = memory_file()
+    socket.send_fds(ours, [pack(FrameKind.GOODBYE, header=b"too many")], [fd])
+    os.close(fd)
     ours.close()
+    before = open_files()
     with pytest.raises(errors.UnavailableError, match="it refused: too many"):
         begin(theirs, shared_memory=False)
+    assert open_files() == before, "what came along is closed"
 
 
 def test_a_peer_that_hung_up_without_a_word_breaks_the_pipe(tcp: tuple[socket.socket, socket.socket]) -> None:
@@ -480,6 +539,7 @@ def test_a_peer_that_hung_up_without_a_word_breaks_the_pipe(tcp: tuple[socket.so
 
 
 def test_where_it_is_dialled_and_what_is_said_of_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Agreed("tcp", None, None) == Agreed("tcp", None, None, False, 1, frozenset())
     answer = link_pb2.OpenLinkResponse(unix_name=b"name", tcp_port=7)
     settings = LinkSettings(mode="auto")
     unix = (socket.AF_UNIX, "\0name")
