@@ -137,6 +137,7 @@ def test_a_variable_is_lent_under_a_number_of_its_own(arena: Arena) -> None:
     lease = cast("Any", Lease())
     number, offset = arena.lend_variable(lease)
     assert (number, offset) == (VARIABLE | (plain.id + 1), 7 * PAGE + 100)
+    assert number == (1 << 63) + plain.id + 1, "the highest bit of what a frame has room for"
     again, _ = arena.lend_variable(lease)
     assert again == VARIABLE | (plain.id + 2)
     assert arena.taken == 1
@@ -260,6 +261,13 @@ def test_an_arena_that_was_idle_so_long_gives_back_what_is_free(arena: Arena, ch
     assert low.offset == 0
 
 
+def test_an_arena_that_is_in_use_to_its_end_gives_nothing_back(arena: Arena, charges: Charges) -> None:
+    arena.reserve(16 * MB)
+    whole = block_of(arena, 16 * MB)
+    assert arena.trim(1e9) is True
+    assert (arena.resident, charges.taken, whole.nbytes) == (16 * MB, 16 * MB, 16 * MB)
+
+
 def test_a_closed_arena_has_nothing_to_trim(arena: Arena) -> None:
     arena.reserve(12 * MB)
     arena.close()
@@ -314,6 +322,22 @@ def test_close_closes_what_no_peer_has_taken(charges: Charges) -> None:
     del left, made
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_descriptor_nought_is_closed_as_any_other(monkeypatch: pytest.MonkeyPatch, charges: Charges) -> None:
+    closed: list[int] = []
+    made = Arena(MB, 0, charges=charges)
+    os.close(made.take_descriptor())
+    left = Arena.__new__(Arena)
+    left._fd, left._file = 0, 0
+    with monkeypatch.context() as patch:
+        patch.setattr(arena_module.os, "close", closed.append)
+        made._fd, file = 0, made._file
+        made.close()
+        assert closed == [0, file]
+        del left
+        assert closed == [0, file, 0, 0]
+    os.close(file)
 
 
 @pytest.mark.parametrize("call", ["ftruncate", "fchmod", "open"])
