@@ -295,6 +295,15 @@ def test_there_is_room_for_the_rest_of_what_has_begun(rest: str, by: int) -> Non
     assert (len(found.header), [len(one) for one in contents(found)]) == (header, list(sizes))
 
 
+@pytest.mark.parametrize("there", [1, 10, 23, 24])
+def test_an_area_that_ends_within_a_prefix_has_room_for_the_rest(there: int) -> None:
+    reader = reader_of()
+    first, second = frame(header=bytes(SCRATCH - there - 24)), frame(5, call=2)
+    assert [one.call for one in feed(reader, first + second[:there])] == [1]
+    assert len(reader.buffer()) == SCRATCH - there
+    assert [one.call for one in feed(reader, second[there:])] == [2]
+
+
 def test_a_header_of_the_whole_area_after_one_byte_moves_to_its_front() -> None:
     reader = reader_of()
     first, second = frame(1), frame(call=2, header=bytes(SCRATCH - 24))
