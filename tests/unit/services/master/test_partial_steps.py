@@ -129,6 +129,7 @@ async def test_calls_feed_and_fetch_in_turn_and_the_last_ends_the_step() -> None
     assert not run.step.is_over
     assert await run(["x"], ["b", "a:0"]) == ["value of key b:0", "value of key a:0"]
     assert not run.step.is_over
+    assert run.step._waiting == set(), "a call that has ended is not kept"
     assert await run(["u:0"], []) == []
     assert await run([], ["late"]) == ["value of key late:0"]
     assert not run.step.is_over
@@ -155,6 +156,7 @@ async def test_calls_feed_and_fetch_in_turn_and_the_last_ends_the_step() -> None
         (["u"], ["plain"], "The fetch plain was not specified in partial_run_setup."),
         (["u", "x"], [], "The feed x has already been fed."),
         (["u"], ["a:0"], "The fetch a:0 has already been fetched."),
+        (["a"], ["both"], "The feed a was not specified"),
         ([], ["both"], "Fetch u:0 can't be computed from the feeds that have been fed so far."),
     ],
 )
@@ -321,6 +323,7 @@ async def test_an_interrupted_step_says_why_and_the_first_reason_stays() -> None
     run.step.interrupt(errors.unavailable("something else"))
     with pytest.raises(errors.AbortedError, match="the session ends"):
         await call
+    run.graph.meanwhile = pytest.fail
     with pytest.raises(errors.AbortedError, match="the session ends"):
         await run(["u"], [])
     await run.workers[OTHER].until(cancelled=1)
@@ -337,6 +340,36 @@ async def test_a_client_that_gives_up_an_interrupted_step_hears_why() -> None:
     call.cancel()
     with pytest.raises(errors.AbortedError, match="the session ends"):
         await call
+
+
+async def test_a_call_that_others_cancel_ends_the_step_as_cancelled() -> None:
+    run = Run()
+    run.slow(OWN, PS)
+    call = await started(run(["x"], ["a"]))
+    await run.own.until(waiting=1)
+    await run.tasks.cancel_all(10)
+    with pytest.raises(errors.CancelledError, match="The partial run was cancelled"):
+        await call
+    assert run.step.is_over
+
+
+async def test_a_worker_out_of_time_ends_a_step_that_has_no_time_of_its_own() -> None:
+    run = Run()
+    run.slow(OWN)
+    call = await started(run(["x"], ["a"]))
+    await run.own.until(waiting=1)
+    run.own.ends[0].set_result(TimeoutError())
+    with pytest.raises(errors.DeadlineExceededError, match="within 0 ms"):
+        await call
+
+
+async def test_a_graph_of_many_ways_is_looked_through_once() -> None:
+    lines = ["x = Placeholder() dtype=float", "n0 = Neg(x)"]
+    lines += [f"n{number} = Add(n{number - 1}, n{number - 1})" for number in range(1, 60)]
+    run = Run(("x:0", "u:0"), ("n59:0",))
+    run.graph.graph = RuntimeGraph.from_graph_def(parse_text("\n".join([*lines, "u = Placeholder() dtype=float"])))
+    with pytest.raises(errors.InvalidArgumentError, match="Fetch x:0 can't be computed"):
+        await run(["u"], ["n59"])
 
 
 async def test_a_run_without_a_part_here_is_a_defect() -> None:
