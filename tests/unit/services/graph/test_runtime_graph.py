@@ -12,7 +12,8 @@ from support.verify_graph import verify
 from tenfold_core import dtypes, errors
 from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_protos import graph_pb2
-from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
+from tenfold_services.graph.runtime_graph import MAX_NODES, RuntimeGraph, assigned
+from tenfold_services.master.limits import MasterLimits
 
 ADD = """
     a = Placeholder() dtype=float
@@ -349,6 +350,7 @@ def test_what_an_operation_that_is_not_here_takes_has_to_be_there(taken: str, te
 
 
 def test_the_number_of_nodes_is_bounded() -> None:
+    assert MasterLimits().nodes == MAX_NODES
     graph = RuntimeGraph.from_graph_def(parse_text(ADD), max_nodes=4)
     assert len(graph.extend(parse_text("more = NoOp()"), max_nodes=5).nodes) == 5
     with pytest.raises(errors.ResourceExhaustedError, match="would have 5 nodes"):

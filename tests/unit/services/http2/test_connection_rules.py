@@ -75,13 +75,22 @@ def test_a_fault_ends_all_once_and_says_why() -> None:
 
 def test_a_lost_peer_is_told_nothing_and_its_answers_do_not_count() -> None:
     peer = Peer()
-    peer.send(request(1, ends=True) + request(3) + data(3, b"ab")[:-1])
-    peer.connection.answer(1, HEAD, [bytes(100_000)], TAIL)
-    assert peer.connection.out.unread.bytes == 100_000
+    peer.send(request(1, ends=True) + request(3, ends=True) + request(5) + data(5, b"ab")[:-1])
+    peer.connection.answer(1, HEAD, [bytes(1000)], TAIL)
+    peer.connection.answer(3, HEAD, [bytes(100_000)], TAIL)
+    assert peer.connection.out.unread.bytes == 101_000, "one is on its way, the other waits"
     assert peer.connection.half_way
     peer.connection.lost()
-    assert [got.gone for got in peer.requests.values()] == [True, True]
+    assert [got.gone for got in peer.requests.values()] == [False, True, True]
     assert (peer.connection.out.unread.bytes, peer.connection.streams, peer.connection.fault) == (0, {}, None)
+
+
+def test_nothing_more_is_received_for_a_request_of_a_lost_peer() -> None:
+    peer = Peer(room=300_000)
+    peer.send(request(1) + data(1, bytes(200_000))[:100_000])
+    assert len(peer.connection.spaces()) == 2, "what comes goes to the request's own memory"
+    peer.connection.lost()
+    assert len(peer.connection.spaces()) == 1
 
 
 def test_a_peer_owes_the_rest_of_a_frame_or_of_a_request() -> None:

@@ -649,7 +649,8 @@ async def test_what_is_being_registered_is_cancelled_before_the_workers_sessions
     await registering.entered.wait()
     closing = await started(session_of(opened).close())
     await deleting.entered.wait()
-    await registering.cancelled.wait()
+    await started(asyncio.sleep(0))
+    assert registering.cancelled.is_set()
     deleting.release()
     await closing
     with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
