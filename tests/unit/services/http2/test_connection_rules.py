@@ -428,6 +428,12 @@ def test_a_stream_has_an_odd_number_above_the_last() -> None:
     assert peer.code is Code.PROTOCOL_ERROR
 
 
+def test_the_last_number_there_is_opens_a_stream() -> None:
+    peer = Peer()
+    peer.send(request((1 << 31) - 1, ends=True))
+    assert peer.requests[(1 << 31) - 1].complete
+
+
 def test_a_stream_too_many_is_refused_and_its_rest_ignored() -> None:
     peer = Peer(Http2Settings(streams=2))
     peer.send(request(1) + request(3))
@@ -489,6 +495,8 @@ def test_a_complete_request_that_was_answered_leaves_nothing() -> None:
     peer.send(request(1, ends=True))
     peer.connection.end(1, TAIL)
     assert [kind for kind, *_ in peer.pull()] == [frames.HEADERS]
+    peer.send(frames.window_update(1, frames.MAX_WINDOW) * 2)
+    assert peer.pull() == [], "it has no window any more that could be too large"
     peer.send(data(1, b"x"))
     assert peer.code is Code.STREAM_CLOSED
 

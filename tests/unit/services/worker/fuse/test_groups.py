@@ -226,6 +226,22 @@ def test_all_runs_after_what_it_waits_for_and_a_group_where_its_last_member_was(
     assert fusion.schedule[0].index(send) > order_of(fusion).index("sum+d")
 
 
+def test_what_reads_a_group_waits_for_all_of_it() -> None:
+    part = PartBuilder()
+    part.const("axis", 0)
+    part.feed("x")
+    part.node("Neg", "a", ["x"], T=F32)
+    part.node("Cumsum", "reader", ["a", "axis"], T=F32, Tidx=I32)
+    part.node("Neg", "b", ["a"], T=F32)
+    part.fetch("reader")
+    part.fetch("b")
+    program = compiled(part)
+    indices = [node_of(program, name).index for name in ("a", "reader", "b")]
+    assert indices == sorted(indices), "the reader stands between the two"
+    order = order_of(grouped(program, dict.fromkeys(("x", "a", "b", "reader"), (3,))))
+    assert [name for name in order if name in ("a+b", "reader")] == ["a+b", "reader"]
+
+
 def test_without_groups_the_schedule_is_the_order_of_the_nodes() -> None:
     program = sum_of(4)
     fusion = grouped(program, {})
@@ -261,7 +277,7 @@ def test_loops_that_are_compiled_already_come_first_and_keep_their_nodes() -> No
     assert fusion.groups[1].number == 1
 
 
-def test_a_part_with_branches_gets_what_each_node_waits_for() -> None:
+def test_a_part_with_branches_gets_what_each_node_waits_for(gpu: OnGpu) -> None:
     part = PartBuilder()
     part.feed("x")
     part.feed("p", dtypes.as_dtype("bool"))
@@ -270,7 +286,9 @@ def test_a_part_with_branches_gets_what_each_node_waits_for() -> None:
     part.fetch("merge")
     program = compiled(part)
     assert program.flow is not None
-    fusion = grouped(program, dict.fromkeys(("x", "p", "switch", *"abcd", "merge"), (3,)), flow=program.flow)
+    shapes = dict.fromkeys(("x", "p", "switch", *"abcd", "merge"), (3,))
+    fusion = grouped(program, shapes, flow=program.flow, resources=ResourceManager())
+    assert gpu.orders == [], "nothing is on a GPU"
     assert fusion.schedule == []
     assert sorted(map(tuple, names(fusion))) == [("a", "b"), ("c", "d")]
     assert len(fusion.before) == len(program.part.nodes)
