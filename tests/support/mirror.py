@@ -27,6 +27,7 @@ PACKAGES = {
 }
 #: Tests of several modules of one folder: test file below tests/unit → patterns of the modules below the root.
 TOPICS: dict[str, tuple[str, ...]] = {
+    "client/gradients/test_rows.py": ("client/tenfold/gradients/*.py",),
     "client/graph/test_absent_ops.py": ("client/tenfold/graph/importer.py",),
     "client/graph/test_graph_versions.py": ("client/tenfold/graph/importer.py", "core/tenfold_core/graph_versions.py"),
     "client/ops/test_made_operations.py": (

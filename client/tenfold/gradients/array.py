@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 
 
 @gradient(
-    "Identity", "RefIdentity", "Snapshot", "GuaranteeConst", "EnsureShape", "PlaceholderWithDefault",
+    "Identity",
+    "RefIdentity",
+    "Snapshot",
+    "GuaranteeConst",
+    "EnsureShape",
+    "PlaceholderWithDefault",
     "DebugGradientIdentity",
 )
 def _identity(op: Operation, g: Any) -> Any:
-    return (g, *[None] * (len(op.inputs) - 1))
+    return g
 
 
 @gradient("IdentityN")
@@ -99,7 +104,7 @@ def _concat_slices(op: Operation, values: list[Tensor], axis: Tensor, g: Tensor)
     shapes = [value.get_shape() for value in values]
     axis_value = known_value(axis)
     if axis_value is not None and all(shape.ndims is not None for shape in shapes):
-        position = int(axis_value) % (shapes[0].ndims or 1)
+        position = int(axis_value) % len(shapes[0].as_list())
         sizes = [shape.as_list()[position] for shape in shapes]
         if None not in sizes:
             return list(

@@ -57,5 +57,7 @@ def _tensor_strided_slice_update(op: Operation, g: Tensor) -> Any:
     for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"):
         where[name] = op.get_attr(name)
     kept = apply_op("TensorStridedSliceUpdate", input=g, value=apply_op("ZerosLike", x=value), **where)
-    _, of_value = undo_broadcast(op.outputs[0], value, None, apply_op("StridedSlice", input=g, **where))
+    # the value was repeated to the shape of the slice, which may lack dimensions of the tensor, and have others
+    part = apply_op("StridedSlice", input=g, **where)
+    _, of_value = undo_broadcast(part, value, None, part)
     return kept, None, None, None, of_value

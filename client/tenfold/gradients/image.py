@@ -123,8 +123,9 @@ def _rgb_to_hsv(op: Operation, g: Tensor) -> Any:
     for i in range(3):
         ahead, behind = (rgb[..., (i + 1) % 3] - rgb[..., (i + 2) % 3], (i + 1) % 3)
         of_value = math_ops.cast(first[i], rgb.dtype)
+        # a colour that is 0 does not move the saturation: there TensorFlow has no slope
         of_saturation = slicing.where(first[i], least * per_value * per_value, zero) - slicing.where(
-            last[i], per_value, zero
+            math_ops.logical_and(last[i], rgb[..., i] > 0), per_value, zero
         )
         # The colour is the largest: its two neighbours' difference is divided by a larger spread …
         of_hue = slicing.where(first[i], -ahead * per_spread * per_spread, zero)

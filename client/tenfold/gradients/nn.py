@@ -107,9 +107,10 @@ def _sparse_softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Ten
     return grad, None
 
 
-@gradient("BiasAdd")
+@gradient("BiasAdd", "BiasAddV1")
 def _bias_add(op: Operation, g: Tensor) -> Any:
-    return g, apply_op("BiasAddGrad", out_backprop=g, data_format=op.get_attr("data_format"))
+    layout = op.get_attr("data_format") if op.type == "BiasAdd" else b"NHWC"
+    return g, apply_op("BiasAddGrad", out_backprop=g, data_format=layout)
 
 
 @gradient("BiasAddGrad")
@@ -117,14 +118,6 @@ def _bias_add_grad(op: Operation, g: Tensor) -> Any:
     # g [C]; the derivative repeats it over every other dimension of the incoming gradient.
     like = apply_op("ZerosLike", x=op.inputs[0])
     return apply_op("BiasAdd", value=like, bias=g, data_format=op.get_attr("data_format"))
-
-
-@gradient("BiasAddV1")
-def _bias_add_v1(op: Operation, g: Tensor) -> Any:
-    rank = g.get_shape().ndims
-    if rank is None:
-        raise ValueError(f"Cannot differentiate {op.name!r} (BiasAddV1): the rank of its output is unknown")
-    return g, apply_op("Sum", input=g, reduction_indices=list(range(rank - 1)))
 
 
 @gradient("L2Loss")
