@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.kernel_runs import check_outputs
+from support.kernel_runs import check_is_fresh, check_outputs
 from support.random_nodes import RandomNode, only_computes, small_tensors  # noqa: F401 # a fixture
 from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
@@ -30,6 +30,8 @@ def ask(name: str, number: int) -> bool:
             result = build(node)(*inputs)
         if node.output_types:  # Unpack into nothing gives no outputs in its own way
             check_outputs(node, result)
+            if not registry.may_view_input(name):
+                check_is_fresh(name, inputs, result)
     except errors.InternalError as error:
         raise AssertionError(f"{name}, case {number}: {inputs}, {made.attrs}") from error
     except errors.OpError:

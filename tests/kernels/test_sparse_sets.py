@@ -43,6 +43,77 @@ def test_sets_that_do_not_fit(ops: Any) -> None:
         ops.run("SparseToSparseSetOperation", [*FIRST, *SECOND[:2], longs([4, 5])], set_operation="union")
 
 
+def test_sizes_of_sets(ops: Any) -> None:
+    """Each value of a row counts once; a row without any has none."""
+    indices = longs([[0, 0, 0], [0, 0, 1], [0, 0, 2], [1, 1, 0], [1, 1, 4]])
+    found = ops.run("SetSize", [indices, np.array([7, 8, 7, 9, 9], np.int32), longs([2, 3, 5])])
+    assert found.tolist() == [[2, 0, 0], [0, 1, 0]]
+    assert ops.run("SetSize", [indices[:, 2:], np.array([7, 8, 7, 9, 9], np.int32), longs([5])]).tolist() == 3
+
+
+def test_sets_of_dense_rows(ops: Any) -> None:
+    first = np.array([[[4, 1, 4], [2, 2, 2]], [[9, 8, 7], [0, 0, 1]]], np.int64)
+    second = np.array([[[1, 3], [5, 5]], [[7, 9], [2, 3]]], np.int64)
+    for operation, meet in MEET.items():
+        rows = [sorted(meet(set(a), set(b))) for a, b in zip(first.reshape(4, 3), second.reshape(4, 2), strict=True)]
+        indices, values, shape = ops.run("DenseToDenseSetOperation", [first, second], set_operation=operation.upper())
+        assert values.tolist() == [v for row in rows for v in row]
+        assert indices.tolist() == [[r // 2, r % 2, at] for r, row in enumerate(rows) for at in range(len(row))]
+        assert shape.tolist() == [2, 2, max(map(len, rows))]
+
+
+def test_sets_of_nothing(ops: Any) -> None:
+    none = [np.zeros((0, 2), np.int64), np.zeros(0, np.int32), longs([3, 2])]
+    indices, values, shape = ops.run("SparseToSparseSetOperation", [*none, *none], set_operation="union")
+    assert (indices.shape, values.shape, shape.tolist()) == ((0, 2), (0,), [3, 0])
+    words = np.array([[b"b", b"a"]], object)
+    _, values, _ = ops.run("DenseToDenseSetOperation", [words, words], set_operation="intersection")
+    assert values.tolist() == [b"a", b"b"]
+
+
+DENSE = np.array([[5, 1], [7, 7], [3, 3]], np.int32)
+REPEATED = [longs([[0, 1], [0, 1]]), np.array([4, 5], np.int32), longs([3, 2])]
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "operation", "text"),
+    [
+        ("DenseToDenseSetOperation", [DENSE, DENSE[:2]], "union", r"^Mismatched group shapes \[3\] vs \[2\]\.$"),
+        ("DenseToDenseSetOperation", [DENSE[0], DENSE[0]], "union", r"^Mismatched group shapes \[\] vs \[\]"),
+        ("DenseToDenseSetOperation", [DENSE, DENSE], "a*b", r"^Invalid set_operation a\*b\.$"),
+        ("DenseToSparseSetOperation", [DENSE[:2], *FIRST], "union", r"^Mismatched group shapes \[2\] vs \[3\]"),
+        ("DenseToSparseSetOperation", [DENSE, *REPEATED], "union", r"^indices \[0, 1\] is repeated\.$"),
+        ("SparseToSparseSetOperation", [*REPEATED, *FIRST], "union", r"^indices \[0, 1\] is repeated\.$"),
+        (
+            "SparseToSparseSetOperation",
+            [longs([[0]]), np.array([1], np.int32), longs([3]), *FIRST],
+            "union",
+            "sparse sets need at least 2 dimensions, got 1",
+        ),
+        (
+            "SparseToSparseSetOperation",
+            [longs([[0, 2]]), np.array([1], np.int32), longs([3, 2]), *FIRST],
+            "union",
+            r"\[0,2\] is out of bounds: need 0 <= index < \[3,2\]",
+        ),
+    ],
+)
+def test_sets_that_are_refused(ops: Any, op: str, inputs: list[Any], operation: str, text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run(op, inputs, set_operation=operation)
+
+
+@pytest.mark.parametrize("op", ["DenseToSparseSetOperation", "SparseToSparseSetOperation"])
+def test_the_order_of_indices_is_looked_at_where_it_is_asked_for(ops: Any, op: str) -> None:
+    backwards = [SECOND[0][::-1].copy(), SECOND[1][::-1].copy(), SECOND[2]]
+    first = [DENSE] if op.startswith("Dense") else FIRST
+    wanted = ops.run(op, [*first, *SECOND], set_operation="b-a")
+    found = ops.run(op, [*first, *backwards], set_operation="b-a", validate_indices=False)
+    assert [each.tolist() for each in found] == [each.tolist() for each in wanted]
+    with pytest.raises(errors.InvalidArgumentError, match=r"^indices \[1, 0\] is out of order"):
+        ops.run(op, [*first, *backwards], set_operation="b-a")
+
+
 @pytest.mark.parametrize("binary", [False, True])
 def test_counts_of_rows(ops: Any, binary: bool) -> None:
     values, size = np.array([1, 1, 3, 0, 9], np.int32), np.array(4, np.int32)

@@ -78,7 +78,8 @@ def _times_column(column: Tensor, matrix: Tensor) -> Tensor:
 
 
 def _is_zero(g: Any) -> bool:
-    return g is None or g.op.type in ("ZerosLike", "Zeros")
+    """Whether the graph says so: what the walk through it fills in for an output that no loss depends on."""
+    return g is None or g.op.type == "ZerosLike"
 
 
 def _through_softmax(logits: Tensor, g_backprop: Tensor) -> Tensor:
@@ -90,19 +91,19 @@ def _through_softmax(logits: Tensor, g_backprop: Tensor) -> Tensor:
 
 
 @gradient("SoftmaxCrossEntropyWithLogits")
-def _softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> Any:
+def _softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Any) -> Any:
     logits = op.inputs[0]
     grad = _times_column(g_loss, op.outputs[1])
-    if g_backprop is not None and not _is_zero(g_backprop):
+    if not _is_zero(g_backprop):
         grad = grad + _through_softmax(logits, g_backprop)
     minus_log = apply_op("Neg", x=apply_op("LogSoftmax", logits=logits))
     return grad, _times_column(g_loss, minus_log)
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
-def _sparse_softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Tensor | None) -> Any:
+def _sparse_softmax_cross_entropy(op: Operation, g_loss: Tensor, g_backprop: Any) -> Any:
     grad = _times_column(g_loss, op.outputs[1])
-    if g_backprop is not None and not _is_zero(g_backprop):
+    if not _is_zero(g_backprop):
         grad = grad + _through_softmax(op.inputs[0], g_backprop)
     return grad, None
 

@@ -361,11 +361,11 @@ def build_multinomial(node: KernelNode) -> Compute:
 
 
 def shuffled(x: Array, reserve: Callable[[int], philox.Philox]) -> Array:
-    """The rows in another order; `reserve` gives room for as many blocks as it is told."""
+    """The rows in another order, fresh; `reserve` gives room for as many blocks as it is told."""
     from tenfold_kernels.cpu._compiled import rows
 
     if x.ndim == 0 or x.shape[0] <= 1:
-        return x
+        return x.copy()
     size = x.shape[0]
     allow((size,), np.int64, WORK)
     words = blocks(reserve((size + 3) // 4), (size + 3) // 4).reshape(-1)
@@ -403,6 +403,6 @@ def build_random_crop(node: KernelNode) -> Compute:
                 )
             start = next(words) % (whole - wanted + 1) if wanted < whole else 0
             window.append(slice(start, start + wanted))
-        return np.ascontiguousarray(image[tuple(window)])
+        return image[tuple(window)].copy()
 
     return compute

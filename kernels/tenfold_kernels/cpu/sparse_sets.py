@@ -86,8 +86,6 @@ def _sparse_rows(indices: Array, values: Array, shape: Array, checks: bool) -> t
     before: tuple[int, ...] = ()
     for listed, value in zip(indices.tolist(), values.tolist(), strict=True):
         index = tuple(listed)
-        if any(not 0 <= at < size for at, size in zip(index, dims, strict=True)):
-            raise invalid(f"indices {list(index)} is out of bounds: need 0 <= index < {list(dims)}")
         if checks and before and index <= before:
             what = "repeated" if index == before else "out of order. Many sparse ops require sorted indices"
             raise invalid(f"indices {list(index)} is {what}.")

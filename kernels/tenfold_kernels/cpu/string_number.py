@@ -131,7 +131,7 @@ def _as_string(node: KernelNode) -> Compute:
     head = f"%{fill}{width if width >= 0 else ''}{f'.{precision}' if precision >= 0 else ''}"
     if kind.name == "string":
         if width <= 0:
-            return lambda x: x
+            return lambda x: x.copy()
         template = head.replace("+", "").encode() + b"s"
         return lambda x: elementwise(x, lambda v: template % v)
     if not is_real:

@@ -114,7 +114,9 @@ CASES: dict[str, tuple[Any, list[Any], int, bool]] = {
         lambda: rebatched(lists([1, 2, 3], [4, 5, 6, 7]), [1, 0, 2]),
         [[1], [], [2, 3], [4], [], [5, 6], [7]], UNKNOWN, False,
     ),
-    "split": (lambda: Split(INT, ANY, lists([1, 2, 3], [4, 5], [], [6]), 2), [[1, 2], [3], [4], [5], [6]], UNKNOWN, False),
+    "split": (
+        lambda: Split(INT, ANY, lists([1, 2, 3], [4, 5], [], [6]), 2), [[1, 2], [3], [4], [5], [6]], UNKNOWN, False,
+    ),
     "split into three": (lambda: Split(INT, ANY, lists([1, 2, 3, 4]), 3), [[1, 2], [3, 4]], UNKNOWN, False),
     "expected": (lambda: Expected(slices(4, 5, 6), 3), [4, 5, 6], 3, True),
     "no errors": (lambda: IgnoreErrors(slices(4, 5)), [4, 5], UNKNOWN, False),
