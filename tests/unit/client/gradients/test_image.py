@@ -42,6 +42,8 @@ def test_the_size_of_a_known_image_is_a_constant() -> None:
 def test_whole_numbers_have_no_slope() -> None:
     with tf.Graph().as_default():
         pixels = tf.placeholder(tf.uint8, [1, 4, 4, 1])
+        half = tf.placeholder(tf.float16, [1, 4, 4, 1])
+        assert tf.gradients(apply_op("ResizeBicubic", images=half, size=[2, 2]), half) == [None], "as in TensorFlow"
         boxes = tf.placeholder(tf.float32, [1, 4])
         assert tf.gradients(apply_op("ResizeBicubic", images=pixels, size=[2, 2]), pixels) == [None]
         crops = apply_op("CropAndResize", image=pixels, boxes=boxes, box_ind=[0], crop_size=[2, 2])

@@ -219,3 +219,16 @@ def test_channels_first(op: str, shape: list[int]) -> None:
         told = [each.get_attr("data_format") for each in graph.get_operations() if op in each.type]
         assert len(told) > 2
         assert set(told) == {b"NCHW"}
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_normalization_goes_back_by_the_statistics_that_it_used(training: bool) -> None:
+    """Those of the batch, which the op saved, or the given ones."""
+    with tf.Graph().as_default():
+        given = [tf.placeholder(tf.float32, shape) for shape in ([3, 4, 5, 2], [2], [2], [2], [2])]
+        names = ("x", "scale", "offset", "mean", "variance")
+        made = apply_op("FusedBatchNormV3", **dict(zip(names, given, strict=True)), is_training=training)
+        back = tf.gradients(made[0], given[0])[0].op
+        saved = list(made[0].op.outputs)
+        assert list(back.inputs)[3:] == [*(saved[3:5] if training else given[3:]), saved[5]]
+        assert tf.gradients(made[0], given[3:]) == [None, None]
