@@ -227,7 +227,7 @@ class Connection:
             begin += 5
         if begin > end:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "HEADERS with more padding than there are bytes")
-        block = payload[begin:end] if begin or end < len(payload) else payload
+        block = payload[begin:end] if begin else payload
         ends = bool(flags & frames.END_STREAM)
         if flags & frames.END_HEADERS:
             self._block(number, ends, block)

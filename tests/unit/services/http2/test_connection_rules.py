@@ -83,6 +83,7 @@ def test_a_lost_peer_is_told_nothing_and_its_answers_do_not_count() -> None:
     peer.connection.lost()
     assert [got.gone for got in peer.requests.values()] == [False, True, True]
     assert (peer.connection.out.unread.bytes, peer.connection.streams, peer.connection.fault) == (0, {}, None)
+    assert [kind for kind, _, stream, _ in peer.pull() if stream == 3] == [frames.HEADERS], "what waits does not leave"
 
 
 def test_nothing_more_is_received_for_a_request_of_a_lost_peer() -> None:
@@ -164,6 +165,15 @@ def test_after_a_goodbye_streams_go_on_and_new_ones_come_to_nothing() -> None:
     assert peer.connection.fault is None
     peer.send(data(9, b"x"))
     assert peer.code is Code.PROTOCOL_ERROR, "this one was never opened"
+
+
+def test_after_a_goodbye_a_closed_stream_is_closed() -> None:
+    peer = Peer()
+    peer.send(request(1, ends=True))
+    peer.connection.end(1, TAIL)
+    peer.connection.say_goodbye()
+    peer.send(data(1, b"x"))
+    assert peer.code is Code.STREAM_CLOSED
 
 
 # -- strangers ---------------------------------------------------------------------------------------------------------
