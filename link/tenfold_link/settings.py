@@ -72,7 +72,7 @@ class LinkSettings:
     #: Time from connecting to the end of the handshake.
     hello_seconds: float = 5.0
     #: Connections that have not shown their token yet, and tokens that have not been shown yet.
-    handshakes: int = 64
+    handshakes: int = 256
     tokens: int = 4096
     #: Links that a task has open, those agreed on among them; more are refused, and gRPC serves.
     links: int = 4096

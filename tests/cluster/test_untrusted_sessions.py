@@ -20,7 +20,7 @@ from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
 from tenfold_core.access.settings import AccessSettings
 from tenfold_core.opdefs import compute_only, table
-from tenfold_protos import config_pb2, master_pb2
+from tenfold_protos import config_pb2, master_pb2, placement_pb2
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
 
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-RUNNER, GUEST = "tenfold-of-a-runner", "tenfold-of-a-guest"
+RUNNER, GUEST, OTHER_GUEST = "tenfold-of-a-runner", "tenfold-of-a-guest", "tenfold-of-another-guest"
 
 
 @pytest.fixture(params=["http2", "grpcio"])
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     """A task that takes every connection for another user's; clients show the token of TENFOLD_TOKEN."""
-    (tmp_path / "tokens").write_text(f"{RUNNER} role=run\n{GUEST} role=run:untrusted\n")
+    guests = "".join(f"{guest} role=run:untrusted\n" for guest in (GUEST, OTHER_GUEST))
+    (tmp_path / "tokens").write_text(f"{RUNNER} role=run\n{guests}")
     monkeypatch.setenv("TENFOLD_GRPC", request.param)
     monkeypatch.setenv("TENFOLD_TOKEN", GUEST)
     monkeypatch.setattr(server_module, "Gate", partial(Gate, find_user=lambda *_: os.geteuid() + 1))
@@ -163,6 +164,34 @@ def test_another_ones_session_is_not_used_with_its_handle(
                 call(request.SerializeToString(), timeout=20, metadata=metadata)
         assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
         assert trusted.run(c) == 1
+
+
+@pytest.mark.parametrize("method", [*OF_A_SESSION, "GetPlacement"])
+def test_another_guest_s_session_is_not_used_with_its_handle(
+    target: str, graph: None, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """A handle is no secret: tasks report those of their sessions, which whoever may read sees."""
+    w = tf.Variable(42.0, name="w")
+    with session_of(GUEST, target, monkeypatch) as guest:
+        guest.run(w.initializer)
+        service = "tenfold.PlacementService" if method == "GetPlacement" else "tensorflow.MasterService"
+        message = OF_A_SESSION.get(method, placement_pb2.GetPlacementRequest)
+        request = message(session_handle=guest._handle).SerializeToString()
+        metadata = (("authorization", f"Bearer {OTHER_GUEST}"),)
+        with grpc.insecure_channel(target.removeprefix("grpc://")) as channel:
+            call = channel.unary_unary(f"/{service}/{method}")
+            with pytest.raises(grpc.RpcError, match="was opened by another caller") as caught:
+                call(request, timeout=20, metadata=metadata)
+        assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        other = LinkMaster(target, access=AccessSettings(token=OTHER_GUEST))
+        with pytest.raises(errors.PermissionDeniedError, match="was opened by another caller"):
+            other.run_step(guest._handle, {}, [w.name], [], config_pb2.RunOptions(), 20.0)
+        other.close()
+        # who may run any graph, and asks for a lesser role, acts for others: a control service does
+        acting = LinkMaster(target, access=AccessSettings(token=RUNNER), as_role=Role.RUN_UNTRUSTED)
+        acting.run_step(guest._handle, {}, [], ["w"], config_pb2.RunOptions(), 20.0)
+        acting.close()
+        assert guest.run(w) == 42.0
 
 
 def test_a_cluster_of_its_own_and_a_reset_are_refused(target: str, graph: None) -> None:

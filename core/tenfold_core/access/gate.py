@@ -37,12 +37,18 @@ class Caller(NamedTuple):
     name: str
     #: Of the token that it showed.
     digest: bytes = b""
+    #: What it may do itself, where it asks for somebody of a lesser role.
+    itself: Role = Role.NONE
 
     @property
     def principal(self) -> str:
         """Whose the objects are that this caller makes. Tokens with one name are one principal, so that a token can be
         changed; one without a name is a principal by itself."""
         return f"token {self.digest.hex()[:32]}" if self.name == _NAMELESS else self.name
+
+    def lowered(self, role: Role) -> Caller:
+        """The same where it asks for somebody who may do no more than `role`."""
+        return self._replace(role=min(self.role, role), itself=max(self.role, self.itself))
 
 
 NOBODY = Caller(Role.NONE, "nobody known")

@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.gate import EVERYBODY
 from tenfold_core.access.roles import Role
 from tenfold_link.aio.methods import Deferred
 from tenfold_link.aio.outbound import AioOutbound
@@ -81,6 +82,8 @@ class Link(LinkEnd):
         self._peer_always_reads = peer_always_reads
         #: What the peer may do here, as gRPC let it in; of a link that was opened from here, everything.
         self.peer_role = Role.ADMIN
+        #: Who it is there.
+        self.peer_caller = EVERYBODY
         #: Calls that the peer owes us an answer.
         self._calls: dict[int, CallFuture] = {}
         #: Something was heard from the peer since the timer looked last.

@@ -1,7 +1,8 @@
 """Accepts links on a Unix socket and a TCP port, from peers that show a token which OpenLink gave them.
 
 task_port.py starts it beside the gRPC server and gives rpc/open_link.py its `open_link`. A connection without a token
-gets a few seconds, 4 KB and one of a few places; a token is good for one connection and for a short time.
+gets a few seconds, 4 KB and one of a few places, of which those of another user or address leave some for others; a
+token is good for one connection and for a short time.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ import logging
 import secrets
 import socket
 import ssl
+from collections import Counter
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tenfold_core import errors, protocol
 from tenfold_core.access import audit
-from tenfold_core.access.gate import NOBODY
+from tenfold_core.access.gate import NOBODY, Caller, Gate
 from tenfold_core.access.peer_user import unmapped
+from tenfold_core.access.places import Places
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import FIRST_BYTE, reason_of
 from tenfold_core.access.tls_socket import TlsSocket
@@ -51,6 +55,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _BACKLOG = 128
+#: Seconds for accepting in one turn of the loop, and how many times as long nothing is accepted where strangers came.
+_TURN_SECONDS, _STRANGERS_REST = 0.004, 9
 #: After an accept that failed.
 _AGAIN_SECONDS = 1.0
 
@@ -65,6 +71,8 @@ class _Agreement(NamedTuple):
     #: The two ends may share memory.
     shares_memory: bool
     role: Role
+    #: Whom gRPC has let in, with that role.
+    caller: Caller
     #: Of the peer, whose links are counted.
     name: str
     #: Of the links' protocol.
@@ -98,8 +106,13 @@ class LinkListener:
         self._shares: dict[str, PeerShare] = {}
         #: What comes in over all links of those who may only run graphs; once there is one.
         self._inflow: Inflow | None = None
-        #: Handshakes under way.
+        #: Handshakes under way, and who may have one more.
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._places: Places[asyncio.Task[None]] = Places(settings.handshakes, asyncio.Task.cancel)
+        #: Tells whose connection over TCP it is; who may open a link, its token says.
+        self._gate = Gate(f"the port for links of {task}")
+        #: Links of each peer that were agreed on and are not opened yet.
+        self._agreed: Counter[str] = Counter()
         self._sockets: list[socket.socket] = []
         self._unix_name = b""
         self._tcp_port = 0
@@ -161,6 +174,7 @@ class LinkListener:
         if self._reserve is not None:
             self._reserve.close()
         self._tokens.clear()
+        self._agreed.clear()
         for handshake_task in self._handshakes:
             handshake_task.cancel()
         if self._handshakes:
@@ -178,10 +192,14 @@ class LinkListener:
     # -- agreeing ----------------------------------------------------------------------------------------------------
 
     def open_link(
-        self, request: link_pb2.OpenLinkRequest, role: Role = Role.ADMIN, name: str = ""
+        self,
+        request: link_pb2.OpenLinkRequest,
+        role: Role = Role.ADMIN,
+        name: str = "",
+        caller: Caller | None = None,
     ) -> link_pb2.OpenLinkResponse:
-        """The ways in and a token, for a caller that gRPC has let in with this `role`, which the link keeps. `name`
-        says who it is, and from where: its links are counted together.
+        """The ways in and a token, for a `caller` that gRPC has let in with this `role`, both of which the link keeps.
+        `name` says who it is, and from where: its links are counted together.
 
         Raises FailedPreconditionError where links are off, or no path and no version fit, ResourceExhaustedError when
         too many tokens wait to be shown, or there are too many links.
@@ -202,7 +220,7 @@ class LinkListener:
         for token, agreement in list(self._tokens.items()):
             if agreement.until > now:
                 break
-            del self._tokens[token]
+            self._taken(token)
         if len(self._tokens) >= self._settings.tokens:
             raise limit_reached(
                 f"{self.task}: {len(self._tokens)} links were agreed on and not opened yet",
@@ -213,9 +231,10 @@ class LinkListener:
             raise limit_reached(
                 f"{self.task} has {len(self._links)} links, and gRPC serves", self._settings.links, "TENFOLD_LINK_LINKS"
             )
-        if name in self._shares and self._shares[name].links >= self._settings.links_per_peer:
+        its = self._agreed[name] + (self._shares[name].links if name in self._shares else 0)
+        if name and its >= self._settings.links_per_peer:
             raise limit_reached(
-                f"{name} has {self._shares[name].links} links to {self.task}, and gRPC serves",
+                f"{name} has {its} links to {self.task}, and gRPC serves",
                 self._settings.links_per_peer,
                 "TENFOLD_LINK_LINKS_PER_PEER",
             )
@@ -227,7 +246,10 @@ class LinkListener:
         # a sender can write to what it has lent, and who may not run code here must not choose what a kernel indexes by
         shared = same_host and request.shared_memory and self._settings.shared_memory and role >= Role.RUN
         token = secrets.token_bytes(32)
-        self._tokens[token] = _Agreement(now + self._settings.token_seconds, who, shared, role, name, version)
+        self._tokens[token] = _Agreement(
+            now + self._settings.token_seconds, who, shared, role, caller or Caller(role, name), name, version
+        )
+        self._agreed[name] += 1
         return link_pb2.OpenLinkResponse(
             version=version,
             can=sorted(ours.can),
@@ -240,6 +262,15 @@ class LinkListener:
             shared_memory=shared,
             tls=request.tls and self._certificates is not None,
         )
+
+    def _taken(self, token: bytes) -> _Agreement | None:
+        """What was agreed on by that token, which is good no more."""
+        agreement = self._tokens.pop(token, None)
+        if agreement is not None:
+            self._agreed[agreement.name] -= 1
+            if not self._agreed[agreement.name]:
+                del self._agreed[agreement.name]
+        return agreement
 
     # -- accepting ---------------------------------------------------------------------------------------------------
 
@@ -262,19 +293,27 @@ class LinkListener:
             assert self._loop is not None
             self._loop.add_reader(listening, self._accept, listening)
 
-    def _rest(self, listening: socket.socket) -> None:
+    def _rest(self, listening: socket.socket, seconds: float = _AGAIN_SECONDS) -> None:
         """Accepts nothing there for a moment."""
         assert self._loop is not None
         self._loop.remove_reader(listening)
-        self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
+        self._loop.call_later(seconds, self._watch, listening)
 
     def _accept(self, listening: socket.socket) -> None:
+        began = perf_counter()
+        if self._accept_some(listening, began):
+            # what strangers cost, of which accepting is some half, is a small part of the loop's time
+            self._rest(listening, _STRANGERS_REST * (perf_counter() - began))
+
+    def _accept_some(self, listening: socket.socket, began: float) -> bool:
+        """Whether strangers' connections were among those that are accepted now."""
         assert self._loop is not None
-        for _ in range(_BACKLOG):
+        strangers = False
+        while perf_counter() - began < _TURN_SECONDS:
             try:
                 sock, _ = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
+                return strangers
             except OSError as error:
                 assert self._reserve is not None
                 sent_away = self._reserve.sent_away(listening, error, _say_no_room)
@@ -282,23 +321,45 @@ class LinkListener:
                     continue
                 if sent_away is None:
                     self._rest(listening)
-                return
+                return False
             if sock.family == socket.AF_UNIX and not sockets.is_own(sock):
                 self._refused(sock, "a Unix socket of another user's", f"user {sockets.owner(sock)}")
                 sockets.close(sock)
                 if not apart.has_room:
                     self._rest(listening)
-                    return
+                    return False
                 continue
-            if len(self._handshakes) >= self._settings.handshakes:
+            try:
+                group, known = self._group(sock)
+            except errors.ResourceExhaustedError as error:
+                _log.warning("%s: a connection is refused: %s", self.task, error.message)
+                sock.close()
+                continue
+            strangers = strangers or not known
+            if self._places.refusal(group, known=known) is not None:
                 sock.close()  # its peer uses gRPC
-                return
+                continue
             sock.setblocking(False)
             handshake_task = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
             self._handshakes.add(handshake_task)
+            self._places.add(handshake_task, group, known=known)
             handshake_task.add_done_callback(partial(self._greeted, sock))
+        return strangers
+
+    def _group(self, sock: socket.socket) -> tuple[str, bool]:
+        """Whose handshakes are counted together, and whether they are the same user's. Raises ResourceExhaustedError
+        where there is no file to ask the system with."""
+        if sock.family == socket.AF_UNIX:
+            return "", True
+        caller = self._gate.accepted(sock)
+        try:
+            host = unmapped(sock.getpeername()[0])
+        except OSError:
+            return caller.name, False  # it is gone already
+        return (caller.name if is_loopback(host) else host), caller.role is not Role.NONE
 
     def _greeted(self, sock: socket.socket, handshake_task: asyncio.Task[None]) -> None:
+        self._places.leave(handshake_task)
         self._handshakes.discard(handshake_task)
         if handshake_task.cancelled():
             sock.close()  # it may not have begun
@@ -343,7 +404,7 @@ class LinkListener:
         audit.refusals.note(caller, "open link", why, address=address)
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
-        agreement = self._tokens.pop(hello.token, None)
+        agreement = self._taken(hello.token)
         if agreement is None or agreement.until < self._now():
             raise ProtocolError("a token that is not good (any more)")
         unix = sock.family == socket.AF_UNIX
@@ -364,7 +425,7 @@ class LinkListener:
             peer_always_reads=hello.always_reads,
             share=share,
         )
-        link.peer_role = agreement.role
+        link.peer_role, link.peer_caller = agreement.role, agreement.caller
         if not is_member:
             its = share.inflow
             link.limit(Inflow(its.who, its.limit, its.variable, its))

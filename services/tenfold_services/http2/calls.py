@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
-from tenfold_core.access.roles import role_named
+from tenfold_core.access.roles import Role, role_named
 from tenfold_core.errors import INVALID_ARGUMENT, OpError
 
 from . import metadata
@@ -23,8 +23,6 @@ from .message import ACCEPTED, ENCODINGS, Inflation, MessageReader, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-
-    from tenfold_core.access.roles import Role
 
     from .connection import Connection
     from .handler import Buffer, Metadata, Outcome, UnaryHandler
@@ -68,8 +66,8 @@ class GrpcCall:
     """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
 
     __slots__ = (
-        "_calls", "_deadline", "_has_sent_headers", "_head", "_method", "_number", "_over", "_reader", "_role",
-        "_started", "_task", "_timer", "_trailing", "_who", "_wire",
+        "_calls", "_deadline", "_digest", "_has_sent_headers", "_head", "_itself", "_method", "_number", "_over",
+        "_reader", "_role", "_started", "_task", "_timer", "_trailing", "_who", "_wire",
     )  # fmt: skip
 
     def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
@@ -84,7 +82,7 @@ class GrpcCall:
         self._deadline: float | None = None
         self._has_sent_headers = False
         self._trailing: Metadata = ()
-        self._role, self._who = wire.role, wire.who
+        self._role, self._who, self._digest, self._itself = wire.role, wire.who, b"", Role.NONE
         self._method: tuple[UnaryHandler, str] | None = None
         self._reader = MessageReader(calls.settings.message_bytes, calls.budget, calls.allocate)
         if fields is None:
@@ -120,7 +118,7 @@ class GrpcCall:
     def _shows(self, authorization: str) -> bool:
         """Whether the token is good; if not, the call is answered."""
         try:
-            self._role, self._who = self._calls.gate.caller(authorization, self.caller())[:2]
+            self._role, self._who, self._digest, _ = self._calls.gate.caller(authorization, self.caller())
         except OpError as error:
             self._refuse(error)
             return False
@@ -129,7 +127,7 @@ class GrpcCall:
     def _lowers(self, word: str) -> bool:
         """The call asks as somebody of a lesser role. Whether there is such a role; if not, the call is answered."""
         try:
-            self._role = min(self._role, role_named(word))
+            self._role, _, _, self._itself = self.caller().lowered(role_named(word))
         except ValueError as error:
             self._answer(Failure(INVALID_ARGUMENT, f"tenfold-role: {error}"))
             return False
@@ -329,4 +327,4 @@ class GrpcCall:
         return self._who
 
     def caller(self) -> Caller:
-        return Caller(self._role, self._who)
+        return Caller(self._role, self._who, self._digest, self._itself)

@@ -17,6 +17,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.access import audit
+from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 from tenfold_core.memory_limits import check_room
 from tenfold_kernels import families, registry
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _log = logging.getLogger("tenfold.master")
+#: Who opens sessions within the task's own process.
+_THIS_PROCESS = Caller(Role.ADMIN, "")
 #: Of a step that was not traced.
 _NO_METADATA = config_pb2.RunMetadata()
 
@@ -103,15 +106,14 @@ class Master:
         target: str = "",
         seconds: float | None = None,
         client: str = "",
-        role: Role = Role.ADMIN,
-        who: str = "",
+        caller: Caller = _THIS_PROCESS,
     ) -> tuple[str, int]:
         """(session handle of 16 hex digits, graph version 0).
 
         `target` is where the client reached this server; a session that brings a cluster of its own needs it. `seconds`
-        is how long the client waits, if it said so. `client` is its address, "" in this process, and `who` what it was
-        let in as. What its `role` may not do is refused, with PermissionDeniedError, now and in all that comes for the
-        session (untrusted.py).
+        is how long the client waits, if it said so. `client` is its address, "" in this process, and `caller` what it
+        was let in as. What its role may not do is refused, with PermissionDeniedError, now and in all that comes for
+        the session (untrusted.py).
 
         Waits for every task that the session may use. Raises DeadlineExceededError naming those that did not answer,
         InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at a limit.
@@ -123,7 +125,7 @@ class Master:
             raise self._limits.reached(
                 "sessions", f"The master of {self._env.task} has {len(self._sessions)} sessions open"
             )
-        peer = self._peers.find(name) if (name := peer_name(who, client)) else None
+        peer = self._peers.find(name) if (name := peer_name(caller.name, client)) else None
         if peer is not None and self._peers.is_full(peer) and not self._close_unused(peer):
             raise self._limits.reached(
                 "sessions_per_peer", f"{peer.name} has {peer.sessions} sessions open at the master of {self._env.task}"
@@ -132,7 +134,7 @@ class Master:
         merged.CopyFrom(self._env.default_config)
         merged.MergeFrom(config)
         functions = None
-        if untrusted.is_untrusted(role):
+        if untrusted.is_untrusted(caller.role):
             untrusted.isolate(merged)
             functions = await self._check_graph(graph_def, frozenset())
         self._creating += 1
@@ -150,6 +152,7 @@ class Master:
         finally:
             self._creating -= 1
         session.client, session.untrusted_functions, session.peer = client, functions, peer
+        session.owner = caller.principal
         self._sessions[session.handle] = session
         return session.handle, session.graph_version
 
@@ -261,18 +264,29 @@ class Master:
             return untrusted.check_graph(graph_def, known)
         return await self._env.graph_pool.run("", lambda: untrusted.check_graph(graph_def, known))
 
-    def check_caller(self, handle: str, role: Role) -> None:
-        """Raises PermissionDeniedError where a caller of that role, over the network, may not use the session.
+    def check_caller(self, handle: str, caller: Caller) -> None:
+        """Raises PermissionDeniedError where that caller, over the network, may not use the session.
 
-        Nobody uses one that was opened within this process, whose functions it may call. Never blocks.
+        Nobody uses one that was opened within this process, whose functions it may call. Who may only compute uses
+        those that it opened: a handle is no secret, tasks report it with their figures. Never blocks.
         """
         session = self._sessions.get(handle)
         if session is not None and not session.client:
             raise errors.permission_denied(
                 f"Session {handle} was opened within the process of its task, {self._env.task}, and is used there only."
             )
-        if untrusted.is_untrusted(role) and (session is None or session.untrusted_functions is None):
-            raise untrusted.not_his(handle)
+        if untrusted.is_untrusted(caller.role):
+            if session is None or session.untrusted_functions is None:
+                raise untrusted.not_his(handle)
+            if not untrusted.is_his(session.owner, caller):
+                raise untrusted.of_another(handle, caller)
+
+    def check_reader(self, handle: str, caller: Caller) -> None:
+        """Raises PermissionDeniedError where that caller may not see what is in the session: below the role run it
+        sees what it opened. Never blocks."""
+        session = self._sessions.get(handle)
+        if untrusted.is_untrusted(caller.role) and session is not None and not untrusted.is_his(session.owner, caller):
+            raise untrusted.of_another(handle, caller)
 
     def find_step(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]

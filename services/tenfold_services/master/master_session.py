@@ -109,6 +109,8 @@ class MasterSession:
         #: Opened by a caller that may only compute: the functions of its graph. Its graphs are checked, and its handle
         #: is good for such callers. None: by another one.
         self.untrusted_functions: frozenset[str] | None = None
+        #: The principal that opened it.
+        self.owner = ""
         self._created = time.monotonic()
         #: Steps on the scheduled path.
         self._steps = 0

@@ -17,6 +17,7 @@ from tenfold_core.opdefs import compute_only, table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tenfold_core.access.gate import Caller
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
@@ -65,6 +66,19 @@ def isolate(config: ConfigProto) -> None:
             f"(ConfigProto.cluster_def): this task would dial its addresses. {_NEEDED}",
         )
     config.isolate_session_state = True
+
+
+def is_his(owner: str, caller: Caller) -> bool:
+    """Whether such a caller may use the session that the principal `owner` opened: itself, or acting for others, as the
+    control service does, which looks whose it is."""
+    return caller.itself >= Role.RUN or caller.principal == owner
+
+
+def of_another(handle: str, caller: Caller) -> errors.PermissionDeniedError:
+    """For a caller that names a session of somebody else of the same role."""
+    return errors.PermissionDeniedError(
+        None, None, f"Session {handle} was opened by another caller than {caller.name}: that one may use it. {_NEEDED}"
+    )
 
 
 def not_his(handle: str) -> errors.PermissionDeniedError:

@@ -76,7 +76,7 @@ class AioService(grpc.GenericRpcHandler):
         if (word := told.get(AS_ROLE)) is None:
             return caller
         try:
-            return caller._replace(role=min(caller.role, role_named(word)))
+            return caller.lowered(role_named(word))
         except ValueError as error:
             raise invalid_argument(f"{AS_ROLE}: {error}") from None
 

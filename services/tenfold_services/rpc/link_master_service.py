@@ -86,7 +86,7 @@ class MasterEndpoint:
             except DecodeError as error:
                 raise errors.invalid_argument(f"RunStep: its message is malformed: {error}") from None
             if flags & HAS_NAMES:
-                self._master.check_caller(request.session_handle, link.peer_role)
+                self._master.check_caller(request.session_handle, link.peer_caller)
                 self._steps.learn(number, _NumberedStep(request))
             if flags & HAS_OPTIONS:
                 options, request_id = request.options, request.request_id

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
+    from tenfold_core.access.gate import Caller
     from tenfold_protos.config_pb2 import RunMetadata
     from tenfold_services.master.master import Master
 
@@ -108,10 +109,10 @@ class _MasterMethods:
     def __init__(self, master: Master, task: str) -> None:
         self._master, self._task = master, task
 
-    def check_caller(self, request: Any, role: Role) -> None:
-        """Raises PermissionDeniedError for a session that is not for callers of that role."""
+    def check_caller(self, request: Any, caller: Caller) -> None:
+        """Raises PermissionDeniedError for a session that is not for that caller."""
         message = request.request if isinstance(request, RunStep) else request
-        self._master.check_caller(message.session_handle, role)
+        self._master.check_caller(message.session_handle, caller)
 
     async def create_session(
         self, request: master_pb2.CreateSessionRequest, context: Any
@@ -124,8 +125,7 @@ class _MasterMethods:
             request.target,
             context.time_remaining(),
             context.peer(),
-            context.role(),
-            context.who(),
+            context.caller(),
         )
         return master_pb2.CreateSessionResponse(session_handle=handle, graph_version=version)
 

@@ -28,7 +28,8 @@ def link_service(listener: LinkListener, where: Callable[[], str]) -> TableServi
     """The service of `listener`'s task."""
 
     async def open_link(request: link_pb2.OpenLinkRequest, context: Any) -> link_pb2.OpenLinkResponse:
-        return listener.open_link(request, context.role(), peer_name(context.who(), context.peer()))
+        caller = context.caller()
+        return listener.open_link(request, caller.role, peer_name(caller.name, context.peer()), caller)
 
     table: dict[str, Method] = {"OpenLink": open_link}
     told = {"OpenLink": Audited("open link", lambda request, _: {"peer": request.task or f"pid {request.pid}"})}

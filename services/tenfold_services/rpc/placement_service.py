@@ -27,6 +27,7 @@ def placement_service(master: Master, where: Callable[[], str]) -> TableService:
     async def get_placement(
         request: placement_pb2.GetPlacementRequest, context: Any
     ) -> placement_pb2.GetPlacementResponse:
+        master.check_reader(request.session_handle, context.caller())
         return await master.placement(request.session_handle)
 
     table: dict[str, Method] = {"GetPlacement": get_placement}

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 
+    from tenfold_core.access.gate import Caller
+
     from ..http2.handler import Buffer, CallContext, Outcome, UnaryHandler
 
 T = TypeVar("T")
@@ -42,8 +44,8 @@ _SAID = (("tenfold-said", "1"),)
 
 #: The request and its context → the response message, or its bytes in pieces.
 Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
-#: Raises PermissionDeniedError where a caller of that role may not ask that.
-Check: TypeAlias = Callable[[Any, Role], None]
+#: Raises PermissionDeniedError where that caller may not ask that.
+Check: TypeAlias = Callable[[Any, "Caller"], None]
 #: The same without waiting, for requests that need none: None for those that do.
 AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
 
@@ -214,7 +216,7 @@ class _Unary:
         try:
             if self._check is not None:
                 try:
-                    self._check(message, context.role())
+                    self._check(message, context.caller())
                 except errors.PermissionDeniedError as error:
                     audit.refusals.note(context.caller(), self.action, error.message, address=context.peer())
                     raise

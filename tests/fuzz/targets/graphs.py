@@ -23,6 +23,7 @@ from fuzz.small_graphs import small_graphs
 from support.fake_cluster import fake_device
 from support.verify_graph import verify, verify_parts
 from tenfold.server_gradients import gradient_of_op
+from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 from tenfold_kernels import registry
 from tenfold_kernels.resources import messages
@@ -125,7 +126,7 @@ def _server() -> TaskServer:
 async def _run(graph: GraphDef, step: RunStepRequest) -> None:
     master = _SERVER.master
     config = ConfigProto(operation_timeout_in_ms=1000, allow_soft_placement=True)
-    handle, _ = await master.create_session(graph, config, role=Role.RUN_UNTRUSTED)
+    handle, _ = await master.create_session(graph, config, caller=Caller(Role.RUN_UNTRUSTED, ""))
     try:
         feeds = {feed.name: messages.decode(feed.tensor, "a feed") for feed in step.feed}
         options = RunOptions(timeout_in_ms=_STEP_MILLISECONDS)

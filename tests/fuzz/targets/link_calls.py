@@ -14,6 +14,7 @@ from fuzz import pieces
 from fuzz.harness import Fault, refusals
 from fuzz.messages import changed_bytes
 from tenfold.session.link_master import LinkMaster
+from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 from tenfold_core.errors import InternalError
 from tenfold_kernels.resources.messages import encode
@@ -40,7 +41,7 @@ _PLAN = ExchangePlan("s", "g", ("in",), ("out", "two"), ("answer",), (), ("pushe
 class _Link:
     """Takes what is sent, and lets nothing go."""
 
-    closed, peer_role = False, Role.RUN
+    closed, peer_role, peer_caller = False, Role.RUN, Caller(Role.RUN, "")
 
     def __init__(self) -> None:
         self.state: dict[Any, Any] = {}
@@ -62,7 +63,7 @@ class _Master:
     def find_step(self, *names: Any) -> None:
         return None
 
-    def check_caller(self, handle: str, role: Role) -> None:
+    def check_caller(self, handle: str, caller: Caller) -> None:
         pass
 
     async def run_step(self, handle: str, feeds: Any, fetches: Any, targets: Any, options: Any, request: int) -> Any:
