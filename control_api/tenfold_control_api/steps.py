@@ -18,7 +18,7 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
 from tenfold_control_api.problems import ApiError
-from tenfold_core import errors, graph_wire, tensor_util
+from tenfold_core import errors, graph_wire, message_parts, tensor_util
 from tenfold_core import open_inference as oip
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
@@ -70,15 +70,15 @@ def tensor_name(name: str) -> str:
 
 
 def parse_message(cls: type[M], body: bytes) -> M:
-    """The message in `body`. Raises `malformed-message` for bytes that are no such message."""
-    message = cls()
+    """The message in `body`. Raises `malformed-message` for bytes that are no such message, `body-too-large`."""
     try:
-        message.ParseFromString(body)
+        return message_parts.parse(cls, body)
+    except message_parts.TooLargeError as error:
+        raise ApiError("body-too-large", f"{error}.") from None
     except DecodeError:
         raise ApiError(
             "malformed-message", f"the body is not a {cls.DESCRIPTOR.name} ({len(body)} bytes do not parse)."
         ) from None
-    return message
 
 
 def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
@@ -110,7 +110,7 @@ def graph_message(cls: type[M], body: bytes, nodes: int) -> M:
         return parse_message(cls, body)
     try:
         return graph_wire.parse(cls, body, nodes)
-    except graph_wire.TooLargeError as error:
+    except message_parts.TooLargeError as error:
         raise ApiError("body-too-large", f"{error} (TENFOLD_CONTROL_MAX_GRAPH_NODES).") from None
     except DecodeError:
         name = cls.DESCRIPTOR.name

@@ -2,22 +2,20 @@
 
 A message of 90 MiB can hold 45 million empty nodes, and protocol buffers make them in one call that lets no other
 thread run. Here the bytes are walked through first, up to the limit, and then parsed a portion at a time, in a thread
-(`apart`), so that an event loop goes on. What repeated fields of one message mean is that its parts may be joined.
+(`apart`), so that an event loop goes on; also what is large within one node (message_parts.py).
 Used by a task's services (rpc/service.py) and the control service (steps.py). Source: protobuf's encoding.
 """
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from google.protobuf.message import DecodeError
-
+from tenfold_core.message_parts import PORTION, Parts, TooLargeError, fields
 from tenfold_protos.graph_pb2 import GraphDef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from concurrent.futures import Future
 
     from google.protobuf.message import Message
@@ -28,19 +26,14 @@ T = TypeVar("T")
 #: Messages of fewer bytes are parsed where they are: that takes some milliseconds.
 LARGE = 256 << 10
 #: Bytes parsed at a time, and inputs and attributes that nodes have on average at most.
-_PORTION, _PIECES = 256 << 10, 16
+_PORTION, _PIECES = PORTION, 16
 #: Bytes of what is beside the graph: a config, a name.
 _BESIDE = 16 << 20
 #: Fields of GraphDef, FunctionDefLibrary, FunctionDef and NodeDef.
 _NODE, _LIBRARY, _FUNCTION, _NODE_DEF, _INPUT, _ATTR = 1, 2, 1, 3, 3, 5
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 #: Few threads: they compute.
 _POOL = ThreadPoolExecutor(2, "parse-graph")
-
-
-class TooLargeError(ValueError):
-    """The message has more than it may have; the text says of what."""
 
 
 def apart(work: Callable[..., T], *arguments: object) -> Future[T]:
@@ -59,14 +52,14 @@ def parse(cls: type[M], data: bytes | bytearray | memoryview, nodes: int) -> M:
     number = next(field.number for field in cls.DESCRIPTOR.fields if field.message_type is GraphDef.DESCRIPTOR)
     graph: GraphDef = getattr(message, cls.DESCRIPTOR.fields_by_number[number].name)
     beside = bytearray()
-    for field, key, begin, end in _fields(view, 0, len(view)):
+    for field, key, begin, end in fields(view, 0, len(view)):
         if field == number:
             reader.graph(graph, view, begin, end)
         elif len(beside) + end - key > _BESIDE:
             raise TooLargeError(f"what is beside the graph has more than {_BESIDE} bytes")
         else:
             beside += view[key:end]
-    message.MergeFromString(bytes(beside))
+    Parts(nodes * _PIECES).merge(message, memoryview(beside))
     return message
 
 
@@ -77,43 +70,43 @@ class _Reader:
         self._most = nodes
         #: What there may still be.
         self._nodes, self._pieces = nodes, nodes * _PIECES
+        self._parts = Parts(self._pieces)
 
     def graph(self, into: GraphDef, view: memoryview, begin: int, end: int) -> None:
         """Merges the GraphDef that lies there."""
         start = begin
-        for field, key, value, after in _fields(view, begin, end):
+        for field, key, value, after in fields(view, begin, end):
             if field == _NODE:
                 self._node(view, value, after)
             elif field == _LIBRARY and after - key > _PORTION:
-                self._merge(into, view[start:key])
+                self._parts.merge(into, view[start:key])
                 self._library(into, view, value, after)
                 start = after
                 continue
             elif field == _LIBRARY:
                 self._count_library(view, value, after)
             if after - start >= _PORTION:
-                self._merge(into, view[start:after])
+                self._parts.merge(into, view[start:after])
                 start = after
-        self._merge(into, view[start:end])
+        self._parts.merge(into, view[start:end])
 
     def _library(self, into: GraphDef, view: memoryview, begin: int, end: int) -> None:
         start = begin
-        for field, _, value, after in _fields(view, begin, end):
+        for field, _, value, after in fields(view, begin, end):
             if field == _FUNCTION:
                 self._function(view, value, after)
             if after - start >= _PORTION:
-                into.library.MergeFromString(bytes(view[start:after]))
-                time.sleep(0)
+                self._parts.merge(into.library, view[start:after])
                 start = after
-        into.library.MergeFromString(bytes(view[start:end]))
+        self._parts.merge(into.library, view[start:end])
 
     def _count_library(self, view: memoryview, begin: int, end: int) -> None:
-        for field, _, value, after in _fields(view, begin, end):
+        for field, _, value, after in fields(view, begin, end):
             if field == _FUNCTION:
                 self._function(view, value, after)
 
     def _function(self, view: memoryview, begin: int, end: int) -> None:
-        for field, _, value, after in _fields(view, begin, end):
+        for field, _, value, after in fields(view, begin, end):
             if field == _NODE_DEF:
                 self._node(view, value, after)
 
@@ -121,45 +114,8 @@ class _Reader:
         self._nodes -= 1
         if self._nodes < 0:
             raise TooLargeError(f"the graph has more than {self._most} nodes")
-        for field, _, _, _ in _fields(view, begin, end):
+        for field, _, _, _ in fields(view, begin, end):
             if field in (_INPUT, _ATTR):
                 self._pieces -= 1
         if self._pieces < 0:
             raise TooLargeError(f"the graph's nodes have more than {self._most * _PIECES} inputs and attributes")
-
-    def _merge(self, into: GraphDef, portion: memoryview) -> None:
-        if len(portion):
-            into.MergeFromString(bytes(portion))
-            time.sleep(0)  # others have their turn
-
-
-def _fields(view: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Of each field: its number, and where its key, its value and what follows begin. Raises DecodeError."""
-    while at < end:
-        key = at
-        tag, at = _varint(view, at, end)
-        kind = tag & 7
-        if kind == _BYTES:
-            size, at = _varint(view, at, end)
-        elif kind == _VARINT:
-            size = _varint(view, at, end)[1] - at
-        elif kind in (_FIXED64, _FIXED32):
-            size = 8 if kind == _FIXED64 else 4
-        else:
-            raise DecodeError(f"a field of kind {kind}")
-        if size > end - at:
-            raise DecodeError("a field that goes on behind its message")
-        yield tag >> 3, key, at, at + size
-        at += size
-
-
-def _varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < end and shift < 70:
-        byte = view[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-    raise DecodeError("a number that is cut off")

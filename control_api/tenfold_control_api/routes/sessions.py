@@ -266,7 +266,8 @@ async def extend_graph(session: str, request: Request, control: ControlDep) -> A
 async def run_step(session: str, request: Request, control: ControlDep) -> Response:
     """Open Inference Protocol tensors in JSON or binary, or a RunStepRequest. With an `Idempotency-Key` it runs at
     most once."""
-    step = step_of(request, await request.body())
+    body = await request.body()
+    step = await read_apart(partial(step_of, request, body), len(body))
     began, code = time.perf_counter(), "OK"
     try:
         await owned_session(session, request, control)

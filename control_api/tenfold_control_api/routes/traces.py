@@ -1,5 +1,6 @@
 """Traces: `POST /v1/sessions/{session}:trace`, `POST /v1/runs/{run}:trace`, `/v1/runs/{run}/traces`."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,7 +11,7 @@ from tenfold_control_api.routes.common import ControlDep, JsonBody, content_type
 from tenfold_control_api.routes.runs import require_submitter
 from tenfold_control_api.routes.sessions import STEP_BODY, owned_session, step_of
 from tenfold_control_api.runs.models import RunTrace
-from tenfold_control_api.steps import JSON, PROTOBUF, parse_message
+from tenfold_control_api.steps import JSON, PROTOBUF, parse_message, read_apart
 from tenfold_control_api.traces.session_trace import hosts_of, traced
 from tenfold_protos.trace_pb2 import ProgramTrace
 
@@ -46,7 +47,8 @@ _FILE: dict[int | str, dict[str, Any]] = {
 )
 async def trace_session(session: str, request: Request, control: ControlDep) -> Response:
     """The body is a step's, and the step takes effect; the answer is not what it fetches but where its time went."""
-    step = step_of(request, await request.body())
+    body = await request.body()
+    step = await read_apart(partial(step_of, request, body), len(body))
     clocks = hosts_of(control.sessions.cluster_of(await owned_session(session, request, control)))
     file = await control.sessions.run_step(session, traced(step, clocks), step.timeout, acting(request.scope))
     return Response(file, media_type=JSON)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf.message import DecodeError
 
-from tenfold_core import errors
+from tenfold_core import errors, message_parts
 from tenfold_kernels.resources.messages import decode, encode
 from tenfold_link.wire import values
 from tenfold_link.wire.calls import (
@@ -83,14 +83,38 @@ def pack_result(value: Value, parts: list[bytes], buffers: list[Any], link: Link
     pack(value, False, parts, buffers, None if flags is None or flags.writeable else link)
 
 
+#: Bytes of tensors that come as messages, strings, which are read where they came.
+_AT_ONCE = 256 << 10
+
+
 def reader(header: bytes, offset: int, buffers: Sequence[Any]) -> values.ValueReader:
     """Reads the records from `offset` on."""
     return values.ValueReader(header, offset, buffers, _from_proto)
 
 
+class ReadApartError(Exception):
+    """Reading this tensor where it is would hold up the loop."""
+
+
+def quick_reader(header: bytes, offset: int, buffers: Sequence[Any]) -> values.ValueReader:
+    """The same for an event loop's thread: raises ReadApartError for large tensors that come as messages."""
+    left = _AT_ONCE
+
+    def from_small_proto(content: bytes) -> Value:
+        nonlocal left
+        left -= len(content)
+        if left < 0:
+            raise ReadApartError
+        return _from_proto(content)
+
+    return values.ValueReader(header, offset, buffers, from_small_proto)
+
+
 def _from_proto(content: bytes) -> Value:
     try:
-        proto = TensorProto.FromString(content)
+        proto = message_parts.parse(TensorProto, content)
+    except message_parts.TooLargeError as error:
+        raise errors.resource_exhausted(f"A tensor that came over a link: {error}.") from None
     except DecodeError as error:
         text = f"A link's frame holds a malformed TensorProto: {error}"
         raise errors.InvalidArgumentError(None, None, text) from None

@@ -7,21 +7,24 @@ same. Used by master_service.py; the encoding is that of protocol buffers: tag, 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tenfold_core import dtypes
+from tenfold_core import dtypes, errors, graph_wire, message_parts
 from tenfold_core.checkpoint.coding import get_varint, put_varint
 from tenfold_core.tensor_util import describe
+from tenfold_kernels.resources.messages import decode
 from tenfold_protos import master_pb2
 from tenfold_protos.tensor_pb2 import TensorProto
 
-from .service import Parser
+from ..master.client_graph import check_counts
+from .service import Parser, ReadApartError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..http2.handler import Buffer
 
@@ -34,22 +37,60 @@ _BYTES = 2
 _MOST_FIELDS = 20_000
 
 
+#: Bytes beside large contents that are read where they came: more takes too long there.
+_AT_ONCE = 1 << 20
+
+
 class RunStep(NamedTuple):
     """A request, and those contents of its feeds that are not in it, by the feed's place."""
 
     request: master_pb2.RunStepRequest
     contents: dict[int, memoryview]
+    #: The feeds by name, where they were decoded already.
+    feeds: dict[str, Any] | None = None
 
 
 def parse_run_step(data: Buffer) -> RunStep:
-    """Reads a RunStepRequest. Contents are views of `data`, aligned as it is. Raises DecodeError."""
+    """Reads a RunStepRequest. Contents are views of `data`, aligned as it is. Raises DecodeError, and ReadApartError
+    for one with so many small parts that it would hold up who reads it."""
     contents: dict[int, memoryview] = {}
+    whole = data
     if len(data) >= LARGE:
         try:
             data = _without_contents(memoryview(data), 0, contents, 0, [_MOST_FIELDS])
         except _TooMany:
             contents.clear()
-    return RunStep(master_pb2.RunStepRequest.FromString(data), contents)  # type: ignore[arg-type]
+        if len(data) >= _AT_ONCE or (len(data) == len(whole) >= graph_wire.LARGE):
+            raise ReadApartError
+    request = master_pb2.RunStepRequest.FromString(data)  # type: ignore[arg-type]
+    strings = 0  # which are taken out one by one
+    for place, content in contents.items():
+        if request.feed[place].tensor.dtype not in dtypes.FIXED_SIZE:
+            strings += len(content)
+    if strings > graph_wire.LARGE:
+        raise ReadApartError
+    return RunStep(request, contents)
+
+
+def parse_run_step_apart(data: Buffer) -> RunStep:
+    """The same for any, in a thread, with the feeds decoded. Raises DecodeError, TooLargeError, and OpError for what is
+    wrong with feeds."""
+    request = message_parts.parse(master_pb2.RunStepRequest, data)
+    return RunStep(request, {}, decoded(request, {}))
+
+
+def decoded(request: master_pb2.RunStepRequest, contents: Mapping[int, memoryview]) -> dict[str, Any]:
+    """The feeds by name. Raises InvalidArgumentError, and ResourceExhaustedError before it decodes any if they are too
+    many."""
+    check_counts(len(request.feed), len(request.fetch), len(request.target))
+    feeds = {
+        feed.name: decode(feed.tensor, f"The value fed for '{feed.name}'", contents.get(index))
+        for index, feed in enumerate(request.feed)
+    }
+    if len(feeds) < len(request.feed):
+        twice = Counter(feed.name for feed in request.feed).most_common(1)[0][0]
+        raise errors.invalid_argument(f'Endpoint "{twice}" fed more than once.')
+    return feeds
 
 
 def first_content(data: memoryview) -> int:
@@ -138,7 +179,7 @@ def _tag(field: int) -> bytes:
 
 
 #: For TableService.
-RUN_STEP = Parser(parse_run_step, first_content)
+RUN_STEP = Parser(parse_run_step, parse_run_step_apart, first_content)
 
 
 def is_large(value: Any) -> bool:

@@ -7,12 +7,13 @@ other end is tenfold/session/link_master.py.
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from tenfold_core import errors
+from tenfold_core import errors, graph_wire, message_parts
 from tenfold_core.access.roles import Role
 from tenfold_link.aio.methods import LinkMethod
 from tenfold_link.wire.calls import (
@@ -28,14 +29,15 @@ from tenfold_link.wire.short_ids import KnownIds
 from tenfold_link.wire.step_names import StepNames
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
-from tenfold_services.exchange.frames import pack_result, reader
+from tenfold_services.exchange.frames import ReadApartError, pack_result, quick_reader, reader
 
-from ..master.client_graph import check_counts
+from ..master.client_graph import MAX_NAMES, check_counts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from tenfold_link.aio.link import Link
+    from tenfold_link.wire.values import ValueReader
     from tenfold_protos.config_pb2 import RunMetadata
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
     from tenfold_services.master.caller_steps import CallerStep
@@ -81,10 +83,7 @@ class MasterEndpoint:
         offset = RUN_STEP.size + length
         options, request_id = _NO_OPTIONS, 0
         if length:
-            try:
-                request = RunStepRequest.FromString(header[RUN_STEP.size : offset])
-            except DecodeError as error:
-                raise errors.invalid_argument(f"RunStep: its message is malformed: {error}") from None
+            request = _request(header[RUN_STEP.size : offset])
             if flags & HAS_NAMES:
                 self._master.check_caller(request.session_handle, link.peer_caller)
                 self._steps.learn(number, _NumberedStep(request))
@@ -98,11 +97,10 @@ class MasterEndpoint:
             raise errors.invalid_argument(
                 f"RunStep brings {feed_count} feeds for {len(names.feeds)}: {', '.join(names.feeds)}."
             )
-        values: list[Value] = []
-        if feed_count:
-            records = reader(header, offset, buffers)
-            for _ in range(feed_count):
-                values.append(records.read()[0])
+        try:
+            values = _values(quick_reader(header, offset, buffers), feed_count) if feed_count else []
+        except ReadApartError:
+            return self._read_apart(names, reader(header, offset, buffers), options, request_id)
         if not flags & HAS_OPTIONS:
             step = known.step
             if step is None:
@@ -113,6 +111,13 @@ class MasterEndpoint:
                     return self._answer(fetched, None)
                 known.step = None
         return self._run(names, values, options, request_id)
+
+    async def _read_apart(
+        self, names: StepNames, records: ValueReader, options: RunOptions, request_id: int
+    ) -> Reply:
+        """A step whose feeds take long to read, which is done in a thread."""
+        values = await asyncio.wrap_future(graph_wire.apart(_values, records, len(names.feeds)))
+        return await self._run(names, values, options, request_id)
 
     async def _run(self, names: StepNames, values: list[Value], options: RunOptions, request_id: int) -> Reply:
         feeds = dict(zip(names.feeds, values, strict=True))
@@ -128,3 +133,22 @@ class MasterEndpoint:
         for value in fetched:
             pack_result(value, parts, buffers, self._link)
         return b"".join(parts), buffers
+
+
+def _request(message: bytes) -> RunStepRequest:
+    """What a step's frame says beside its feeds. Raises InvalidArgumentError, ResourceExhaustedError for too much."""
+    request = RunStepRequest()
+    try:
+        if len(message) <= message_parts.PORTION:
+            request.MergeFromString(message)
+        else:
+            message_parts.Parts(2 * MAX_NAMES).merge(request, memoryview(message))
+    except message_parts.TooLargeError as error:
+        raise errors.resource_exhausted(f"RunStep: {error}.") from None
+    except DecodeError as error:
+        raise errors.invalid_argument(f"RunStep: its message is malformed: {error}") from None
+    return request
+
+
+def _values(records: ValueReader, count: int) -> list[Value]:
+    return [records.read()[0] for _ in range(count)]

@@ -5,11 +5,11 @@ RunStep answers errors in the response body where the client asks for it (Tensor
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import errors
+from tenfold_core import errors, graph_wire
 from tenfold_core.access.channel import AS_ROLE
 from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
@@ -18,7 +18,7 @@ from tenfold_protos.config_pb2 import RunOptions
 
 from ..master.client_graph import check_counts
 from ..worker.execution import kept
-from .large import RUN_STEP, RunStep, is_large, pieces
+from .large import RUN_STEP, RunStep, decoded, is_large, pieces
 from .service import TENFOLD_TASK, AtOnce, Audited, Method, TableService, of_session, plain
 
 if TYPE_CHECKING:
@@ -177,7 +177,12 @@ class _MasterMethods:
         self, request: master_pb2.RunCallableRequest, context: Any
     ) -> master_pb2.RunCallableResponse:
         check_counts(len(request.feed), 0, 0)
-        feeds = [decode(tensor, f"Feed {index} of the callable") for index, tensor in enumerate(request.feed)]
+
+        def decoded_feeds() -> list[Value]:
+            return [decode(tensor, f"Feed {index} of the callable") for index, tensor in enumerate(request.feed)]
+
+        large = request.ByteSize() >= graph_wire.LARGE
+        feeds = await asyncio.wrap_future(graph_wire.apart(decoded_feeds)) if large else decoded_feeds()
         values, metadata = await self._master.run_callable(
             request.session_handle, request.handle, feeds, request.request_id
         )
@@ -188,17 +193,8 @@ class _MasterMethods:
 
 
 def _feeds(step: RunStep) -> dict[str, Value]:
-    """Raises InvalidArgumentError, and ResourceExhaustedError before it decodes any if they are too many."""
-    request, content = step.request, step.contents.get
-    check_counts(len(request.feed), len(request.fetch), len(request.target))
-    feeds = {
-        feed.name: decode(feed.tensor, f"The value fed for '{feed.name}'", content(index))
-        for index, feed in enumerate(request.feed)
-    }
-    if len(feeds) < len(request.feed):
-        twice = Counter(feed.name for feed in request.feed).most_common(1)[0][0]
-        raise errors.invalid_argument(f'Endpoint "{twice}" fed more than once.')
-    return feeds
+    """As large.decoded."""
+    return decoded(step.request, step.contents) if step.feeds is None else step.feeds
 
 
 def _failed(request: master_pb2.RunStepRequest, error: errors.OpError) -> master_pb2.RunStepResponse:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tenfold_core import errors, graph_wire, protocol, telemetry
+from tenfold_core import errors, graph_wire, message_parts, protocol, telemetry
 from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_protos.graph_pb2 import GraphDef
@@ -59,11 +59,17 @@ def plain(call: Callable[[Any], Awaitable[T]], answer: Callable[[T], Message]) -
     return method
 
 
+class ReadApartError(Exception):
+    """Reading this request where it is would hold up the loop."""
+
+
 class Parser(NamedTuple):
     """Reads a request in another way than its message does."""
 
-    #: Raises DecodeError.
+    #: Raises DecodeError, ReadApartError.
     parse: Callable[[Buffer], Any]
+    #: The same in a thread, for any size. Raises DecodeError, TooLargeError.
+    parse_apart: Callable[[Buffer], Any]
     #: As UnaryHandler's.
     aligned: Callable[[memoryview], int] | None = None
 
@@ -181,13 +187,17 @@ class _Unary:
         message: Any = GetMessageClass(method.input_type)
         self._message: Any = message
         self._parse: Callable[[Buffer], Any] = message.FromString if parser is None else parser.parse
+        self._parse_apart: Callable[[Buffer], Any] = self._portions if parser is None else parser.parse_apart
+        self._has_parser = parser is not None
         self._call, self._at_once = call, at_once
 
     def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
-        if self._nodes is not None and len(request) >= graph_wire.LARGE:
-            return self._read_apart(request, self._nodes, context)
+        if len(request) >= graph_wire.LARGE and not self._has_parser:
+            return self._read_apart(request, context)
         try:
             message = self._parse(request)
+        except ReadApartError:
+            return self._read_apart(request, context)
         except Exception as error:
             return self._unreadable(error)
         return self._read(message, context)
@@ -198,14 +208,19 @@ class _Unary:
             return self._failure(errors.invalid_argument(text))
         return self._failure(error)
 
-    async def _read_apart(self, request: Buffer, nodes: int, context: CallContext) -> Outcome:
-        """A call with a large graph, which is read in a thread."""
+    def _portions(self, request: Buffer) -> Any:
+        """The message, for a thread. Raises DecodeError, TooLargeError."""
+        if self._nodes is not None:
+            return graph_wire.parse(self._message, request, self._nodes)
+        return message_parts.parse(self._message, request)
+
+    async def _read_apart(self, request: Buffer, context: CallContext) -> Outcome:
+        """A call with a large request, which is read in a thread."""
         try:
-            reading = graph_wire.apart(graph_wire.parse, self._message, request, nodes)
-            message = await asyncio.wrap_future(reading)
-        except graph_wire.TooLargeError as error:
-            text = f"{self._name} at {self._where()}: {error}; TENFOLD_MASTER_NODES sets another limit."
-            return self._failure(errors.resource_exhausted(text))
+            message = await asyncio.wrap_future(graph_wire.apart(self._parse_apart, request))
+        except message_parts.TooLargeError as error:
+            more = "." if self._nodes is None else "; TENFOLD_MASTER_NODES sets another limit."
+            return self._failure(errors.resource_exhausted(f"{self._name} at {self._where()}: {error}{more}"))
         except Exception as error:
             return self._unreadable(error)
         outcome = self._read(message, context)

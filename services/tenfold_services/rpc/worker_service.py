@@ -6,12 +6,13 @@ cancellation ends it. RunGraph answers errors in the response body where the mas
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_core import errors, graph_wire
 from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2, worker_service_pb2
@@ -106,7 +107,12 @@ class _WorkerMethods:
     async def _run_graph(self, request: worker_pb2.RunGraphRequest) -> worker_pb2.RunGraphResponse:
         session = _session(request)
         self._worker.program(session, request.graph_handle).check_counts(len(request.send), len(request.recv_key))
-        feeds = {feed.name: decode(feed.tensor, f"The value sent for '{feed.name}'") for feed in request.send}
+
+        def decoded() -> dict[str, Any]:
+            return {feed.name: decode(feed.tensor, f"The value sent for '{feed.name}'") for feed in request.send}
+
+        large = request.ByteSize() >= graph_wire.LARGE
+        feeds = await asyncio.wrap_future(graph_wire.apart(decoded)) if large else decoded()
         options = ExecOptions(
             record_timeline=request.exec_opts.record_timeline,
             record_costs=request.exec_opts.record_costs,

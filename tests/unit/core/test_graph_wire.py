@@ -7,7 +7,7 @@ import random
 import pytest
 from google.protobuf.message import DecodeError
 
-from tenfold_core import graph_wire
+from tenfold_core import graph_wire, message_parts
 from tenfold_core.graph_wire import TooLargeError, parse
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.master_pb2 import CreateSessionRequest, ExtendSessionRequest
@@ -30,6 +30,7 @@ def graph(nodes: int, functions: int, seed: int = 7) -> GraphDef:
 @pytest.mark.parametrize("portion", [1, 100, 5000, 1 << 20])
 def test_it_is_what_one_piece_gives(monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
     monkeypatch.setattr(graph_wire, "_PORTION", portion)
+    monkeypatch.setattr(message_parts, "PORTION", portion)
     request = CreateSessionRequest(graph_def=graph(200, 30), target="grpc://here")
     request.config.operation_timeout_in_ms = 17
     extension = ExtendSessionRequest(session_handle="h", graph_def=graph(40, 0), current_graph_version=3)
