@@ -311,7 +311,7 @@ class LinkListener:
         strangers = False
         while perf_counter() - began < _TURN_SECONDS:
             try:
-                sock, _ = listening.accept()
+                sock, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return strangers
             except OSError as error:
@@ -330,7 +330,7 @@ class LinkListener:
                     return False
                 continue
             try:
-                group, known = self._group(sock)
+                group, known = self._group(sock, address)
             except errors.ResourceExhaustedError as error:
                 _log.warning("%s: a connection is refused: %s", self.task, error.message)
                 sock.close()
@@ -346,17 +346,16 @@ class LinkListener:
             handshake_task.add_done_callback(partial(self._greeted, sock))
         return strangers
 
-    def _group(self, sock: socket.socket) -> tuple[str, bool]:
+    def _group(self, sock: socket.socket, address: Any) -> tuple[str, bool]:
         """Whose handshakes are counted together, and whether they are the same user's. Raises ResourceExhaustedError
         where there is no file to ask the system with."""
         if sock.family == socket.AF_UNIX:
             return "", True
+        host = unmapped(address[0])
+        if not is_loopback(host):
+            return host, False
         caller = self._gate.accepted(sock)
-        try:
-            host = unmapped(sock.getpeername()[0])
-        except OSError:
-            return caller.name, False  # it is gone already
-        return (caller.name if is_loopback(host) else host), caller.role is not Role.NONE
+        return caller.name, caller.role is not Role.NONE
 
     def _greeted(self, sock: socket.socket, handshake_task: asyncio.Task[None]) -> None:
         self._places.leave(handshake_task)
