@@ -2,7 +2,8 @@
 
 `tenfold run --as-tensorflow` installs it, and so may a program itself: `tenfold.compat.as_tensorflow.install()`.
 Modules are mapped by name: `tensorflow.a.b` is `tenfold.a.b`, and tensorflow_paths.py has the table of the others, such
-as `tensorflow.python.…`. What Tenfold lacks raises ModuleNotFoundError or AttributeError with the name.
+as `tensorflow.python.…`. What Tenfold lacks raises ModuleNotFoundError or AttributeError with the name; what is left
+out of `tf.contrib` for a reason is imported, and tells the reason once it is used (left_out.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import versions
 from tenfold.compat import old_numpy, old_python
+from tenfold.compat.left_out import LeftOut
 from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
 from tenfold.lazy_module import LazyModule, loaded_names
 
@@ -105,7 +107,13 @@ class _Finder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = _Alias(spec.name, _find(spec.name.partition(".")[2]))
+        path = spec.name.partition(".")[2]
+        try:
+            module = _Alias(spec.name, _find(path))
+        except ModuleNotFoundError:
+            if path.startswith("contrib.") and (why := _why_left_out(path)):
+                return LeftOut(spec.name, why)
+            raise
         if spec.name == "tensorflow":
             # Programs compare it to decide what to call; Tenfold's own is tf.versions.tenfold.
             module.__dict__["__version__"] = versions.VERSION

@@ -34,7 +34,7 @@ _ARGUMENTS = re.compile(
     r"|must specify",
     re.M,
 )
-_DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX|pyglet")
+_DISPLAY = re.compile(r"TclError|cannot connect to X|no display|GLX|pyglet|requires the '\w+' interactive framework")
 #: Games of gym that need a library of their own, or a release of gym older than any that can be installed.
 _GAME = re.compile(r"KeyError: '(BipedalWalker-v2)'|module 'gym\.envs\.(box2d)'|No module named '(atari_py)'")
 #: What an error says that a package has become too new for a program → the package that it wants.
@@ -43,6 +43,7 @@ _OLDER = {
     "cannot import name 'imsave' from 'scipy.misc'": "SciPy before 1.2",
     "TSNE.__init__() got an unexpected keyword argument 'n_iter'": "scikit-learn before 1.7",
     "load() missing 1 required positional argument: 'Loader'": "PyYAML before 6",
+    "module 'pandas' has no attribute 'datetime'": "pandas before 2",
     "module 'PIL.Image' has no attribute 'ANTIALIAS'": "Pillow before 10",
 }
 #: Syntax and names that went with Python 2.
@@ -58,7 +59,7 @@ _PYTHON_2 = re.compile(
     r"|for \+: '(?:dict_items|range)'|object of type '(?:map|zip|filter)' has no len"
     r"|module 'urllib' has no attribute '(?:urlretrieve|urlopen|urlencode|quote)'"
     r"|module 'sys' has no attribute 'setdefaultencoding'|'function' object has no attribute 'func_code'"
-    r"|'range' object does not support|'generator' object has no attribute 'next'"
+    r"|'range' object (?:does not support|has no attribute 'remove')|'generator' object has no attribute 'next'"
 )
 
 

@@ -132,7 +132,9 @@ class Names:
                     found = importlib.import_module(path)
                 except ImportError:
                     return path
-        return path if getattr(found, "left_out", None) else None
+            if getattr(found, "left_out", None):
+                return path
+        return None
 
 
 def lacking_in_tensorflow(names: set[str]) -> set[str] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from others import data, data_files
 from others.program import Program
+from others.table_drawn import DRAWN
 from others.table_models import MODELS
 from others.table_tutorials import TUTORIALS
 from others.table_wider import WIDER
@@ -135,4 +136,5 @@ PROGRAMS = (
     Program("dennybritz+reinforcement-learning/**/*.py"),
     Program("tkipf+gcn/gcn/train.py"),
     *WIDER,
+    *DRAWN,
 )

@@ -51,13 +51,13 @@ else:
     raise AssertionError(nothing)
 import multiprocessing, urllib
 assert multiprocessing.pool and urllib.request
-for name, why in (("contrib.tensor_forest", "use scikit-learn"), ("keras.datasets", "tf.keras.utils.get_file")):
-    try:
-        __import__(f"tensorflow.{name}")
-    except ModuleNotFoundError as error:
-        assert f"No module named 'tensorflow.{name}': tf." in str(error) and why in str(error), error
-    else:
-        raise AssertionError(name)
+try:
+    import tensorflow.keras.datasets
+except ModuleNotFoundError as error:
+    assert "No module named 'tensorflow.keras.datasets': tf.keras" in str(error), error
+    assert "tf.keras.utils.get_file" in str(error), error
+else:
+    raise AssertionError("tf.keras.datasets")
 try:
     tf.nothing
 except AttributeError as error:
@@ -94,6 +94,46 @@ def run(program: str, *options: str) -> str:
     return done.stdout
 
 
+#: Imports what Tenfold leaves out of contrib, as a program does that never comes to use it; then uses it in each way.
+LEFT_OUT = """
+import tensorflow as tf
+import tensorflow.contrib.tensor_forest.python.tensor_forest as forest
+import tensorflow.contrib.eager as tfe
+from tensorflow.contrib import quantize
+from tensorflow.contrib.session_bundle import exporter
+from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
+from tensorflow.contrib.gan import GANModel, gan_loss
+from tensorflow.contrib.tfprof import ProfileContext
+
+def derive():
+    class Model(GANModel):
+        pass
+
+for use, why in (
+    (lambda: forest.RandomForestGraphs, "tf.contrib.tensor_forest is not part of Tenfold: its trees"),
+    (lambda: tf.contrib.tensor_forest.client, "use scikit-learn"),
+    (lambda: tfe.Iterator, "tf.contrib.eager is not part of Tenfold: execution is by graphs"),
+    (lambda: quantize.create_training_graph(), "tf.contrib.quantize is not part of Tenfold"),
+    (lambda: tf.contrib.quantize.create_training_graph(), "tf.contrib.quantize is not part of Tenfold"),
+    (lambda: exporter.Exporter, "it was replaced by tf.saved_model"),
+    (lambda: cudnn_rnn_ops.CudnnGRU(1, 2, 3), "it is for GPUs"),
+    (lambda: gan_loss(None), "tf.contrib.gan is not part of Tenfold"),
+    (lambda: isinstance(tf, GANModel), "tf.contrib.gan is not part of Tenfold"),
+    (derive, "tf.contrib.gan is not part of Tenfold"),
+    (lambda: ProfileContext("out"), "trace steps with tf.train.ProfilerHook"),
+):
+    try:
+        use()
+    except AttributeError as error:
+        assert why in str(error), (why, error)
+    else:
+        raise AssertionError(why)
+assert not hasattr(tf.contrib.quantize, "create_training_graph")
+from tensorflow.contrib.cudnn_rnn import *
+print("told")
+"""
+
+
 def test_a_program_of_tensorflows_imports() -> None:
     installed = "from tenfold.compat import as_tensorflow; as_tensorflow.install()"
     assert run(f"{installed}\n{PROGRAM}", "-c") == "b'fine'\n"
@@ -101,3 +141,8 @@ def test_a_program_of_tensorflows_imports() -> None:
 
 def test_tensorflow_itself_is_not_replaced() -> None:
     assert run(ALREADY, "-c") == "TensorFlow itself was imported already, from /lib/tensorflow/__init__.py\n"
+
+
+def test_what_is_left_out_of_contrib_tells_why_once_it_is_used() -> None:
+    code = "from tenfold.compat import as_tensorflow; as_tensorflow.install()\n" + LEFT_OUT
+    assert run(code, "-c") == "told\n"
