@@ -135,3 +135,7 @@ def test_slurm_refuses_what_does_not_fit(slurm: pytest.MonkeyPatch) -> None:
     slurm.delenv("SLURM_PROCID")
     with pytest.raises(RuntimeError, match="no task of a Slurm job"):
         resolvers.SlurmClusterResolver({"worker": 4})
+
+
+def test_the_server_is_trains() -> None:
+    assert tf.distribute.Server is tf.train.Server
