@@ -1,4 +1,4 @@
-"""`tf.distribute`: the part of TensorFlow's namespace that parameter-server training uses: servers, cluster resolvers."""
+"""`tf.distribute`: what of TensorFlow's namespace parameter-server training uses: the server, cluster resolvers."""
 
 from __future__ import annotations
 

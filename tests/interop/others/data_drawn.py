@@ -23,7 +23,7 @@ def write_babi(folder: Path) -> None:
     """The first task of bAbI: stories of who went where, each question with its answer and the line that tells it."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(6)
-    for name, stories in (("train", 200), ("test", 40)):
+    for name, stories in (("train", 2000), ("test", 200)):
         lines: list[str] = []
         for _ in range(stories):
             where: dict[str, tuple[str, int]] = {}

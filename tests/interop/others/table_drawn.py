@@ -70,6 +70,13 @@ DRAWN = (
     ),
     Program("hn826+*/*.py", ("--data_dir=MNIST_data",), cluster=_PS_AND_WORKERS, data=_MNIST),
     Program(
+        "michaelhoanglong+*/distributed-deep-mnist-new.py",
+        ("--data_dir=MNIST_data", "--log_dir=."),
+        cluster=_PS_AND_WORKERS,
+        data=_MNIST,
+        in_1_15="You must feed a value for placeholder tensor 'Placeholder_2'",
+    ),
+    Program(
         "michaelhoanglong+*/distributed-deep-mnist*.py",
         ("--data_dir=MNIST_data", "--log_dir=."),
         cluster=_PS_AND_WORKERS,

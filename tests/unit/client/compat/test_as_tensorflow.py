@@ -100,7 +100,7 @@ import tensorflow as tf
 import tensorflow.contrib.tensor_forest.python.tensor_forest as forest
 import tensorflow.contrib.eager as tfe
 from tensorflow.contrib import quantize
-from tensorflow.contrib.session_bundle import exporter
+from tensorflow.contrib.model_pruning.python import pruning
 from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops
 from tensorflow.contrib.gan import GANModel, gan_loss
 from tensorflow.contrib.tfprof import ProfileContext
@@ -115,7 +115,7 @@ for use, why in (
     (lambda: tfe.Iterator, "tf.contrib.eager is not part of Tenfold: execution is by graphs"),
     (lambda: quantize.create_training_graph(), "tf.contrib.quantize is not part of Tenfold"),
     (lambda: tf.contrib.quantize.create_training_graph(), "tf.contrib.quantize is not part of Tenfold"),
-    (lambda: exporter.Exporter, "it was replaced by tf.saved_model"),
+    (lambda: pruning.apply_mask, "masks on weights are a product of two variables"),
     (lambda: cudnn_rnn_ops.CudnnGRU(1, 2, 3), "it is for GPUs"),
     (lambda: gan_loss(None), "tf.contrib.gan is not part of Tenfold"),
     (lambda: isinstance(tf, GANModel), "tf.contrib.gan is not part of Tenfold"),
