@@ -352,3 +352,18 @@ def test_hits_by_accident(ops: Any) -> None:
             run(true, [1])
     with pytest.raises(errors.InvalidArgumentError, match=r"^sampled_candidates must be a vector"):
         run([[1, 2]], [[1]])
+
+
+def test_slots_are_shared_in_the_order_that_tensorflow_shares_them() -> None:
+    """The last heavy class gives to the last light one; one of exactly its share is heavy, and lacks what it gave."""
+    sampler = FixedUnigramSampler(np.float32([4, 2, 1, 1]))
+    assert sampler._share.tolist() == [1, 0.5, 0.5, 0.5]
+    assert sampler._other.tolist() == [0, 0, 0, 1]
+
+
+def test_memory_is_asked_for_before_it_is_taken(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(random_candidates, "allow", lambda dims, dtype, times: asked.append((*dims, times)))
+    sampled("LearnedUnigramCandidateSampler", ops, num_sampled=7)
+    ops.run("AllCandidateSampler", [np.int64([[1]])], num_true=1, num_sampled=3, unique=True)
+    assert asked == [(7, 8), (10, 4), (3, 2)]

@@ -62,6 +62,17 @@ def test_sets_of_dense_rows(ops: Any) -> None:
         assert shape.tolist() == [2, 2, max(map(len, rows))]
 
 
+def test_sets_of_rows_in_several_groups(ops: Any) -> None:
+    dense = np.array([[[4, 1], [2, 2]], [[9, 8], [0, 5]]], np.int32)
+    sparse = [longs([[0, 1, 0], [1, 0, 2], [1, 1, 1]]), np.array([2, 7, 5], np.int32), longs([2, 2, 3])]
+    indices, values, shape = ops.run("DenseToSparseSetOperation", [dense, *sparse], set_operation="a-b")
+    assert (values.tolist(), shape.tolist()) == ([1, 4, 8, 9, 0], [2, 2, 2])
+    assert indices.tolist() == [[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]
+    indices, values, shape = ops.run("SparseToSparseSetOperation", [*sparse, *sparse], set_operation="union")
+    assert (values.tolist(), shape.tolist()) == ([2, 7, 5], [2, 2, 1])
+    assert indices.tolist() == [[0, 1, 0], [1, 0, 0], [1, 1, 0]]
+
+
 def test_sets_of_nothing(ops: Any) -> None:
     none = [np.zeros((0, 2), np.int64), np.zeros(0, np.int32), longs([3, 2])]
     indices, values, shape = ops.run("SparseToSparseSetOperation", [*none, *none], set_operation="union")

@@ -134,7 +134,7 @@ def test_elements_their_number_and_each_by_its_number(name: str) -> None:
         run = Run()
         assert [plain(dataset.at(i, run)) for i in range(len(expected))] == expected
         for beyond in (-1, len(expected)):
-            with pytest.raises(errors.OutOfRangeError):
+            with pytest.raises(errors.OutOfRangeError, match=rf"^Index out of range \[0, {len(expected)}\): {beyond}$"):
                 dataset.at(beyond, run)
 
 
@@ -265,22 +265,23 @@ def test_elements_that_take_many_of_the_input_are_slow(make: Any, factor: int) -
     assert make(HEAVY + 1).is_slow
 
 
-class Closing(Like):
-    """Its input's elements, and the iterator is closed once it has given so many: what asks for more sees it."""
+class Closing(Dataset):
+    """The same element for ever, and the iterator is closed with the third one, which it does not look at itself."""
 
-    def __init__(self, dataset: Dataset, after: int) -> None:
-        super().__init__(dataset)
-        self._after = after
+    def __init__(self, *values: int) -> None:
+        super().__init__(INT, ANY)
+        self._element = (ints(*values),)
 
     def iterate(self, run: Run) -> Machine:
-        source, given = self.input.iterate(run), 0
+        given = 0
 
         def following() -> Any:
             nonlocal given
             given += 1
-            if given == self._after:
+            if given == 3:
                 run.close()
-            return source.following()
+            assert given < 100, "nobody looks whether the iterator is there"
+            return self._element
 
         return Machine(following)
 
@@ -288,19 +289,53 @@ class Closing(Like):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Skip(Closing(endless(1), 3), 1 << 40),
-        lambda: Shard(Closing(endless(1), 3), 1 << 40, (1 << 40) - 1),
-        lambda: Unbatch(INT, SCALAR, Closing(Repeat(lists([]), -1), 3)),
-        lambda: rebatched(Closing(Repeat(lists([]), -1), 3), [2]),
-        lambda: Split(INT, ANY, Closing(Repeat(lists([]), -1), 3), 2),
-        lambda: Repeat(Closing(mapped(slices(), lambda n: n), 1), 1 << 40),
-        lambda: IgnoreErrors(mapped(Closing(endless(1), 3), no_number)),
+        lambda: Skip(Closing(1), 1 << 40),
+        lambda: Shard(Closing(1), 1 << 40, (1 << 40) - 1),
+        lambda: Unbatch(INT, SCALAR, Closing()),
+        lambda: rebatched(Closing(), [2]),
+        lambda: Split(INT, ANY, Closing(), 2),
+        lambda: IgnoreErrors(Failing()),
     ],
 )  # fmt: skip
 def test_a_search_for_an_element_ends_with_its_iterator(make: Any) -> None:
     machine = make().iterate(Run())
     with pytest.raises(errors.CancelledError):
         machine()
+
+
+class Failing(Dataset):
+    """No element but errors, of which the third one closes the iterator."""
+
+    def __init__(self) -> None:
+        super().__init__(INT, ANY)
+
+    def iterate(self, run: Run) -> Machine:
+        asked = []
+
+        def following() -> Any:
+            asked.append(1)
+            if len(asked) == 3:
+                run.close()
+            assert len(asked) < 100, "nobody looks whether the iterator is there"
+            no_number(len(asked))
+
+        return Machine(following)
+
+
+def test_an_input_that_is_always_empty_is_not_asked_for_ever() -> None:
+    class Empty(Like):
+        is_slow = True
+
+        def iterate(self, run: Run) -> Machine:
+            passes.append(1)
+            if len(passes) == 3:
+                run.close()
+            assert len(passes) < 100, "nobody looks whether the iterator is there"
+            return Machine(lambda: None)
+
+    passes: list[int] = []
+    with pytest.raises(errors.CancelledError):
+        Repeat(Empty(slices()), 1 << 40).iterate(Run())()
 
 
 def no_number(n: Any) -> Any:
