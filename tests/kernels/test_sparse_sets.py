@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu import sparse_sets
 
 
 def longs(value: Any) -> np.ndarray[Any, Any]:
@@ -49,6 +50,13 @@ def test_sizes_of_sets(ops: Any) -> None:
     found = ops.run("SetSize", [indices, np.array([7, 8, 7, 9, 9], np.int32), longs([2, 3, 5])])
     assert found.tolist() == [[2, 0, 0], [0, 1, 0]]
     assert ops.run("SetSize", [indices[:, 2:], np.array([7, 8, 7, 9, 9], np.int32), longs([5])]).tolist() == 3
+
+
+def test_memory_for_sizes_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(sparse_sets, "allow", lambda dims, dtype: asked.append((tuple(dims), dtype)))
+    ops.run("SetSize", [longs([[0, 0, 0]]), np.array([7], np.int32), longs([2, 3, 5])])
+    assert asked == [((2, 3), np.int32)]
 
 
 def test_sets_of_dense_rows(ops: Any) -> None:
