@@ -17,7 +17,7 @@ _REF_OFFSET = 100
 
 
 class _Row(NamedTuple):
-    """One type: TensorFlow's number, name, name in op definitions, NumPy type (None: no NumPy form), proto field."""
+    """One type: TensorFlow's number, name, name in op definitions, NumPy type, proto field."""
 
     enum: int
     name: str
@@ -101,15 +101,13 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """The NumPy scalar type. Raises TypeError for a type that NumPy has no form of."""
-        if self._row.np_type is None:
-            raise TypeError(f"DType {self.name} has no NumPy form; this build handles {_numpy_names()}")
+        """The NumPy scalar type; for a quantised type, the structure of one field that carries it."""
         return self._row.np_type
 
     @property
     def is_numpy_compatible(self) -> bool:
         """Whether NumPy holds the elements and computes with them."""
-        return self._row.np_type is not None and self._row.kind != "o" and not self.is_carried
+        return self._row.kind != "o" and not self.is_carried
 
     @property
     def is_carried(self) -> bool:
@@ -166,7 +164,7 @@ class DType:
     @property
     def size(self) -> int:
         """Bytes of one element; 1 for strings and opaque types, as in TensorFlow."""
-        if self._row.kind in "so" or self._row.np_type is None:
+        if self._row.kind in "so":
             return 1
         return int(np.dtype(self._row.np_type).itemsize)
 
@@ -229,7 +227,7 @@ for _row in _ROWS:
         _dtype = DType(_row, _is_ref)
         _BY_ENUM[_dtype.as_datatype_enum] = _dtype
         _BY_NAME[_dtype.name] = _BY_NAME[_dtype.op_name] = _dtype
-    if _row.np_type is not None and _row.kind not in "so":
+    if _row.kind not in "so":
         _BY_NUMPY[np.dtype(_row.np_type)] = _BY_ENUM[_row.enum]
 
 float16 = half = _BY_NAME["float16"]
@@ -278,7 +276,7 @@ _PYTHON_TYPES: dict[Any, DType] = {
 
 
 def _numpy_names() -> str:
-    return ", ".join(row.name for row in _ROWS if row.np_type is not None and row.kind != "o")
+    return ", ".join(row.name for row in _ROWS if row.kind != "o")
 
 
 def as_dtype(value: Any) -> DType:

@@ -66,7 +66,7 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
     if len(pool) > _MAX_SUGGESTION_POOL or len(wrong) > 200:
         return ""
     if len(wrong) * sum(map(len, pool)) > _MOST_COMPARED:
-        short = (name for name in pool if len(name) <= 2 * len(wrong))
+        short = (name for name in pool if len(name) < 2 * len(wrong))  # a name twice as long is never near
         pool = heapq.nlargest(_FEW, short, lambda name: _like(wrong, name))
     near = difflib.get_close_matches(wrong, pool, n=3, cutoff=0.7)
     return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""

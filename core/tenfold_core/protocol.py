@@ -108,7 +108,7 @@ def parse(text: str | bytes | None) -> Speaks:
         raise errors.invalid_argument(
             f"{HEADER} is {text[:100]!r}; it is OLDEST-NEWEST, and may go on with ; release=… ; can=…,…"
         )
-    members = dict(part.strip().split("=", 1) for part in match[3].split(";") if part.strip())
+    members = dict(part.strip().split("=") for part in match[3].split(";") if part.strip())
     can = [name for name in members.get("can", "").split(",") if name]
     return told(int(match[1]), int(match[2]), can, members.get("release", ""))
 

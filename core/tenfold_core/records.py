@@ -9,6 +9,7 @@ and record_writer.cc.
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
 from typing import TYPE_CHECKING, cast
 
@@ -80,13 +81,11 @@ class ByteStream:
         """The next line with its end, or None at the end of the file."""
         if self._unpacker is not None:
             return self._unpacked_line()
-        most = self._opener.most_bytes
         try:
-            line = self._file.readline(most)
+            line = self._file.readline(min(self._opener.most_bytes, sys.maxsize - 1) + 1)
         except OSError as error:
             raise os_error(self.path, error) from None
-        if len(line) >= most:
-            self._opener.check_bytes(self.path, len(line) + 1)
+        self._opener.check_bytes(self.path, len(line))
         return line or None
 
     def _unpacked_line(self) -> bytes | None:

@@ -1,7 +1,8 @@
 """Which tests reach which statement of a file: its functions' statements say so, each with its line, as they run.
 
 A changed statement needs only the tests that reach it. What a loop compiler reads is left as it is, and so is what runs
-when the module is imported: there every test counts. Statements in processes that a test starts write to the same file.
+once, when the module is imported or at the first call: there every test counts. Statements in processes that a test
+starts write to the same file.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import re
 NAME = "__tenfold_reached__"
 #: The file that the lines are written to, one a line; the name of it is handed to processes that tests start.
 VARIABLE = "TENFOLD_MUTANTS_REACHED"
-#: Decorators of functions that are compiled: from their text, or by Numba.
-_COMPILED = re.compile(r"jit|loop|inline|vectorize|device|scalar|compiled|kernel_body|rule", re.IGNORECASE)
+#: Decorators of functions that are compiled, from their text or by Numba, and of those whose result is kept: the first
+#: test that calls one would be the only one to reach it.
+_LEFT_ALONE = re.compile(r"jit|loop|inline|vectorize|device|scalar|compiled|kernel_body|rule|cache", re.IGNORECASE)
 
 
 class _Marker(ast.NodeTransformer):
@@ -24,7 +26,7 @@ class _Marker(ast.NodeTransformer):
         self._inside = False
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        if any(_COMPILED.search(ast.unparse(mark)) for mark in node.decorator_list):
+        if any(_LEFT_ALONE.search(ast.unparse(mark)) for mark in node.decorator_list):
             return node
         outer, self._inside = self._inside, True
         self.generic_visit(node)

@@ -16,6 +16,8 @@ from mutants.changes import changes
 from mutants.scratch import mark_of
 
 CODE = """
+import functools
+
 LIMIT = 3
 
 
@@ -33,10 +35,18 @@ def down(x):
     while x > 0:
         x -= 1
     return x
+
+
+@functools.cache
+def kept():
+    return LIMIT
 """
 TESTS = """
 import subprocess, sys
-from thing import small, down
+from thing import small, down, kept
+
+def test_kept_is_called_first_where_nobody_looks_at_it():
+    kept()
 
 def test_small():
     assert small(1) and not small(7)
@@ -46,6 +56,9 @@ def test_down_in_a_process():
 
 def test_down():
     assert down(3) == 0
+
+def test_kept():
+    assert kept()
 """
 WARM = Path(__file__).with_name("warm.py")
 
@@ -80,7 +93,7 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
     )
     assert done.returncode == 0, done.stderr
     first, *rest = map(json.loads, done.stdout.splitlines())
-    assert first == {"failed": [], "tests": 3}
+    assert first == {"failed": [], "tests": 5}
     assert (tmp_path / "thing.py").read_text() == CODE  # as it was
     return {f"{line['function']}: {line['what']}": line for line in rest}
 
@@ -101,6 +114,7 @@ def test_what_becomes_of_each_change(results: dict[str, dict[str, Any]]) -> None
         "down: 0 → 1": "failed",
         "down: 1 → 2": "failed",
         "down: return x → return None": "failed",
+        "kept: return LIMIT → return None": "failed",
     }
     assert results["small: True → False"]["by"] == "test_thing.py::test_small"
 

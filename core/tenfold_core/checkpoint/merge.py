@@ -25,19 +25,16 @@ class _Merge:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self.num_shards = 0
         self.entries: dict[bytes, Entry] = {}
         #: Data file → its number in the merged bundle, in the order of first use.
         self.shards: dict[str, int] = {}
 
     def add(self, prefix: str) -> None:
         with BundleReader(prefix, files=self._files) as reader:
-            shards = reader.num_shards
-            self.num_shards += shards
             for key, entry in reader.raw_entries():
                 held = self.entries.get(key)
                 if held is None:
-                    path = data_filename(prefix, entry.shard_id, shards)
+                    path = data_filename(prefix, entry.shard_id, reader.num_shards)
                     entry.shard_id = self.shards.setdefault(path, len(self.shards))
                     self.entries[key] = entry
                 else:

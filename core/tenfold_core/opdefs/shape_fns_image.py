@@ -62,7 +62,6 @@ def _offsets(c: ShapeContext) -> int | None:
 
 def glimpse(c: ShapeContext) -> Shapes:
     images = c.input(0).with_rank(4).as_list()
-    c.input(1).with_rank(1)
     batch = _merge(images[0], _offsets(c), ": as many offsets as images")
     height, width = _pair(c, 1)
     return [from_dims([batch, height, width, images[3]])]
@@ -83,12 +82,16 @@ def sampled_box(c: ShapeContext) -> Shapes:
     return [TensorShape([3]), TensorShape([3]), TensorShape([1, 1, 4])]
 
 
-def _check_boxes(c: ShapeContext, scalars: int) -> None:
-    """Boxes [n, 4], scores [n] and `scalars` scalars after them. Raises ValueError for another shape."""
+def _check_boxes(c: ShapeContext) -> None:
+    """Boxes [n, 4] and scores [n]. Raises ValueError for another shape."""
     boxes, scores = c.input(0).with_rank(2).as_list(), c.input(1).with_rank(1).as_list()
     _merge(boxes[0], scores[0], ": as many scores as boxes")
     _exactly(boxes[1], 4, ": a box has 4 coordinates")
-    for i in range(2, 2 + scalars):
+
+
+def _check_scalars(c: ShapeContext, first: int, last: int) -> None:
+    """Raises ValueError where one of these inputs is no scalar."""
+    for i in range(first, last + 1):
         c.input(i).with_rank(0)
 
 
@@ -101,17 +104,19 @@ def _chosen(c: ShapeContext) -> TensorShape:
 
 
 def chosen_boxes(c: ShapeContext) -> Shapes:
-    _check_boxes(c, len(c.inputs) - 2)
+    _check_boxes(c)  # ranks of what follows: input_ranks.py
     return [TensorShape([None])]
 
 
 def padded_boxes(c: ShapeContext) -> Shapes:
-    _check_boxes(c, 3)
+    _check_boxes(c)
+    _check_scalars(c, 2, 4)
     return [_chosen(c), _SCALAR]
 
 
 def scored_boxes(c: ShapeContext) -> Shapes:
-    _check_boxes(c, 4)
+    _check_boxes(c)
+    _check_scalars(c, 2, 5)
     return [_chosen(c), _chosen(c), _SCALAR]
 
 
@@ -120,16 +125,14 @@ def overlapping_boxes(c: ShapeContext) -> Shapes:
     overlaps, scores = c.input(0).with_rank(2).as_list(), c.input(1).with_rank(1).as_list()
     size = _merge(overlaps[0], overlaps[1], ": overlaps must be square")
     _merge(size, scores[0], ": as many scores as boxes")
-    for i in (2, 3, 4):
-        c.input(i).with_rank(0)
+    _check_scalars(c, 2, 4)
     return [TensorShape([None])]
 
 
 def combined_boxes(c: ShapeContext) -> Shapes:
     """Boxes [N, n, 1 or classes, 4] and scores [N, n, classes] → boxes, scores, classes, and how many."""
     boxes, scores = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(3).as_list()
-    for i in range(2, 6):
-        c.input(i).with_rank(0)
+    _check_scalars(c, 2, 5)
     batch = _merge(boxes[0], scores[0], ": as many scores as boxes")
     _exactly(boxes[3], 4, ": a box has 4 coordinates")
     if None not in (boxes[2], scores[2]) and boxes[2] not in (1, scores[2]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 
 from tenfold_core import errors, protocol
@@ -46,6 +48,25 @@ def test_no_version_in_common_names_both_and_the_remedy(
     assert newer.value.message.endswith("bring this process up to date (pip install tenfold==9.1.0).")
     assert "/job:ps/task:0 (an older Tenfold) speaks version 1 of " in older.value.message
     assert older.value.message.endswith(f"bring /job:ps/task:0 up to date (pip install tenfold=={release}).")
+
+
+@pytest.mark.parametrize(("agree", "ours"), AGREE)
+def test_this_release_speaks_version_1_says_which_it_is_and_traces(agree: object, ours: object) -> None:
+    """Another number here is a decision: docs/decisions/0085-versions-on-the-wire.md."""
+    assert callable(ours)
+    protocol.release.cache_clear()
+
+    assert ours() == Speaks(1, 1, frozenset({"trace"}), metadata.version("tenfold"))
+
+
+@pytest.mark.parametrize(("agree", "ours"), AGREE)
+def test_a_peer_whose_oldest_version_is_newer_than_its_newest_is_the_one_to_mend(agree: object, ours: object) -> None:
+    assert callable(agree)
+    assert callable(ours)
+    here = ours()
+
+    with pytest.raises(protocol.VersionError, match=rf"bring it up to date \(pip install tenfold=={here.release}\)"):
+        agree(protocol.told(here.newest + 1, here.newest, (), "9.1.0"), "it")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import errno
 import gzip
 import io
 import os
+import struct
 import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenfold_core import errors
+from tenfold_core import crc32c, errors
 from tenfold_core.files import Files
 from tenfold_core.records import ByteStream, RecordReader, RecordWriter, frame
 
@@ -130,10 +131,6 @@ def test_a_cut_file_is_told(tmp_path: Path) -> None:
 
 
 def test_an_absurd_length_takes_no_memory(tmp_path: Path) -> None:
-    import struct
-
-    from tenfold_core import crc32c
-
     length = struct.pack("<Q", 1 << 60)
     (tmp_path / "r").write_bytes(length + struct.pack("<I", crc32c.masked(length)) + b"little")
 
@@ -167,8 +164,209 @@ def test_streams_read_skip_and_end(tmp_path: Path) -> None:
         stream.read(6000)
 
 
+class Counted(Files):
+    """Opens files that say how much is asked of them at once, and reads no more than `most_bytes` into memory."""
+
+    def __init__(self, most_bytes: int = 1 << 30, *, broken: bool = False) -> None:
+        self._most_bytes = most_bytes
+        self.broken = broken
+        self.asked: list[int] = []
+
+    @property
+    def most_bytes(self) -> int:
+        return self._most_bytes
+
+    def open_to_read(self, path: str) -> BinaryIO:
+        return _CountedFile(path, self)
+
+
+class _CountedFile(io.BufferedReader):
+    def __init__(self, path: str, files: Counted) -> None:
+        super().__init__(io.FileIO(path))
+        self._files = files
+
+    def _ask(self, count: int | None) -> None:
+        self._files.asked.append(count or -1)
+        if self._files.broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def read(self, count: int | None = -1, /) -> bytes:
+        self._ask(count)
+        return super().read(count)
+
+    def readline(self, count: int | None = -1, /) -> bytes:
+        self._ask(count)
+        return super().readline(count)
+
+
+PACKED = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
+
+
+@pytest.mark.parametrize(("compression", "piece"), [("", 1 << 18), ("GZIP", 1 << 14), ("ZLIB", 1 << 14)])
+def test_a_long_record_is_read_piece_by_piece(tmp_path: Path, compression: str, piece: int) -> None:
+    record = os.urandom(600_000)
+    with RecordWriter(str(tmp_path / "r"), compression) as out:
+        out.write(record)
+        out.write(b"next")
+    files = Counted()
+
+    with RecordReader(str(tmp_path / "r"), compression, files=files) as reader:
+        assert list(reader) == [record, b"next"]
+    assert max(files.asked) == piece
+
+
+def test_little_is_unpacked_at_a_time_however_much_there_is(tmp_path: Path) -> None:
+    (tmp_path / "z").write_bytes(zlib.compress(bytes(10_000_000)))
+
+    with ByteStream(str(tmp_path / "z"), "ZLIB") as stream:
+        assert stream.read(1) == b"\0"
+        assert len(stream._unpacked) == 1 << 14
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+@pytest.mark.parametrize(("skipped", "there"), [(0, True), (299_999, True), (300_000, True), (300_001, False)])
+def test_skipping_says_whether_there_was_so_much(tmp_path: Path, compression: str, skipped: int, there: bool) -> None:
+    data = bytes(range(250)) * 1200
+    (tmp_path / "f").write_bytes(PACKED[compression](data))
+
+    with ByteStream(str(tmp_path / "f"), compression) as stream:
+        assert stream.skip(skipped) is there
+        assert stream.read(5) == data[skipped : skipped + 5]
+        assert stream.read(0) == b""
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+def test_lines_have_their_ends_and_mix_with_other_reads(tmp_path: Path, compression: str) -> None:
+    lines = [b"first\n", b"\n", b"x" * 40_000 + b"\n", b"\n", b"y" * 16_383 + b"\n", b"no end"]
+    (tmp_path / "f").write_bytes(PACKED[compression](b"01234" + b"".join(lines)))
+    (tmp_path / "ends").write_bytes(PACKED[compression](b"one\n"))
+    (tmp_path / "empty").write_bytes(PACKED[compression](b""))
+
+    with ByteStream(str(tmp_path / "f"), compression) as stream:
+        assert stream.read(5) == b"01234"
+        assert [stream.read_line() for _ in lines] == lines
+        assert (stream.read_line(), stream.read(1)) == (None, b"")
+    with ByteStream(str(tmp_path / "ends"), compression) as stream:
+        assert [stream.read_line(), stream.read_line()] == [b"one\n", None]
+    with ByteStream(str(tmp_path / "empty"), compression) as stream:
+        assert stream.read_line() is None
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_line_may_be_as_long_as_what_may_be_in_memory(tmp_path: Path, compression: str, end: bytes) -> None:
+    line = b"x" * (20_000 - len(end)) + end
+    (tmp_path / "fits").write_bytes(PACKED[compression](line))
+    (tmp_path / "long").write_bytes(PACKED[compression](b"x" + line))
+
+    with ByteStream(str(tmp_path / "fits"), compression, files=Counted(20_000)) as stream:
+        assert stream.read_line() == line
+    with (
+        ByteStream(str(tmp_path / "long"), compression, files=Counted(20_000)) as stream,
+        pytest.raises(errors.ResourceExhaustedError, match="long; 20001 bytes are more than the 20000"),
+    ):
+        stream.read_line()
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_a_record_may_be_as_long_as_what_may_be_in_memory(tmp_path: Path, compression: str) -> None:
+    with RecordWriter(str(tmp_path / "r"), compression) as out:
+        out.write(b"x" * 1000)
+
+    with RecordReader(str(tmp_path / "r"), compression, files=Counted(1000)) as reader:
+        assert reader.read() == b"x" * 1000
+    with (
+        RecordReader(str(tmp_path / "r"), compression, files=Counted(999)) as reader,
+        pytest.raises(errors.ResourceExhaustedError, match="1000 bytes are more than the 999"),
+    ):
+        reader.read()
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_what_the_disk_says_while_it_is_read_is_told_with_the_file(tmp_path: Path, compression: str) -> None:
+    (tmp_path / "f").write_bytes(PACKED[compression](b"abc\n"))
+
+    with ByteStream(str(tmp_path / "f"), compression, files=Counted(broken=True)) as stream:
+        for ask in (stream.read_line, lambda: stream.read(1), lambda: stream.skip(1)):
+            with pytest.raises(errors.OpError, match=f"{tmp_path / 'f'}; Input/output error"):
+                ask()
+
+
+@pytest.mark.parametrize(
+    ("compression", "said"), [("GZIP", "packed data is damaged"), ("ZLIB", "packed data is damag")]
+)
+def test_packed_data_that_are_none_are_told(tmp_path: Path, compression: str, said: str) -> None:
+    (tmp_path / "f").write_bytes(b"this is not packed")
+
+    with ByteStream(str(tmp_path / "f"), compression) as stream:
+        for ask in (stream.read_line, lambda: stream.read(1)):
+            with pytest.raises(errors.DataLossError, match=f"{tmp_path / 'f'}: {said}"):
+                ask()
+
+
+@pytest.mark.parametrize("size", [10, 16 << 10, 100_000])
+def test_packed_files_that_follow_one_another_are_one(tmp_path: Path, size: int) -> None:
+    parts = [os.urandom(size), b"", os.urandom(size // 2), b"end"]
+    for compression in ("GZIP", "ZLIB"):
+        (tmp_path / "f").write_bytes(b"".join(map(PACKED[compression], parts)))
+        with ByteStream(str(tmp_path / "f"), compression) as stream:
+            assert stream.read(10 * size) == b"".join(parts)
+
+
+def test_records_wait_until_64_kib_are_together(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    with RecordWriter(str(path)) as out:
+        out.write(b"x" * (65_535 - len(frame(b""))))
+        out.write(b"")
+        assert path.stat().st_size == 0, "one byte less than 64 KiB waited"
+        out.write(b"")
+        written = 65_535 + len(frame(b""))
+        assert path.stat().st_size == written
+        out.write(b"x" * (65_536 - 2 * len(frame(b""))))  # the third frame, and this one
+        assert path.stat().st_size == written
+        out.write(b"")
+        assert path.stat().st_size == written + 65_536
+    assert len(read(path)) == 5
+
+
+def test_nothing_stays_open(tmp_path: Path) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = descriptors()
+    with RecordWriter(str(tmp_path / "r"), "GZIP") as out:
+        out.write(b"abc")
+    with RecordReader(str(tmp_path / "r"), "GZIP") as reader:
+        assert reader.path == str(tmp_path / "r")
+        assert list(reader) == [b"abc"]
+    with ByteStream(str(tmp_path / "r")):
+        pass
+    stream, again = ByteStream(str(tmp_path / "r")), RecordReader(str(tmp_path / "r"))
+    stream.close()
+    again.close()
+    full = RecordWriter(str(tmp_path / "full"), files=SmallDisk())
+    full.write(b"abc")
+    with pytest.raises(errors.ResourceExhaustedError):
+        full.close()
+    assert descriptors() == before
+
+
+def test_damage_is_told_with_the_place_of_its_record_among_others(tmp_path: Path) -> None:
+    whole = frame(b"abc") + frame(b"d") + frame(b"efgh")
+    for at in range(len(whole)):
+        raw = bytearray(whole)
+        raw[at] ^= 1
+        (tmp_path / "r").write_bytes(raw)
+        place = 0 if at < 19 else 19 if at < 36 else 36
+        with pytest.raises(errors.DataLossError, match=f"^corrupted record at {place} in {tmp_path}/r$"):
+            read(tmp_path / "r")
+
+
 def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     with pytest.raises(errors.NotFoundError, match="none; No such file or directory"):
         RecordReader(str(tmp_path / "none"))
-    with pytest.raises(errors.InvalidArgumentError, match="Unsupported compression_type: LZ4"):
-        RecordWriter(str(tmp_path / "x"), "LZ4")
+    for opened in (RecordWriter, RecordReader, ByteStream):
+        with pytest.raises(errors.InvalidArgumentError, match="Unsupported compression_type: LZ4"):
+            opened(str(tmp_path / "x"), "LZ4")
+    with pytest.raises(errors.NotFoundError, match="folder/x; No such file or directory"):
+        RecordWriter(str(tmp_path / "folder" / "x"))
