@@ -46,7 +46,6 @@ class Certificates:
         self._contexts: dict[tuple[bool, str], ssl.SSLContext] = {}
         #: Those that fitted last: what they are followed by may not.
         self._good: dict[tuple[bool, str], ssl.SSLContext] = {}
-        self.contents()
         self.server_context()
 
     def wanted_at(self, address: str) -> bool:

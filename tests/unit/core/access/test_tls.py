@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -191,6 +192,9 @@ def test_a_context_for_good_is_the_one_of_each_moment(tmp_path: Path) -> None:
     greeted(FreshContext.of(ours.client_context, server=False), server)
     assert FreshContext.of(ours.client_context, server=False).protocol == ssl.PROTOCOL_TLS_CLIENT
     assert server.protocol == ssl.PROTOCOL_TLS_SERVER
+    one, other = socket.socketpair()
+    with one, other, server.wrap_socket(one, server_side=True, do_handshake_on_connect=False) as wrapped:
+        assert wrapped.context is ours.server_context()
     with pytest.raises(ZeroDivisionError):
         FreshContext.of(lambda: 1 // 0, server=True)  # type: ignore[arg-type, return-value]
 
