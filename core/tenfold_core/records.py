@@ -9,7 +9,6 @@ and record_writer.cc.
 from __future__ import annotations
 
 import struct
-import sys
 import zlib
 from typing import TYPE_CHECKING, cast
 
@@ -48,8 +47,8 @@ class ByteStream:
             )
         self.path = path
         self._opener = files
-        self._window = _WINDOWS.get(compression)
-        self._unpacker = None if self._window is None else zlib.decompressobj(self._window)
+        self._window = _WINDOWS.get(compression, 0)
+        self._unpacker = zlib.decompressobj(self._window) if self._window else None
         self._packed = b""
         #: What was unpacked; from `_at` on it was not read yet.
         self._unpacked, self._at = b"", 0
@@ -82,7 +81,7 @@ class ByteStream:
         if self._unpacker is not None:
             return self._unpacked_line()
         try:
-            line = self._file.readline(min(self._opener.most_bytes, sys.maxsize - 1) + 1)
+            line = self._file.readline(min(self._opener.most_bytes, 1 << 62) + 1)
         except OSError as error:
             raise os_error(self.path, error) from None
         self._opener.check_bytes(self.path, len(line))
@@ -92,10 +91,9 @@ class ByteStream:
         pieces = []
         while True:
             end = self._unpacked.find(b"\n", self._at) + 1
-            if end or self._at < len(self._unpacked):
-                pieces.append(self._unpacked[self._at : end or None])
-                self._opener.check_bytes(self.path, sum(map(len, pieces)))
-                self._at = end or len(self._unpacked)
+            pieces.append(self._unpacked[self._at : end or None])
+            self._opener.check_bytes(self.path, sum(map(len, pieces)))
+            self._at = end or len(self._unpacked)
             if end:
                 return b"".join(pieces)
             first = self._some(1)
@@ -134,7 +132,7 @@ class ByteStream:
                 self._packed = self._unpacker.unused_data or self._packed or self._file.read(_PORTION)
                 if not self._packed:
                     return b""
-                self._unpacker = zlib.decompressobj(self._window or 0)
+                self._unpacker = zlib.decompressobj(self._window)
             source = self._unpacker.unconsumed_tail or self._packed or self._file.read(_PORTION)
             self._packed = b""
             data = self._unpacker.decompress(source, _PORTION)

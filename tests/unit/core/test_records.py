@@ -313,6 +313,18 @@ def test_packed_files_that_follow_one_another_are_one(tmp_path: Path, size: int)
             assert stream.read(10 * size) == b"".join(parts)
 
 
+def test_what_comes_before_damage_is_read(tmp_path: Path) -> None:
+    data = os.urandom(100_000)
+    (tmp_path / "cut").write_bytes(zlib.compress(data)[:50_000])
+
+    with ByteStream(str(tmp_path / "cut"), "ZLIB") as stream:
+        assert stream.read(1 << 14) == data[: 1 << 14]
+        assert stream.skip(1 << 14)
+        assert stream.read(1 << 14) == data[1 << 15 : 3 << 14]
+        with pytest.raises(errors.DataLossError, match="ends too early"):
+            stream.read(1 << 14)
+
+
 def test_records_wait_until_64_kib_are_together(tmp_path: Path) -> None:
     path = tmp_path / "r"
     with RecordWriter(str(path)) as out:
