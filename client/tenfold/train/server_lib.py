@@ -227,6 +227,11 @@ def make_server_def(
                 "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`: "
                 f"{error}"
             ) from None
+        if not cluster.jobs:
+            raise ValueError(
+                "The cluster has no jobs, so there is no task for this server to be. A cluster that is read from "
+                "TF_CONFIG is empty where that is not set: `tenfold run` sets it for the programs that it starts."
+            )
         if job_name is None:
             if len(cluster.jobs) != 1:
                 raise ValueError(f"Must specify an explicit `job_name`. The cluster has the jobs {cluster.jobs}")

@@ -140,6 +140,7 @@ def test_server_def_overrides() -> None:
     [
         ((5, None, None, None), TypeError, "Could not convert `server_or_cluster_def`"),
         ((DENSE, None, None, None), ValueError, "Must specify an explicit `job_name`"),
+        (({}, None, None, None), ValueError, "has no jobs.*TF_CONFIG is empty.*tenfold run"),
         ((DENSE, "worker", None, None), ValueError, "Must specify an explicit `task_index`"),
         ((DENSE, "nope", 0, None), ValueError, "No such job in cluster: 'nope'"),
         ((DENSE, "ps", 1, None), ValueError, "No task with index 1 in job 'ps'"),
