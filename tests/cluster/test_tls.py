@@ -109,6 +109,7 @@ async def test_grpcs_own_library_serves_no_tls(tmp_path: Path, monkeypatch: pyte
         await TaskServer({"ps": [""]}, "ps", 0, access=access(tmp_path)).start()
 
 
+@pytest.mark.thorough
 async def test_garbage_in_place_of_tls_ends_that_connection_alone(tmp_path: Path) -> None:
     async with TaskServer({"ps": [""]}, "ps", 0, access=access(tmp_path)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)

@@ -98,6 +98,7 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
     return {f"{line['function']}: {line['what']}": line for line in rest}
 
 
+@pytest.mark.thorough
 def test_what_becomes_of_each_change(results: dict[str, dict[str, Any]]) -> None:
     assert {what: line["how"] for what, line in results.items()} == {
         ": 3 → 4": "passed",  # no test looks at the limit
