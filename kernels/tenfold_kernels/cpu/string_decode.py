@@ -27,7 +27,7 @@ def build_decode_compressed(node: KernelNode) -> Compute:
     if kind == "ZSTD":
         raise errors.UnimplementedError(None, None, "ZSTD strings are not unpacked here; ZLIB and GZIP are")
     if not kind:
-        return lambda x: x
+        return lambda x: x.copy()
     window = 31 if kind == "GZIP" else 15
 
     def one(value: bytes, room: Room) -> bytes:
