@@ -76,9 +76,7 @@ class Parts:
                 start = end
         _merge(into, view[start:])
 
-    def _large(
-        self, into: Any, field: Any, view: memoryview, key: int, begin: int, end: int, depth: int
-    ) -> None:
+    def _large(self, into: Any, field: Any, view: memoryview, key: int, begin: int, end: int, depth: int) -> None:
         """One field of more than a portion: a message, or a packed list."""
         value = view[begin:end]
         if field.message_type is None:

@@ -40,7 +40,7 @@ INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
 def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
     """The SavedModel in a folder. Blocks.
 
-    Raises OSError if there is none, or what is there is none, the step's error for what the disk says
+    Raises OSError if there is no such file, or it is no file, the step's error for what the disk says
     (FailedPreconditionError for a folder in the file's place).
     """
     folder = local_path(os.fsdecode(export_dir))
