@@ -113,6 +113,28 @@ async def test_who_waits_hears_at_once(api: httpx.AsyncClient) -> None:
     assert (words(answer["events"]), answer["next"]) == ([("cluster", "default", "declared")], 1)
 
 
+async def test_who_waits_for_one_kind_is_not_woken_by_another(api: httpx.AsyncClient) -> None:
+    waits = asyncio.create_task(api.get("/v1/events", params={"after": 0, "kind": "session", "wait": f"{PATIENCE}s"}))
+    await declare(api, worker=1)
+    await register(api, "worker", 0)
+    await told(api, 0, 2)  # a look that the wait takes part in, too
+    session = (await api.post("/v1/sessions", json={"cluster": "default"})).json()["name"]
+
+    answer = (await waits).json()
+
+    assert words(answer["events"]) == [("session", session, "opened")]
+    assert answer["next"] == 3
+
+
+async def test_a_wait_for_what_never_comes_ends_with_the_place_it_looked_at(api: httpx.AsyncClient) -> None:
+    await declare(api, worker=1)
+    await told(api, 0, 1)
+
+    answer = (await api.get("/v1/events", params={"after": 0, "run": "none", "wait": "50ms"})).json()
+
+    assert answer == {"events": [], "next": 1}
+
+
 async def test_events_outlive_the_service_and_their_numbers_go_on(database: str) -> None:
     for size in (1, 2):
         async with running_app(create_app(Settings(database=database), Masters())) as api:

@@ -19,7 +19,7 @@ from tenfold_control_api.watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_control_api.events.event import Event
+    from tenfold_control_api.events.event import Event, Filter
     from tenfold_control_api.events.store import EventStore
     from tenfold_control_api.settings import Settings
 
@@ -101,6 +101,18 @@ class EventLog:
             last = newest
             if limit <= 0:
                 return []
+
+    async def wanted(self, last: int, chosen_by: Filter, limit: float = 0.0) -> tuple[list[Event], int]:
+        """Those of one look after the place `last` that fit, and the place to go on from. Looks until one fits, at most
+        `limit` seconds; without a limit once. Raises as `after` does."""
+        deadline = asyncio.get_running_loop().time() + limit
+        while True:
+            found = await self.after(last, limit)
+            last = found[-1].id if found else last
+            chosen = [event for event in found if chosen_by.fits(event)]
+            limit = max(0.0, deadline - asyncio.get_running_loop().time())
+            if chosen or limit == 0.0:
+                return chosen, last
 
     async def _between(self, last: int, newest: int) -> list[Event]:
         """The events after `last` up to `newest`, at most PAGE."""

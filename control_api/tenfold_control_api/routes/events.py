@@ -47,7 +47,7 @@ async def list_events(
     kind: Annotated[list[Literal["cluster", "task", "run", "checkpoint", "session"]] | None, Query()] = None,
     cluster: Annotated[str | None, Query(max_length=63)] = None,
     run: Annotated[str | None, Query(max_length=63)] = None,
-    wait: Annotated[str, Query(description="How long to wait for the first one: 30s, 500ms, 1m.")] = "0s",
+    wait: Annotated[str, Query(description="How long to wait for the first one that fits: 30s, 500ms, 1m.")] = "0s",
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
 ) -> Any:
     """Those of a session for who opened it, and the role admin. With `Accept: text/event-stream` a stream that goes on
@@ -64,6 +64,5 @@ async def list_events(
         await control.events.after(last)
         headers = {"Cache-Control": "no-store"}
         return StreamingResponse(follow(control.events, last, wanted), media_type="text/event-stream", headers=headers)
-    found = await control.events.after(last, seconds(wait, control.settings.max_wait))
-    chosen = [EventView(**event_json(event)) for event in found if wanted.fits(event)]
-    return EventList(events=chosen, next=found[-1].id if found else last)
+    chosen, last = await control.events.wanted(last, wanted, seconds(wait, control.settings.max_wait))
+    return EventList(events=[EventView(**event_json(event)) for event in chosen], next=last)
