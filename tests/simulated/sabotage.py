@@ -9,11 +9,11 @@ def _request_ids() -> None:
     """A request that comes again is served again (P2)."""
     from tenfold_services.master.request_ids import RecentRequests
 
-    async def run(self: Any, key: Any, work: Any) -> Any:
+    async def run(self: Any, key: Any, work: Any, by: str = "") -> Any:
         return await work()
 
     RecentRequests.run = run  # type: ignore[method-assign]
-    RecentRequests.knows = lambda self, key: False  # type: ignore[method-assign]
+    RecentRequests.knows = lambda self, key, by="": False  # type: ignore[method-assign]
 
 
 def _cleanup() -> None:

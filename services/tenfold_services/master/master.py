@@ -317,20 +317,20 @@ class Master:
         step = self.find_step(handle, tuple(feeds), tuple(fetches), tuple(targets))
         key = (handle, request_id)
         values = list(feeds.values())
-        if step is None or not step.is_short(values) or (request_id and self._requests.knows(key)):
+        if step is None or not step.is_short(values) or (request_id and self._requests.knows(key, session.owner)):
             return None
         try:
             found = step.run_timed(values)
         except errors.OpError as error:
             if request_id:
-                self._requests.note(key, None, error)
+                self._requests.note(key, None, error, session.owner)
             raise
         if found is None:
             return None
         # what is read-only belongs to a variable, which may change before the answer is asked for again
         values = [kept(value) for value in found]
         if request_id:
-            self._requests.note(key, (values, _NO_METADATA))
+            self._requests.note(key, (values, _NO_METADATA), by=session.owner)
         return values
 
     async def run_step(
@@ -351,7 +351,7 @@ class Master:
         session = self._session(handle)
         return await _once(
             self._requests,
-            handle,
+            session,
             request_id,
             lambda: session.run_step(feeds, fetches, targets, options, partial_run_handle),
         )
@@ -364,7 +364,9 @@ class Master:
         As for `run_step`, a `request_id` seen before gets the first answer.
         """
         session = self._session(handle)
-        return await _once(self._setups, handle, request_id, lambda: session.partial_run_setup(feeds, fetches, targets))
+        return await _once(
+            self._setups, session, request_id, lambda: session.partial_run_setup(feeds, fetches, targets)
+        )
 
     async def close_session(self, handle: str) -> None:
         """Cancels the session's steps and ends it. Bounded. AbortedError for a handle that is not known."""
@@ -416,7 +418,7 @@ class Master:
     async def make_callable(self, handle: str, options: CallableOptions, request_id: int = 0) -> int:
         """A callable's handle, from 1 on. As for `run_step`, a `request_id` seen before gets the first answer."""
         session = self._session(handle)
-        return await _once(self._setups, handle, request_id, lambda: session.make_callable(options))
+        return await _once(self._setups, session, request_id, lambda: session.make_callable(options))
 
     async def run_callable(
         self, handle: str, callable_handle: int, feeds: Sequence[Value], request_id: int = 0
@@ -431,7 +433,7 @@ class Master:
         fed = dict(zip(options.feed, feeds, strict=True))
         return await _once(
             self._requests,
-            handle,
+            session,
             request_id,
             lambda: session.run_step(fed, options.fetch, options.target, options.run_options, prepared=found),
         )
@@ -495,11 +497,13 @@ def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
     raise errors.internal(f"{task} reports no CPU device of its own")
 
 
-async def _once(requests: RecentRequests[T], handle: str, request_id: int, work: Callable[[], Awaitable[T]]) -> T:
+async def _once(
+    requests: RecentRequests[T], session: MasterSession, request_id: int, work: Callable[[], Awaitable[T]]
+) -> T:
     """The outcome of `work`, or of the earlier work of a session for the same number; 0 stands for none."""
     if not request_id:
         return await work()
-    return await requests.run((handle, request_id), work)
+    return await requests.run((session.handle, request_id), work, session.owner)
 
 
 def _size_of_answer(answer: tuple[list[Any], Any]) -> int:

@@ -3,6 +3,7 @@
 What is asked (a step, a callable's run, setting up a partial run or a callable) is done at most once for each number.
 The second request waits for the first or gets its answer; where the answer was too large to keep, or the first was
 cancelled, it gets AbortedError and nothing runs. Used by master.py.
+Where a bound is reached, whoever has most there loses its oldest: so nobody's numbers are forgotten for another's.
 TensorFlow's request_id.h only refuses the second request.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tenfold_core import errors
@@ -34,25 +35,39 @@ class _Entry(Generic[T]):
     size: int = 0
 
 
+@dataclass(slots=True)
+class _Group(Generic[T]):
+    """What one principal asked for."""
+
+    entries: OrderedDict[Hashable, _Entry[T]] = field(default_factory=OrderedDict)
+    #: Keys of entries with an answer, oldest first; a subset of entries.
+    answered: OrderedDict[Hashable, None] = field(default_factory=OrderedDict)
+    bytes: int = 0
+
+
 class RecentRequests(Generic[T]):
-    """Bounded in every direction: how many numbers, how many answers, how many bytes of answers."""
+    """Bounded in every direction: how many numbers, how many answers, how many bytes of answers.
+
+    A request is known by its principal, `by`, and its key.
+    """
 
     def __init__(self, max_requests: int, max_answers: int, max_bytes: int, size_of: Callable[[T], int]) -> None:
         self._max_requests = max_requests
         self._max_answers = max_answers
         self._max_bytes = max_bytes
         self._size_of = size_of
-        self._entries: OrderedDict[Hashable, _Entry[T]] = OrderedDict()
-        #: Keys of entries with an answer, oldest first; a subset of _entries.
-        self._answered: OrderedDict[Hashable, None] = OrderedDict()
-        self._bytes = 0
+        #: By principal; none of them is empty.
+        self._groups: dict[str, _Group[T]] = {}
+        #: Over all groups.
+        self._requests = self._answers = self._bytes = 0
 
-    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]], by: str = "") -> T:
         """The outcome of `work`, or of the earlier work with the same key."""
-        earlier = self._entries.get(key)
+        group = self._groups.get(by)
+        earlier = None if group is None else group.entries.get(key)
         if earlier is not None:
             return await self._again(key, earlier)
-        entry = self._entries[key] = _Entry(asyncio.get_running_loop().create_future())
+        entry = self._add(key, by, asyncio.get_running_loop().create_future())
         try:
             answer = await work()
         except errors.OpError as e:
@@ -60,7 +75,7 @@ class RecentRequests(Generic[T]):
             entry.error = errors.from_code(e.code, e.message)
             raise
         else:
-            self._keep(key, entry, answer)
+            self._keep(key, entry, answer, by)
             return answer
         finally:
             if entry.pending is not None and not entry.pending.done():
@@ -68,18 +83,25 @@ class RecentRequests(Generic[T]):
             entry.pending = None
             self._forget_oldest()
 
-    def knows(self, key: Hashable) -> bool:
+    def knows(self, key: Hashable, by: str = "") -> bool:
         """Whether a request with this key came before."""
-        return key in self._entries
+        group = self._groups.get(by)
+        return group is not None and key in group.entries
 
-    def note(self, key: Hashable, answer: T | None, error: errors.OpError | None = None) -> None:
+    def note(self, key: Hashable, answer: T | None, error: errors.OpError | None = None, by: str = "") -> None:
         """A new request was served at once: with `answer`, or `error`."""
-        entry = self._entries[key] = _Entry()
+        entry = self._add(key, by)
         if error is not None:
             entry.error = errors.from_code(error.code, error.message)
         elif answer is not None:
-            self._keep(key, entry, answer)
+            self._keep(key, entry, answer, by)
         self._forget_oldest()
+
+    def _add(self, key: Hashable, by: str, pending: asyncio.Future[None] | None = None) -> _Entry[T]:
+        entry: _Entry[T] = _Entry(pending)
+        self._groups.setdefault(by, _Group()).entries[key] = entry
+        self._requests += 1
+        return entry
 
     async def _again(self, key: Hashable, entry: _Entry[T]) -> T:
         if entry.pending is not None:
@@ -93,28 +115,44 @@ class RecentRequests(Generic[T]):
             "longer there."
         )
 
-    def _keep(self, key: Hashable, entry: _Entry[T], answer: T) -> None:
+    def _keep(self, key: Hashable, entry: _Entry[T], answer: T, by: str) -> None:
         entry.size = self._size_of(answer)
         if entry.size > self._max_bytes // 4:
             return
         entry.answer = answer
-        self._answered[key] = None
+        group = self._groups[by]  # it holds the entry, which is kept while it is pending
+        group.answered[key] = None
+        group.bytes += entry.size
+        self._answers += 1
         self._bytes += entry.size
-        while len(self._answered) > self._max_answers or self._bytes > self._max_bytes:
-            oldest, _ = self._answered.popitem(last=False)
-            self._bytes -= self._entries[oldest].size
-            self._entries[oldest].answer = None
+        while self._answers > self._max_answers:
+            most = max(self._groups.values(), key=lambda group: len(group.answered))
+            self._forget_answer(most, next(iter(most.answered)))
+        while self._bytes > self._max_bytes:
+            most = max(self._groups.values(), key=lambda group: group.bytes)
+            self._forget_answer(most, next(iter(most.answered)))
+
+    def _forget_answer(self, group: _Group[T], key: Hashable) -> None:
+        del group.answered[key]
+        entry = group.entries[key]
+        entry.answer = None
+        group.bytes -= entry.size
+        self._bytes -= entry.size
+        self._answers -= 1
 
     def _forget_oldest(self) -> None:
         """Those that run stay, as if they had come last: one that waits for hours must not keep all that come after."""
         for _ in range(_LOOKS):
-            if len(self._entries) <= self._max_requests:
+            if self._requests <= self._max_requests:
                 return
-            key, entry = next(iter(self._entries.items()))
+            by, most = max(self._groups.items(), key=lambda named: len(named[1].entries))
+            key, entry = next(iter(most.entries.items()))
             if entry.pending is not None:
-                self._entries.move_to_end(key)
+                most.entries.move_to_end(key)
                 continue
-            del self._entries[key]
-            if key in self._answered:
-                del self._answered[key]
-                self._bytes -= entry.size
+            if key in most.answered:
+                self._forget_answer(most, key)
+            del most.entries[key]
+            self._requests -= 1
+            if not most.entries:
+                del self._groups[by]

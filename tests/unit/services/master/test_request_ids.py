@@ -97,3 +97,49 @@ async def test_a_request_that_runs_for_long_does_not_keep_all_that_come_after_it
     assert recent.knows("long")
     end.set_result(b"at last")
     assert await waits == b"at last"
+
+
+async def test_nobody_s_numbers_are_forgotten_for_another_s() -> None:
+    recent, mine = requests(numbers=12), Work()
+    for number in range(3):
+        await recent.run(number, mine, "owner")
+    for number in range(50):
+        await recent.run(number, Work(), "guest")
+        recent.note(number, b"served", by="another guest")
+
+    assert all(recent.knows(number, "owner") for number in range(3))
+    assert await recent.run(0, mine, "owner") == b"answer"
+    assert mine.runs == 3
+
+
+@pytest.mark.parametrize("bound", [{"answers": 4}, {"limit": 24}])
+async def test_nobody_s_answers_are_forgotten_for_another_s(bound: dict[str, int]) -> None:
+    recent, mine = requests(**bound), Work(b"123456")
+    await recent.run(0, mine, "owner")
+    for number in range(20):
+        await recent.run(number, Work(b"123456"), "guest")
+
+    assert await recent.run(0, mine, "owner") == b"123456"
+    assert await recent.run(19, mine, "guest") == b"123456"
+    assert mine.runs == 1
+    with pytest.raises(errors.AbortedError):
+        await recent.run(0, mine, "guest")
+
+
+async def test_the_same_number_of_two_principals_is_two_requests() -> None:
+    recent, work = requests(), Work()
+
+    await recent.run(1, work, "owner")
+    await recent.run(1, work, "guest")
+
+    assert work.runs == 2
+    assert not recent.knows(1, "another")
+
+
+async def test_who_has_nothing_any_more_costs_nothing() -> None:
+    recent = requests(numbers=4)
+    for number in range(100):
+        recent.note(number, b"answer", by=f"guest {number}")
+
+    assert len(recent._groups) == 4
+    assert (recent._requests, recent._answers, recent._bytes) == (4, 4, 24)

@@ -28,6 +28,11 @@ class Work:
     is_over: bool = False
 
 
+def by(key: int) -> str:
+    """The principal whose number it is."""
+    return "even" if key % 2 == 0 else "odd"
+
+
 class RecentRequestsMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +61,7 @@ class RecentRequestsMachine(RuleBasedStateMachine):
 
     @rule(key=keys)
     def request(self, key: int) -> None:
-        known, begun = self.recent.knows(key), []
+        known, begun = self.recent.knows(key, by(key)), []
         end = self.loop.create_future()
 
         async def work() -> bytes:
@@ -64,7 +69,7 @@ class RecentRequestsMachine(RuleBasedStateMachine):
             found: bytes = await end
             return found
 
-        task = self.loop.create_task(self.recent.run(key, work))
+        task = self.loop.create_task(self.recent.run(key, work, by(key)))
         self._settle()
         if not known:
             assert begun == [key]
@@ -128,11 +133,11 @@ class RecentRequestsMachine(RuleBasedStateMachine):
 
     @rule(key=keys, size=st.sampled_from((1, 9, 11)))
     def served_at_once(self, key: int, size: int) -> None:
-        if self.recent.knows(key):
+        if self.recent.knows(key, by(key)):
             return
         done = self.loop.create_future()
         answer = f"{next(self.texts)}".rjust(size, "x")[-size:].encode()
-        self.recent.note(key, answer)
+        self.recent.note(key, answer, by=by(key))
         task = self.loop.create_task(asyncio.sleep(0, answer))
         self._settle()
         self.works[key] = Work(key, task, done, outcome=answer, is_over=True)
@@ -140,14 +145,17 @@ class RecentRequestsMachine(RuleBasedStateMachine):
     @invariant()
     def it_is_bounded(self) -> None:
         """Of works that are over no more are known than may be."""
-        over = [work for work in self.works.values() if work.is_over and self.recent.knows(work.key)]
+        over = [work for work in self.works.values() if work.is_over and self.recent.knows(work.key, by(work.key))]
         assert len(over) <= _NUMBERS
-        assert len(self.recent._answered) <= _ANSWERS
-        assert self.recent._bytes <= _BYTES
+        groups = self.recent._groups.values()
+        assert sum(len(group.answered) for group in groups) == self.recent._answers <= _ANSWERS
+        assert sum(group.bytes for group in groups) == self.recent._bytes <= _BYTES
+        assert sum(len(group.entries) for group in groups) == self.recent._requests
+        assert all(group.entries for group in groups)
 
     @invariant()
     def what_runs_is_known(self) -> None:
-        assert all(self.recent.knows(work.key) for work in self.pending)
+        assert all(self.recent.knows(work.key, by(work.key)) for work in self.pending)
 
 
 TestRecentRequests, TestRecentRequestsLong = short_and_long(RecentRequestsMachine)
