@@ -31,6 +31,8 @@ class MasterLimits(FromEnvironment):
     callables: int = 1024
     #: Partial runs of one session that are set up and not over.
     partial_runs: int = 1024
+    #: Bytes of what was fed to partial runs that are not over, of all sessions of one peer.
+    partial_run_bytes_per_peer: int = 1 << 30
     #: Steps of one session that run or wait at the same time.
     running_steps: int = 10_000
     #: Of all sessions of one peer.

@@ -13,8 +13,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
@@ -30,6 +28,7 @@ from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
 from tenfold_services.master.peer_use import PeerTable, PeerUse, peer_name
 from tenfold_services.master.request_ids import RecentRequests
+from tenfold_services.master.value_bytes import value_bytes
 from tenfold_services.owned_tasks import OwnedTasks
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
@@ -508,10 +507,4 @@ async def _once(
 
 def _size_of_answer(answer: tuple[list[Any], Any]) -> int:
     """Bytes that keeping the answer would cost, strings included."""
-    total = 0
-    for value in answer[0]:
-        if isinstance(value, np.ndarray):
-            total += value.nbytes
-            if value.dtype == object:
-                total += sum(len(item) for item in value.flat if isinstance(item, bytes))
-    return total
+    return sum(map(value_bytes, answer[0]))

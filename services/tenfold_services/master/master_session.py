@@ -88,9 +88,7 @@ class MasterSession:
             limits,
             self._tasks,
         )
-        self._partial_runs = PartialRuns(
-            limits.partial_runs, lambda step: self._cleanup(step.graph.parts, step.step_id)
-        )
+        self._partial_runs = PartialRuns(limits, lambda step: self._cleanup(step.graph.parts, step.step_id))
         self._timeout_in_ms = config.operation_timeout_in_ms
         #: When the client last asked for something; see `unused_since`.
         self.last_used = time.monotonic()
@@ -343,7 +341,7 @@ class MasterSession:
             graph = await self._client_graphs.build(names.signature, step_seconds(None, self._config))
             self._check_open()
         return self._partial_runs.add(
-            PartialStep(graph, names, _new_step_id(), self.handle, self._env.task, self._tasks)
+            PartialStep(graph, names, _new_step_id(), self.handle, self._env.task, self._tasks), self.peer
         )
 
     # -- callables ---------------------------------------------------------------------------------------------------

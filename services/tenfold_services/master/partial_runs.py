@@ -11,11 +11,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_services.interfaces import ExecOptions
-from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.step_state import from_task, is_consequence, late
+from tenfold_services.master.value_bytes import value_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
+    from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.peer_use import PeerUse
     from tenfold_services.master.session_graph import SessionGraph
     from tenfold_services.owned_tasks import OwnedTasks
 
@@ -47,6 +48,9 @@ class PartialStep:
         self._waiting: set[asyncio.Task[RunGraphResult]] = set()
         #: Calls of the client that wait now.
         self._calls = 0
+        #: Bytes of what was fed; they count towards `peer` until the step is over. PartialRuns keeps both.
+        self.held_bytes = 0
+        self.peer: PeerUse | None = None
         #: Why the step failed; set once.
         self._error: errors.OpError | None = None
 
@@ -203,23 +207,22 @@ def _check_computable(graph: RuntimeGraph, fetches: Sequence[str], unfed: set[st
 
 
 class PartialRuns:
-    """The partial runs of a session by handle, bounded."""
+    """The partial runs of a session by handle, bounded in their number and in what they hold."""
 
-    def __init__(self, limit: int, forget: Callable[[PartialStep], object]) -> None:
+    def __init__(self, limits: MasterLimits, forget: Callable[[PartialStep], object]) -> None:
         """`forget` is told of each step that is over: its tasks are to clean up."""
-        self._limit = limit
+        self._limits = limits
         self._forget = forget
         self._steps: dict[str, PartialStep] = {}
         self._next = 0
 
-    def add(self, step: PartialStep) -> str:
-        """The run's handle. Raises ResourceExhaustedError at the limit."""
-        if len(self._steps) >= self._limit:
-            raise limit_reached(
-                f"This session has {len(self._steps)} partial runs that are not over",
-                self._limit,
-                MasterLimits.variable("partial_runs"),
-            )
+    def add(self, step: PartialStep, peer: PeerUse | None = None) -> str:
+        """The run's handle. What it will hold counts towards `peer`, unless that is None. Raises ResourceExhaustedError
+        at the limit."""
+        if len(self._steps) >= self._limits.partial_runs:
+            text = f"This session has {len(self._steps)} partial runs that are not over"
+            raise self._limits.reached("partial_runs", text)
+        step.peer = peer
         handle = str(self._next)
         self._next += 1
         self._steps[handle] = step
@@ -234,21 +237,52 @@ class PartialRuns:
         graph: SessionGraph,
         seconds: float | None,
     ) -> list[Value]:
-        """One call of a run. Raises InvalidArgumentError for an unknown handle, else as PartialStep.run."""
+        """One call of a run. Raises InvalidArgumentError for an unknown handle, ResourceExhaustedError where its peer's
+        runs would hold too much, which leaves the run as it was; else as PartialStep.run."""
         step = self._steps.get(handle)
         if step is None:
             raise errors.invalid_argument("Must run PartialRunSetup before performing partial runs")
+        count = self._hold(step, feeds)
+        was_fed = False
         try:
-            return await step.run(feeds, fetches, graph, seconds)
+            values = await step.run(feeds, fetches, graph, seconds)
+            was_fed = True
+            return values
         finally:
-            if step.is_over and self._steps.pop(handle, None) is not None:
-                step.graph.users -= 1
-                self._forget(step)
+            if step.is_over and self._steps.get(handle) is step:
+                del self._steps[handle]
+                self._end(step)
+            elif not was_fed:
+                _hold_bytes(step, -count)
+
+    def _hold(self, step: PartialStep, feeds: Mapping[str, Value]) -> int:
+        """Counts what the step will hold: so many bytes. Raises ResourceExhaustedError."""
+        if step.peer is None or step.is_over:
+            return 0
+        count, held = sum(map(value_bytes, feeds.values())), step.peer.partial_run_bytes
+        if count and held + count > self._limits.partial_run_bytes_per_peer:
+            raise self._limits.reached(
+                "partial_run_bytes_per_peer",
+                f"The partial runs of {step.peer.name} hold {held} bytes of feeds, and this call feeds {count} more",
+            )
+        _hold_bytes(step, count)
+        return count
+
+    def _end(self, step: PartialStep) -> None:
+        step.graph.users -= 1
+        _hold_bytes(step, -step.held_bytes)
+        self._forget(step)
 
     def close(self, error: errors.OpError) -> None:
         """Ends every run with `error`."""
         for handle, step in list(self._steps.items()):
             step.interrupt(error)
             del self._steps[handle]
-            step.graph.users -= 1
-            self._forget(step)
+            self._end(step)
+
+
+def _hold_bytes(step: PartialStep, count: int) -> None:
+    """So many bytes more, or if negative fewer; a step that is over holds none."""
+    if step.peer is not None and step.held_bytes + count >= 0:
+        step.held_bytes += count
+        step.peer.partial_run_bytes += count

@@ -1,4 +1,5 @@
-"""What the sessions of each peer take of a master together: how many there are, and how many steps they run at once.
+"""What the sessions of each peer take of a master together: how many there are, how many steps they run at once, and
+what their partial runs hold.
 
 A peer is the name that it was let in by (its token, its user) at the address that it came from; this task's own process
 is none, and is not counted. Used by master.py, which asks before it opens a session, and by master_session.py. Pure.
@@ -22,6 +23,8 @@ class PeerUse:
     sessions: int = 0
     #: That its sessions run now, on the scheduled path.
     steps: int = 0
+    #: Bytes that were fed to its partial runs, until these are over.
+    partial_run_bytes: int = 0
 
 
 class PeerTable:

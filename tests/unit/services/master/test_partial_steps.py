@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pytest
 
 from support.graph_text import parse_text
@@ -13,7 +14,9 @@ from tenfold_core import errors
 from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.interfaces import ExecOptions, RunGraphResult
 from tenfold_services.master.client_graph import ClientGraph, Part, run_names
+from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.partial_runs import PartialRuns, PartialStep
+from tenfold_services.master.peer_use import PeerUse
 from tenfold_services.owned_tasks import OwnedTasks
 
 if TYPE_CHECKING:
@@ -383,7 +386,7 @@ async def test_a_run_without_a_part_here_is_a_defect() -> None:
 
 async def test_runs_are_kept_by_handle_until_they_are_over() -> None:
     forgotten: list[PartialStep] = []
-    runs = PartialRuns(2, forgotten.append)
+    runs = PartialRuns(MasterLimits(partial_runs=2), forgotten.append)
     first, second, third = Run(("x",), ("a",)), Run(("x",), ("a",)), Run()
     handles = [runs.add(first.step), runs.add(second.step)]
     assert handles == ["0", "1"]
@@ -420,7 +423,7 @@ async def test_runs_are_kept_by_handle_until_they_are_over() -> None:
 
 async def test_a_run_that_failed_is_forgotten() -> None:
     forgotten: list[PartialStep] = []
-    runs, run = PartialRuns(1, forgotten.append), Run()
+    runs, run = PartialRuns(MasterLimits(partial_runs=1), forgotten.append), Run()
     runs.add(run.step)
     run.slow(OWN)
     call = await started(runs.run("0", cast("Any", {"x": 1}), ["a"], cast("Any", run.graph), None))
@@ -430,3 +433,58 @@ async def test_a_run_that_failed_is_forgotten() -> None:
         await call
     assert forgotten == [run.step]
     assert runs.add(Run().step) == "1"
+
+
+async def test_what_the_runs_of_a_peer_hold_is_bounded() -> None:
+    peer, other = PeerUse("a guest"), PeerUse("another")
+    limits, forgotten = MasterLimits(partial_run_bytes_per_peer=100), list[PartialStep]()
+    tables = [PartialRuns(limits, forgotten.append) for _ in range(2)]
+    runs = [Run(("x", "u"), ("a", "b")) for _ in range(4)]
+    for table, run in zip((*tables, *tables), runs, strict=True):
+        table.add(run.step, peer if run is not runs[3] else other)
+
+    def feed(number: int, *, name: str = "x", size: int = 40, fetches: tuple[str, ...] = ("a",)) -> Any:
+        value = cast("Any", np.zeros(size, np.uint8))
+        table, graph = tables[number % 2], cast("Any", runs[number].graph)
+        return table.run(str(number // 2), {name: value}, fetches, graph, None)
+
+    await feed(0)
+    await feed(1)
+    assert peer.partial_run_bytes == 80
+    with pytest.raises(
+        errors.ResourceExhaustedError, match=r"runs of a guest hold 80 bytes .* this call feeds 40 more"
+    ) as e:
+        await feed(2)
+    assert "TENFOLD_MASTER_PARTIAL_RUN_BYTES_PER_PEER" in str(e.value)
+    await feed(3)  # somebody else's
+    await feed(2, size=20)  # exactly at the limit: the refusal left the run as it was
+    assert (peer.partial_run_bytes, other.partial_run_bytes) == (100, 40)
+
+    await feed(0, name="u", size=0, fetches=("b",))  # it is over
+    assert forgotten == [runs[0].step]
+    assert peer.partial_run_bytes == 60
+    with pytest.raises(errors.InvalidArgumentError, match="already been fed"):
+        await feed(2)
+    assert peer.partial_run_bytes == 60
+    for table in tables:
+        table.close(errors.cancelled("closed"))
+    assert (peer.partial_run_bytes, other.partial_run_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("how", ["it fails", "its session closes"])
+async def test_a_run_that_ends_while_a_call_waits_holds_nothing(how: str) -> None:
+    peer, run, runs = PeerUse("a guest"), Run(), PartialRuns(MasterLimits(), lambda step: None)
+    runs.add(run.step, peer)
+    run.slow(OWN)
+    value = cast("Any", np.array([b"12345", b""], object))
+    call = await started(runs.run("0", {"x": value}, ["a"], cast("Any", run.graph), None))
+    await run.own.until(waiting=1)
+    assert peer.partial_run_bytes == value.nbytes + 5
+
+    if how == "it fails":
+        run.own.ends[0].set_result(errors.aborted("lost"))
+    else:
+        runs.close(errors.cancelled("closed"))
+    with pytest.raises(errors.OpError, match=r"lost|closed"):
+        await call
+    assert peer.partial_run_bytes == 0
