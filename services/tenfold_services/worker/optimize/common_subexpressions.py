@@ -1,15 +1,17 @@
 """Computes the same op of the same inputs once.
 
-Two nodes merge when both are pure and agree in op, attributes and inputs, and when the later one waited for all that
-the earlier one waits for: then the readers of the later one lose nothing, neither an order nor a dead branch. Where an
-input may be a view of a variable, the controls must be the same, because an assignment may lie between. Follows
-optimizer_cse.cc.
+Two nodes merge when both are pure and agree in op, attributes and inputs (the two of a commutative op in any order),
+and when the later one waited for all that the earlier one waits for: then the readers of the later one lose nothing,
+neither an order nor a dead branch. Where an input may be a view of a variable, the controls must be the same, because
+an assignment may lie between. Follows optimizer_cse.cc.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core import opdefs
 from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 
 from .nodes import Constants, is_pure, read_past, retire, views_of_references
@@ -94,7 +96,15 @@ def _key(
         return ("constant", *((value.dtype.str, value.shape, value.tobytes()) for value in values))
     if not node.inputs or any(node.deref) or not is_pure(node):
         return None
-    return kinds.of(node), node.node_def.device, tuple([edges.get(source, source) for source in node.inputs])
+    inputs = [edges.get(source, source) for source in node.inputs]
+    if len(inputs) == 2 and _is_commutative(node.op):  # of three, another order is another sum
+        inputs.sort()
+    return kinds.of(node), node.node_def.device, tuple(inputs)
+
+
+@functools.lru_cache(4096)
+def _is_commutative(op: str) -> bool:
+    return opdefs.has(op) and opdefs.get(op).is_commutative
 
 
 class _Kinds:
