@@ -165,15 +165,20 @@ def test_fixed_ones_by_their_weights() -> None:
         assert sampler._sample(words_of([high, slot])) == (slot if sampler._share[slot] == 1 else sampler._other[slot])
 
 
-def test_many_fixed_ones_at_once() -> None:
-    sampler = FixedUnigramSampler(WEIGHTS)
-    block = np.array([[0x800000 | 0x7FFFFF, 1, 0, 9], [1, 3, 0, 9], [0x7FFFFF, 2, 5, 9]], np.uint32)
+@pytest.mark.parametrize("weights", [WEIGHTS, WEIGHTS[:3]])
+def test_many_fixed_ones_at_once(weights: Any) -> None:
+    """Three classes, too: of 2³² a power of two leaves nothing of the upper word."""
+    sampler = FixedUnigramSampler(weights)
+    block = np.array([[0x800000 | 0x7FFFFF, 1, 1, 9], [1, 3, 0, 9], [0x7FFFFF, 2, 5, 9]], np.uint32)
     sampler._blocks = lambda position, offset, count: block[offset:count]
     expected = []
     for word, low, high, _ in block.tolist():
-        slot = (low | high << 32) % 4
+        slot = (low | high << 32) % len(weights)
         expected.append(slot if (word & 0x7FFFFF) / (1 << 23) < sampler._share[slot] else int(sampler._other[slot]))
     assert sampler.many(POSITION, 3).tolist() == expected
+
+
+def test_many_fixed_ones_are_drawn_by_their_weights() -> None:
     many = FixedUnigramSampler(WEIGHTS).many(POSITION, 4000)
     np.testing.assert_allclose(np.bincount(many, minlength=4) / 4000, WEIGHTS / 8, atol=0.03)
 

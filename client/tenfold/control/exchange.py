@@ -108,6 +108,10 @@ def _driven(call: Generator[Any, Any, Any], peer: Peer) -> Generator[Any, Any, A
         return end.value
 
 
+#: Said where no connection was made at all.
+_HOW_TO_START = " If none is running, `tenfold up` starts one with a cluster, `tenfold control` one alone."
+
+
 def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
     """Sends a request, again where that is allowed; to the next service at once where one cannot be reached.
 
@@ -130,7 +134,7 @@ def attempts(request: Request[T], peer: Peer) -> Generator[Action, Any, T]:
                 continue
             away.clear()
             if (pause := next(connect_pauses, None)) is None:
-                raise _unreachable(peer.addresses, request.method, request.path, error) from error
+                raise _unreachable(peer.addresses, request.method, request.path, error, _HOW_TO_START) from error
         except httpx.TimeoutException as error:
             # who asks has waited as long as was to be waited: another service may answer, this one is not asked again
             peer.addresses.leave(url)
@@ -200,9 +204,9 @@ def follow(stream: Stream[T], peer: Peer) -> Generator[Action | Emit[T], Any, No
         yield Pause(pause)
 
 
-def _unreachable(where: Addresses | str, method: str, path: str, error: Exception) -> errors.OpError:
+def _unreachable(where: Addresses | str, method: str, path: str, error: Exception, advice: str = "") -> errors.OpError:
     reason = str(error) or type(error).__name__
-    text = f"the control service at {where} cannot be reached ({method} {path}: {reason})."
+    text = f"the control service at {where} cannot be reached ({method} {path}: {reason}).{advice}"
     return errors.UnavailableError(None, None, text)
 
 

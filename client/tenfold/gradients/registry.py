@@ -68,7 +68,7 @@ class GradientRule:
 class _GradientRow:
     rule: GradientRule | None  # None: not differentiable
     place: str  # where the row was written, for the message on a clash
-    is_refusal: bool = False  # the rule raises LookupError
+    is_refusal: bool  # the rule raises LookupError
 
 
 _rows: dict[str, _GradientRow] = {}

@@ -192,8 +192,9 @@ def test_all_are_asked_before_a_pause_and_all_are_named() -> None:
     paused = machine.throw(httpx.ConnectError("refused"))
     asked.append(machine.send(None))
     asked.append(machine.throw(httpx.ConnectError("refused")))
-    with pytest.raises(errors.UnavailableError, match="service at http://a:1 and http://b:2 cannot be reached"):
+    with pytest.raises(errors.UnavailableError, match="service at http://a:1 and http://b:2 cannot be reached") as told:
         machine.throw(httpx.ConnectError("refused"))
+    assert "`tenfold up` starts one" in str(told.value)
 
     assert isinstance(paused, Pause)
     assert [each.url for each in asked] == ["http://a:1", "http://b:2"] * 2

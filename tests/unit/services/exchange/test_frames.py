@@ -24,10 +24,12 @@ from tenfold_link.wire.calls import (
 from tenfold_protos.link_calls_pb2 import LinkRunPlan
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_services.exchange.frames import (
+    ReadApartError,
     answer_frame,
     options_of,
     pack,
     push,
+    quick_reader,
     read_answer,
     read_push,
     reader,
@@ -284,6 +286,20 @@ def test_a_tensor_of_strings_that_cannot_be_read_is_malformed() -> None:
     bad = header[: len(parts[0])] + b"\xff" * (len(header) - len(parts[0]))
     with pytest.raises(errors.InvalidArgumentError, match="A link's frame holds a malformed TensorProto"):
         reader(bad, 0, []).read()
+
+
+def test_on_an_event_loop_strings_are_read_up_to_a_size_in_all() -> None:
+    parts: list[bytes] = []
+    buffers: list[Any] = []
+    for text in (b"x" * (128 << 10), b"y" * (128 << 10), b"z"):
+        pack(np.array([text], object), False, parts, buffers)
+    header = b"".join(parts)
+    here, apart = quick_reader(header, 0, buffers), reader(header, 0, buffers)
+
+    assert here.read()[0].tolist() == [b"x" * (128 << 10)]
+    with pytest.raises(ReadApartError):
+        here.read()
+    assert [apart.read()[0][0][:1] for _ in range(3)] == [b"x", b"y", b"z"]
 
 
 def test_what_goes_out_without_a_link_is_not_copied() -> None:
