@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-_JOB = re.compile(r"job:([a-zA-Z][_a-zA-Z0-9]*)$")
-_NUMBERED = re.compile(r"(replica|task):(\d+|\*)$")
-_DEVICE = re.compile(r"device:([a-zA-Z_][a-zA-Z0-9_]*|\*)(?::(\d+|\*))?$")
-_LEGACY = re.compile(r"(cpu|gpu|CPU|GPU)(?::(\d+|\*))?$")
+_JOB = re.compile(r"job:([a-zA-Z][_a-zA-Z0-9]*)")
+_NUMBERED = re.compile(r"(replica|task):([0-9]+|\*)")
+_DEVICE = re.compile(r"device:([a-zA-Z_][a-zA-Z0-9_]*|\*)(?::([0-9]+|\*))?")
+_LEGACY = re.compile(r"(cpu|gpu|CPU|GPU)(?::([0-9]+|\*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,12 @@ def _parse_short(spec: str) -> DeviceSpec:
     for part in spec.split("/"):
         if not part:
             continue
-        if found := _JOB.match(part):
+        if found := _JOB.fullmatch(part):
             result = replace(result, job=found.group(1))
-        elif found := _NUMBERED.match(part):
+        elif found := _NUMBERED.fullmatch(part):
             number = None if found.group(2) == "*" else int(found.group(2))
             result = replace(result, replica=number) if found.group(1) == "replica" else replace(result, task=number)
-        elif found := _DEVICE.match(part) or _LEGACY.match(part):
+        elif found := _DEVICE.fullmatch(part) or _LEGACY.fullmatch(part):
             kind = None if found.group(1) == "*" else found.group(1)
             index = None if found.group(2) in (None, "*") else int(found.group(2))
             kind = kind.upper() if kind is not None and kind.lower() in ("cpu", "gpu") else kind
