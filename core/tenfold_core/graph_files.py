@@ -62,13 +62,13 @@ class GraphFiles(Files):
         _check_name(pattern)
         first = _MAGIC.search(pattern)
         fixed = os.path.dirname(pattern[: first.start()]) if first else pattern
-        self._check(pattern, os.path.realpath(fixed or "."), is_folder=first is not None)
+        self._check(pattern, os.path.realpath(fixed or "."))
         return sorted(name for name in glob.iglob(pattern) if self._refusal(os.path.realpath(name)) is None)
 
     def make_folders(self, path: str) -> None:
         _check_name(path)
         real = os.path.realpath(path)
-        self._check(path, real, is_folder=True)
+        self._check(path, real)
         os.close(_walk(real, make=True))
 
     @contextlib.contextmanager
@@ -82,6 +82,10 @@ class GraphFiles(Files):
             head, name = os.path.split(path.rstrip("/"))
             real = os.path.join(os.path.realpath(head or "."), name) if name not in ("", ".", "..") else "/"
         self._check(path, real)
+        if real == self.root and not follow:
+            raise errors.PermissionDeniedError(
+                None, None, f"{path}; this is the folder that graphs may use on this task, which itself stays"
+            )
         folder = _walk(os.path.dirname(real))
         try:
             yield folder, os.path.basename(real) or "."
@@ -104,9 +108,9 @@ class GraphFiles(Files):
             raise
         return descriptor
 
-    def _check(self, path: str, real: str, *, is_folder: bool = False) -> None:
-        """Raises PermissionDeniedError. A root itself is a folder that may be looked into, not one to be replaced."""
-        why = self._refusal(real) if is_folder or real != self.root else None
+    def _check(self, path: str, real: str) -> None:
+        """Raises PermissionDeniedError."""
+        why = self._refusal(real)
         if why is not None:
             raise errors.PermissionDeniedError(None, None, f"{path}; {why}")
 
