@@ -97,7 +97,7 @@ def _split_by(condition: Tensor, g: Tensor) -> tuple[Any, Any]:
 @gradient("SquaredDifference", broadcasts=True, holomorphic=True)
 def _squared_difference(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
-    grad_x = (2.0 * g) * (x - y) if g.dtype.is_floating else (2 * g) * (x - y)
+    grad_x = (2 * g) * (x - y)
     return grad_x, _unary("Neg", grad_x)
 
 
@@ -106,10 +106,10 @@ def _pow(op: Operation, g: Tensor) -> Any:
     x, y = op.inputs
     z = op.outputs[0]
     grad_x = g * y * apply_op("Pow", x=x, y=y - 1)
-    # log(x) has no useful value for x <= 0; there the exponent gets no gradient.
-    positive = apply_op("Greater", x=x, y=_zeros_like(x))
-    safe_x = apply_op("Select", condition=positive, t=x, e=apply_op("OnesLike", x=x))
-    log_x = apply_op("Select", condition=positive, t=_unary("Log", safe_x), e=_zeros_like(x))
+    # log(x) has no useful value for x <= 0, and for a complex 0; there the exponent gets no gradient.
+    has_log = apply_op("NotEqual" if x.dtype.is_complex else "Greater", x=x, y=_zeros_like(x))
+    safe_x = apply_op("Select", condition=has_log, t=x, e=apply_op("OnesLike", x=x))
+    log_x = apply_op("Select", condition=has_log, t=_unary("Log", safe_x), e=_zeros_like(x))
     return grad_x, g * z * log_x
 
 
