@@ -93,6 +93,8 @@ def build_map_defun(node: KernelNode) -> Compute:
     """The function of each row of the arguments, and of all of what was captured; the results on top of each other."""
     function, count = function_of(node, "f"), len(node.attrs["Targuments"])
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
+    if len(types) != len(shapes):
+        raise invalid(f"output_types and output_shapes must be as many, got {len(types)} and {len(shapes)}.")
 
     def compute(*values: Array) -> Any:
         arguments, captured = element_of(values[:count]), element_of(values[count:])
