@@ -219,8 +219,8 @@ def _candidates(kind: str, blocks: Array, dtype: Any, low: Any, high: Any) -> tu
         width = 2 if dtype == np.float64 else 4
         pairs = u.reshape(-1, 2, width)
         z = (pairs[:, 0] * (high - low) + low).reshape(-1)
-        plus = t(0) if low < 0 else low * low
-        return z, pairs[:, 1].reshape(-1) <= np.exp((plus - z * z) / t(2))
+        nearest = max(low, t(0))  # to the mean
+        return z, pairs[:, 1].reshape(-1) <= np.exp((nearest * nearest - z * z) / t(2))
     alpha = (low + np.sqrt(low * low + t(4))) / t(2)
     z = -np.log(u[0::2]) / alpha + low
     x = alpha - z if low < alpha else np.full_like(z, low - alpha)
@@ -232,7 +232,7 @@ def _cut_normals(stream: _Stream, count: int, dtype: Any, mean: Any, deviation: 
     t = np.dtype(dtype).type
     if not (deviation > 0 and low < high and (np.isfinite(low) or np.isfinite(high))):
         raise invalid("Invalid parameters")
-    if (np.isinf(low) and low < 0) or high < mean:
+    if np.isinf(low) or high < mean:
         low, high, deviation = high, low, -deviation
     a, b = (low - mean) / deviation, (high - mean) / deviation
     root = np.sqrt(a * a + t(4))
