@@ -10,7 +10,9 @@ import pytest
 
 import tenfold as tf
 from support.moments import PATIENCE
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, script_functions
+from tenfold_kernels.registry import KernelNode, lookup
+from tenfold_kernels.resources.state import ResourceManager
 
 
 def test_a_function_gets_arrays_and_gives_them_back() -> None:
@@ -70,6 +72,9 @@ def test_results_that_were_not_declared_are_an_error() -> None:
         (ValueError("no"), errors.InvalidArgumentError),
         (StopIteration("end"), errors.OutOfRangeError),
         (NotImplementedError("not"), errors.UnimplementedError),
+        (TypeError("type"), errors.InvalidArgumentError),
+        (MemoryError("full"), errors.ResourceExhaustedError),
+        (UnicodeError("a kind of ValueError"), errors.InvalidArgumentError),
         (RuntimeError("odd"), errors.UnknownError),
     ],
 )
@@ -95,6 +100,130 @@ def test_wrong_counts_and_types_are_said() -> None:
             session.run(typed)
 
 
+def called(function: Any, *inputs: Any, types: Any = (dtypes.float32,), is_own: bool = True) -> Any:
+    """What the kernel gives for a function of this process."""
+    keeper = tf.Graph()
+    token = script_functions.register(function, keeper)
+    node = KernelNode(
+        "n", "PyFunc", {"token": token.encode()}, (), tuple(types), "/job:a/replica:0/task:0/device:CPU:0",
+        ResourceManager(), is_own_session=is_own,
+    )  # fmt: skip
+    return lookup(node, "CPU")(node)(*inputs)
+
+
+def test_sessions_of_other_programs_do_not_reach_a_function() -> None:
+    calls: list[int] = []
+    with pytest.raises(errors.InvalidArgumentError, match=r"^PyFunc 'n': callback pyfunc_\w+ is not found"):
+        called(lambda: calls.append(1), types=(), is_own=False)
+    assert calls == []
+
+
+def test_an_error_of_the_step_stays_what_it_is() -> None:
+    error = errors.DataLossError(None, None, "torn")
+
+    def function() -> Any:
+        raise error
+
+    with pytest.raises(errors.DataLossError) as raised:
+        called(function)
+    assert raised.value is error
+
+
+def test_another_error_is_told_with_where_it_was_raised() -> None:
+    def named_in_the_trace() -> Any:
+        raise KeyError("which")
+
+    with pytest.raises(errors.UnknownError) as raised:
+        called(named_in_the_trace)
+    assert raised.value.message.startswith("KeyError: 'which'\nTraceback")
+    assert "named_in_the_trace" in raised.value.message
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_what_a_function_may_write_to_is_its_own() -> None:
+    """A copy, unless nobody else has the memory."""
+    seen: list[Any] = []
+    own, view, frozen = np.zeros(3, np.float32), np.zeros(6, np.float32)[::2], np.zeros(3, np.float32)
+    frozen.setflags(write=False)
+    frozen_view = view[:]
+    frozen_view.setflags(write=False)
+    called(lambda *values: seen.extend(values), own, view, frozen, frozen_view, types=())
+    assert seen[0] is own
+    for given, got in zip((view, frozen, frozen_view), seen[1:], strict=True):
+        assert not np.may_share_memory(given, got)
+        assert got.flags.writeable
+    for one in seen:
+        one += 1
+    assert not view.any()
+
+
+def test_scalars_are_scalars_and_other_arrays_are_not() -> None:
+    seen: list[Any] = []
+    word = np.empty((), object)
+    word[()] = b"word"
+    called(lambda *values: seen.extend(values), np.array(2.5, np.float32), word, np.ones((1, 1)), np.ones(1), types=())
+    assert [type(value) for value in seen] == [np.float32, bytes, np.ndarray, np.ndarray]
+    assert seen[:2] == [2.5, b"word"]
+    assert [value.shape for value in seen[2:]] == [(1, 1), (1,)]
+
+
+def test_what_a_function_keeps_is_not_the_steps() -> None:
+    kept = np.ones(3, np.float32)
+    result = called(lambda: kept)
+    kept += 1
+    assert result.tolist() == [1, 1, 1]
+    assert called(lambda: [kept, kept], types=[dtypes.float32] * 2)[1].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("returned", "dtype", "expected"),
+    [
+        (3, dtypes.float32, 3.0),
+        (3, dtypes.int32, 3),
+        (True, dtypes.bool_, True),
+        (2.5, dtypes.float64, 2.5),
+        (2.5, dtypes.float16, 2.5),
+        ([[1, 2]], dtypes.float32, [[1, 2]]),
+        (np.float64(1), dtypes.float64, 1.0),
+        ("é", dtypes.string, "é".encode()),
+        (b"b", dtypes.string, b"b"),
+        ([["a", b"b"]], dtypes.string, [[b"a", b"b"]]),
+        (np.array([["x", "yz"]]), dtypes.string, [[b"x", b"yz"]]),
+    ],
+)
+def test_what_is_taken_for_a_result(returned: Any, dtype: Any, expected: Any) -> None:
+    result = called(lambda: [returned], types=[dtype])
+    assert (result.dtype, result.tolist()) == (dtype.as_numpy_dtype, expected)
+
+
+@pytest.mark.parametrize(
+    ("returned", "dtype", "text"),
+    [
+        (2.5, dtypes.int32, "1-th value returned by pyfunc_.* is float64, but expects int32"),
+        (np.float64(1), dtypes.float32, "1-th value returned by pyfunc_.* is float64, but expects float"),
+        (np.ones(2), dtypes.float32, "1-th value returned by pyfunc_.* is float64, but expects float"),
+        ("text", dtypes.float32, "1-th value returned by pyfunc_.* is object, but expects float"),
+        (1j, dtypes.float32, "1-th value returned by pyfunc_.* is complex128, but expects float"),
+    ],
+)
+def test_what_is_not_taken_for_a_result(returned: Any, dtype: Any, text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        called(lambda: (np.float32(1), returned), types=[dtypes.float32, dtype])
+
+
+def test_how_many_there_are() -> None:
+    three = (dtypes.int32,) * 3
+    assert called(lambda: None, types=()) is None
+    assert called(lambda: (), types=()) is None
+    assert called(lambda: [], types=()) is None
+    assert [int(value) for value in called(lambda: [1, 2, 3], types=three)] == [1, 2, 3]
+    assert [int(value) for value in called(lambda: (1, 2, 3), types=three)] == [1, 2, 3]
+    assert called(lambda: np.array([1, 2, 3], np.int32), types=three[:1]).tolist() == [1, 2, 3]
+    for returned, count in ((None, 0), ((1,), 1), (np.ones(3), 1)):
+        with pytest.raises(errors.InvalidArgumentError, match=f"returns {count} values, but expects to see 3 values"):
+            called(lambda values=returned: values, types=three)
+
+
 def test_a_token_of_another_process(ops: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"callback pyfunc_0 is not found.*process"):
         ops.run("PyFuncStateless", [np.float32(1)], token=b"pyfunc_0", Tout=[dtypes.float32])
@@ -102,8 +231,6 @@ def test_a_token_of_another_process(ops: Any) -> None:
 
 def test_a_function_goes_with_its_graph() -> None:
     import gc
-
-    from tenfold_core import script_functions
 
     graph = tf.Graph()
     token = script_functions.register(len, graph)
