@@ -169,13 +169,13 @@ def test_fixed_ones_by_their_weights() -> None:
 def test_many_fixed_ones_at_once(weights: Any) -> None:
     """Three classes, too: of 2³² a power of two leaves nothing of the upper word."""
     sampler = FixedUnigramSampler(weights)
-    block = np.array([[0x800000 | 0x7FFFFF, 1, 1, 9], [1, 3, 0, 9], [0x7FFFFF, 2, 5, 9]], np.uint32)
+    block = np.array([[0x800000 | 0x7FFFFF, 1, 1, 9], [1, 3, 0, 9], [0x7FFFFF, 2, 5, 9], [0, 1, 1, 9]], np.uint32)
     sampler._blocks = lambda position, offset, count: block[offset:count]
     expected = []
     for word, low, high, _ in block.tolist():
         slot = (low | high << 32) % len(weights)
         expected.append(slot if (word & 0x7FFFFF) / (1 << 23) < sampler._share[slot] else int(sampler._other[slot]))
-    assert sampler.many(POSITION, 3).tolist() == expected
+    assert sampler.many(POSITION, 4).tolist() == expected
 
 
 def test_many_fixed_ones_are_drawn_by_their_weights() -> None:
