@@ -104,8 +104,9 @@ class Settings:
     max_program_trace: int = 16 * MIB
     #: Bytes of finished traces that are kept to be fetched again; the newest one always is.
     kept_trace_bytes: int = 64 * MIB
-    #: Requests that follow the logs of a run.
+    #: Requests that follow the logs of a run: all, and of one caller.
     max_followers: int = 100
+    max_followers_per_caller: int = 50
     #: A supervisor that has not reported for this long after its start has failed.
     run_start_timeout: float = 60.0
 

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from starlette.requests import ClientDisconnect
 
 from tenfold_control_api.app import create_app
+from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs import log_stream
 from tenfold_control_api.runs.launcher import Found
 from tenfold_control_api.runs.packages import Packages
 from tenfold_control_api.settings import Settings
@@ -139,6 +142,7 @@ async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launc
     (task,) = failed["tasks"]
     assert (task["signal"], task["last_lines"], task["error"]["node"]) == ("SIGKILL", ["oh"], "n")
     assert task["started"] == "1970-01-01T00:00:10.000Z"
+
 
 async def test_who_looks_while_another_one_begins_to_wait_does_not_take_the_word_along(
     runs: httpx.AsyncClient, launcher: ScriptedLauncher
@@ -569,13 +573,11 @@ def followers(api: httpx.AsyncClient) -> int:
     transport = api._transport
     assert isinstance(transport, httpx.ASGITransport)
     app: Any = transport.app
-    count: int = app.state.control.runs.followers
+    count: int = app.state.control.runs.followers.total()
     return count
 
 
-async def test_so_many_may_follow_logs_and_no_more(
-    database: str, launcher: ScriptedLauncher, tmp_path: Path
-) -> None:
+async def test_so_many_may_follow_logs_and_no_more(database: str, launcher: ScriptedLauncher, tmp_path: Path) -> None:
     app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0, max_followers=1)
     async with running_app(app) as api:
         app.state.control.runs.serve_at("http://here")
@@ -593,3 +595,35 @@ async def test_so_many_may_follow_logs_and_no_more(
     assert (refused.status_code, again.status_code) == (429, 200)
     assert refused.json()["type"].endswith("too-many-followers")
     assert "1 requests follow logs; that is the limit" in refused.text
+
+
+async def test_one_caller_does_not_take_all_places_of_followers(database: str, launcher: ScriptedLauncher) -> None:
+    app = app_with(launcher, database, max_followers=3, max_followers_per_caller=2)
+    async with running_app(app):
+        runs = app.state.control.runs
+        with runs.follower("a guest"), runs.follower("a guest"):
+            with pytest.raises(ApiError, match="2 requests of this caller follow logs; that is the limit"):
+                runs.follower("a guest").__enter__()
+            with runs.follower("the owner"), pytest.raises(ApiError, match="EXHAUSTED: 3 requests follow logs"):
+                runs.follower("another").__enter__()
+        assert not runs.followers
+
+
+async def test_who_is_gone_before_the_first_line_keeps_no_place(
+    database: str, launcher: ScriptedLauncher, tmp_path: Path
+) -> None:
+    app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0)
+    async with running_app(app) as api:
+        runs = app.state.control.runs
+        run, launcher.folder = await submit(api), tmp_path
+        record = await runs.get(run["name"])
+        response = await log_stream.follow(runs, record, None, 1, None, "a guest")
+        assert runs.followers == {"a guest": 1}
+
+        async def send(message: object) -> None:
+            raise OSError("the connection is gone")
+
+        with pytest.raises(ClientDisconnect):
+            await response({"type": "http", "asgi": {"spec_version": "2.4"}}, send, send)
+
+        assert not runs.followers

@@ -197,6 +197,7 @@ async def report_task(run: str, job: str, index: int, body: ProgramReport, contr
 )
 async def get_logs(
     run: str,
+    request: Request,
     control: ControlDep,
     task: Annotated[list[str] | None, Query(description='Only of these tasks, as "worker/0".')] = None,
     tail: Annotated[int, Query(ge=0, le=100_000, description="How many lines, of all tasks together.")] = 200,
@@ -210,7 +211,8 @@ async def get_logs(
     named `end`, with `{"state": …}`."""
     record = await control.runs.get(run)
     if follow:
-        return await log_stream.follow(control.runs, record, task, tail, last_event_id)
+        who = caller_of(request.scope).principal
+        return await log_stream.follow(control.runs, record, task, tail, last_event_id, who)
     folder = control.runs.logs(record)
     there = await asyncio.to_thread(log_files.tasks_of, folder)
     chosen = views.chosen_tasks(record, there, task)

@@ -7,6 +7,7 @@ follows them. Where one is in each task's files travels in the events' ids.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from starlette.types import Receive, Scope, Send
+
     from tenfold_control_api.runs.log_files import Line, Place
     from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.runs.service import RunService
@@ -30,16 +33,29 @@ _LOOK_S = 0.2
 _COMMENT_S = 10.0
 
 
+class _Following(StreamingResponse):
+    """Gives back what it holds however it ends, also where nobody is there any more when it begins."""
+
+    def __init__(self, stream: AsyncIterator[bytes], held: contextlib.ExitStack) -> None:
+        super().__init__(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            await super().__call__(scope, receive, send)
+
+
 async def follow(
-    runs: RunService, run: RunRecord, wanted: Sequence[str] | None, count: int, last_event_id: str | None
+    runs: RunService, run: RunRecord, wanted: Sequence[str] | None, count: int, last_event_id: str | None, caller: str
 ) -> StreamingResponse:
-    """The last `count` lines, or what came after `last_event_id`, and then all that comes until the run has ended.
-    Raises NOT_FOUND for a task that the run does not have, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
+    """For the principal `caller`: the last `count` lines, or what came after `last_event_id`, and then all that comes
+    until the run has ended. Raises NOT_FOUND for a task that the run does not have, RESOURCE_EXHAUSTED,
+    INVALID_ARGUMENT."""
     views.chosen_tasks(run, (), wanted)
     places = None if last_event_id is None else _places(last_event_id)
-    runs.take_follower()
-    stream = _events(runs, run, wanted, count, places)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    held = contextlib.ExitStack()
+    held.enter_context(runs.follower(caller))
+    return _Following(_events(runs, run, wanted, count, places), held)
 
 
 async def _events(
@@ -65,8 +81,6 @@ async def _events(
                 await asyncio.sleep(_LOOK_S)
     except ApiError:
         return  # the run was deleted
-    finally:
-        runs.leave_follower()
 
 
 def _look(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
@@ -19,7 +20,7 @@ from tenfold_control_api.runs.submissions import Submissions
 from tenfold_control_api.runs.table import RunTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tenfold_control_api.leases import Clock
@@ -81,7 +82,8 @@ class RunService:
         #: Submissions and their packages.
         self.submissions = Submissions(self._table, store, launcher, settings, replicas, wall_clock)
         #: Requests that follow logs.
-        self.followers = 0
+        #: Requests that follow logs, by principal.
+        self.followers: Counter[str] = Counter()
         #: Set when the service ends: streams end, too.
         self.stopping = False
         #: Runs whose programs report, so that a report needs no look into the database.
@@ -166,17 +168,24 @@ class RunService:
             )
         return folder
 
-    def take_follower(self) -> None:
-        """Somebody follows logs, until `leave_follower`. Raises RESOURCE_EXHAUSTED."""
-        if self.followers >= self._settings.max_followers:
+    @contextlib.contextmanager
+    def follower(self, caller: str) -> Iterator[None]:
+        """The principal `caller` follows logs. Raises RESOURCE_EXHAUSTED."""
+        held, limit, whose = self.followers[caller], self._settings.max_followers_per_caller, " of this caller"
+        if held < limit:
+            held, limit, whose = self.followers.total(), self._settings.max_followers, ""
+        if held >= limit:
             raise ApiError(
                 "too-many-followers",
-                f"{self.followers} requests follow logs; that is the limit. Ask again later, or without follow.",
+                f"{held} requests{whose} follow logs; that is the limit. Ask again later, or without follow.",
             )
-        self.followers += 1
-
-    def leave_follower(self) -> None:
-        self.followers -= 1
+        self.followers[caller] += 1
+        try:
+            yield
+        finally:
+            self.followers[caller] -= 1
+            if not self.followers[caller]:
+                del self.followers[caller]
 
     # -- acting
 
