@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tenfold.graph.operation import Operation
 
-VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+VALID_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+VALID_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
 
 
 class UniqueNames:

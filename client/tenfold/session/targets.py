@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tenfold.session.master_interface import MasterInterface
     from tenfold_protos.config_pb2 import ConfigProto
 
-_GRPC = re.compile(r"^grpc://(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?$")
+_GRPC = re.compile(r"^grpc://(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>[0-9]{1,5})/?\Z")
 
 
 #: Before the control service that knows the master, and the name of its cluster.

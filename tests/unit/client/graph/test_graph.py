@@ -55,7 +55,7 @@ def test_a_scope_that_ends_with_a_slash_is_entered_again(graph):
     assert op_names(graph) == ["s/a"]
 
 
-@pytest.mark.parametrize("name", ["a b", "-a", "a$"])
+@pytest.mark.parametrize("name", ["a b", "-a", "a$", "a\n"])
 def test_a_name_with_forbidden_characters_is_refused(graph, name):
     with pytest.raises(ValueError, match="is not a valid scope name"):
         tf.name_scope(name).__enter__()

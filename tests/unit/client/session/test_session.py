@@ -547,6 +547,8 @@ def test_a_target_that_nobody_serves_is_refused_at_once(graph: Graph) -> None:
     ("target", "error", "text"),
     [
         ("grpc://nowhere", errors.InvalidArgumentError, "Session target 'grpc://nowhere' is malformed"),
+        ("grpc://host:2222\n", errors.InvalidArgumentError, "is malformed"),
+        ("grpc://host:٣", errors.InvalidArgumentError, "is malformed"),
         ("grpc://h:99999", errors.InvalidArgumentError, "malformed"),
     ],
 )
