@@ -9,6 +9,7 @@ Ends with status 1 for a change that is neither noticed nor in equivalent.txt.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -122,6 +123,8 @@ def try_all(mutants: list[Mutant], options: argparse.Namespace) -> None:
     for path in dict.fromkeys(mutant.path for mutant in mutants):
         files.put((path, [mutant for mutant in mutants if mutant.path == path]))
     FOLDER.mkdir(parents=True, exist_ok=True)
+    alone_in_trees = (FOLDER / "lock").open("w")  # two runs at once would put back the file that the other has changed
+    fcntl.flock(alone_in_trees, fcntl.LOCK_EX)
     tests = tests_of_all(list(dict.fromkeys(mutant.path for mutant in mutants)))
     imports.graph()
     lock = threading.Lock()
@@ -141,6 +144,7 @@ def try_all(mutants: list[Mutant], options: argparse.Namespace) -> None:
         worker.start()
     for worker in workers:
         worker.join()
+    alone_in_trees.close()
 
 
 def try_file(
