@@ -1,4 +1,4 @@
-"""Recurrent cells as one op: against steps in NumPy, and their gradients against finite differences."""
+"""Recurrent cells as one op: against steps in NumPy. Their gradients: tests/unit/client/gradients/test_nn_cells.py."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tenfold as tf
-from tenfold.graph.op_builder import apply_op
 from tenfold_core import errors
 
 RNG = np.random.default_rng(31)
@@ -69,56 +67,6 @@ def test_gru_block_cell(ops: Any) -> None:
     expected = both[:, :CELLS], both[:, CELLS:], inner, both[:, CELLS:] * h + (1 - both[:, CELLS:]) * inner
     for out, value in zip((r, u, c, following), expected, strict=True):
         np.testing.assert_allclose(out, value, rtol=2e-5, atol=2e-6)
-
-
-def differences(make: Any, values: list[Any]) -> None:
-    """The gradient of a weighted sum of `make`'s output against differences, in one direction of all inputs."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        inputs = [tf.placeholder(tf.float32, value.shape) for value in values]
-        output = make(*inputs)
-        loss = tf.reduce_sum(output * normal(*output.shape.as_list()))
-        grads = tf.gradients(loss, inputs)
-        ways = [normal(*value.shape) for value in values]
-        feed = dict(zip(inputs, values, strict=True))
-        slope = sum(float((g * way).sum()) for g, way in zip(session.run(grads, feed), ways, strict=True))
-        step = 1e-2
-
-        def at(scale: float) -> float:
-            moved = [value + scale * way for value, way in zip(values, ways, strict=True)]
-            return float(session.run(loss, dict(zip(inputs, moved, strict=True))))
-
-        assert (at(step) - at(-step)) / (2 * step) == pytest.approx(slope, rel=2e-2, abs=2e-2)
-
-
-@pytest.mark.parametrize("op", ["BlockLSTM", "BlockLSTMV2"])
-def test_gradient_of_block_lstm(op: str) -> None:
-    def make(*inputs: Any) -> Any:
-        names = ("x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
-        return apply_op(
-            op, seq_len_max=np.int64(STEPS), **dict(zip(names, inputs, strict=True)), use_peephole=True, cell_clip=0.0
-        )[6]
-
-    scale = np.float32(0.3)
-    states = [normal(STEPS, BATCH, INPUTS), normal(BATCH, CELLS), normal(BATCH, CELLS)]
-    differences(make, [*states, *(scale * w for w in lstm_weights())])
-
-
-def test_gradient_of_cells() -> None:
-    def lstm(*inputs: Any) -> Any:
-        names = ("x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
-        named = dict(zip(names, inputs, strict=True))
-        return apply_op("LSTMBlockCell", **named, use_peephole=True, cell_clip=0.0)[6]
-
-    def gru(*inputs: Any) -> Any:
-        return apply_op(
-            "GRUBlockCell", **dict(zip(("x", "h_prev", "w_ru", "w_c", "b_ru", "b_c"), inputs, strict=True))
-        )[3]
-
-    scale = np.float32(0.3)
-    states = [normal(BATCH, INPUTS), normal(BATCH, CELLS)]
-    differences(lstm, [*states, normal(BATCH, CELLS), *(scale * w for w in lstm_weights())])
-    gates = [normal(INPUTS + CELLS, 2 * CELLS), normal(INPUTS + CELLS, CELLS), normal(10), normal(5)]
-    differences(gru, [*states, *(scale * w for w in gates)])
 
 
 def test_weights_that_do_not_fit_are_named(ops: Any) -> None:

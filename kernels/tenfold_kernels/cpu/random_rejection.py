@@ -70,16 +70,14 @@ def gamma(position: Philox, per_alpha: int, alphas: Array) -> Array:
     alpha = np.repeat(alphas.reshape(-1).astype(np.float64), per_alpha)
     draws = _Draws(position, samples)
     uniform, normal = draws.source(_uniforms), draws.source(philox.normal_double)
-    out = np.empty(samples.size)
+    out = np.full(samples.size, np.nan)  # of an alpha that has no distribution
     ones = samples[alpha == 1]
     if ones.size:
         out[ones] = -np.log1p(-uniform(ones))
     small = alpha < 1
     d = alpha + np.where(small, 2.0 / 3, -1.0 / 3)
     c = 1.0 / 3 / np.sqrt(d)
-    out[np.isnan(alpha)] = np.nan
     todo = samples[(alpha != 1) & (d > 0)]
-    out[d <= 0] = np.nan
     while todo.size:
         x = normal(todo)
         v = 1 + c[todo] * x
@@ -254,7 +252,7 @@ def _cut_normals(stream: _Stream, count: int, dtype: Any, mean: Any, deviation: 
         places = np.flatnonzero(accepted)[: count - filled]
         out[filled : filled + places.size] = z[places] * deviation + mean
         filled += places.size
-        gaps = np.diff(np.concatenate(([-1 - refused], places, [z.size] if filled < count else places[-1:] + 1)))
+        gaps = np.diff(np.concatenate(([-1 - refused], places, [z.size] if filled < count else [])))
         if gaps.max() > _MAX_ITERATIONS:
             raise invalid(
                 "TruncatedNormal rejection sampler failed to accept a sample: of a mean of "

@@ -29,7 +29,7 @@ class _Asked(NamedTuple):
     waiting: Waiting
     #: Of the next element, or of what the iterator remembers.
     finish: Callable[[Any], Any]
-    is_save: bool = False
+    is_save: bool
 
 
 class DatasetIterator:

@@ -177,6 +177,23 @@ async def test_a_device_that_is_missing_is_an_error_unless_placement_is_soft(sof
             await loading
 
 
+@pytest.mark.parametrize(("executor", "is_lowered"), [("", True), ("SINGLE_THREADED_EXECUTOR", False)])
+async def test_one_executor_takes_control_flow_as_it_is(
+    executor: str, is_lowered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def noted(graph: Any, *, control_flow: bool, **options: Any) -> Any:
+        asked.append(control_flow)
+        return lower(graph, control_flow=control_flow, **options)
+
+    lower = session_graph.lower
+    monkeypatch.setattr(session_graph, "lower", noted)
+    graph = session(experimental=config_pb2.ConfigProto.Experimental(executor_type=executor))
+    await graph.load(parse_text(X))
+    assert asked == [is_lowered]
+
+
 async def test_more_nodes_than_the_limit_are_refused() -> None:
     graph = session(limit=2)
     await graph.load(parse_text(f"{X}\ny = Neg(x)"))

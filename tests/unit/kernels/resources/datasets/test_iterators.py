@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -201,6 +202,24 @@ def test_a_step_that_leaves_the_line_takes_nothing(threads: Threads) -> None:
     assert source.asked == 1
 
 
+def test_a_step_that_leaves_the_line_is_forgotten(threads: Threads) -> None:
+    """A step holds what it asked for; many may come and go while one element is made."""
+
+    def finish(element: Any) -> Any:
+        return number(element)
+
+    iterator = started(Source(is_slow=True))
+    steps = [iterator.get_next(number), iterator.get_next(finish)]
+    held = weakref.ref(finish)
+    del finish
+    steps[1].cancel()
+    steps.pop()
+    gc.collect()
+    assert held() is None
+    threads.run()
+    assert result(steps[0]) == 0
+
+
 def test_a_line_that_is_empty_when_its_thread_comes_leaves_the_machine_free(threads: Threads) -> None:
     source = Source(is_slow=True)
     iterator = started(source)
@@ -255,7 +274,7 @@ def test_a_step_that_ends_gives_up_the_element_that_is_made_for_it_and_no_other(
     checks: list[bool] = []
 
     def look() -> None:
-        source.before = bool
+        source.before = source.runs[0].check
         for ends in (bool, third.cancel, first.cancel):
             ends()
             checks.append(False)
