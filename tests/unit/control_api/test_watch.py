@@ -62,3 +62,28 @@ async def test_a_service_that_stops_refuses_those_who_wait_and_those_who_come() 
         with pytest.raises(ApiError, match="stopping"):
             await call
     assert watch.waiting == 0
+
+
+def test_it_counts_how_often_it_happened() -> None:
+    watch = Watch()
+    counts = [watch.count]
+    for happens in (watch.notify, watch.notify, watch.close):
+        happens()
+        counts.append(watch.count)
+    assert counts == [0, 1, 2, 3]
+
+
+async def test_who_waits_for_more_is_woken_by_the_next_and_not_by_an_earlier_one() -> None:
+    watch = Watch()
+    watch.notify()
+    assert await watch.after(0, 30)
+    assert not await watch.after(1, 0)
+    waiting = asyncio.create_task(watch.after(1, 30))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    watch.notify()
+    assert await waiting
+
+
+def test_nobody_waits_for_or_holds_a_new_one() -> None:
+    assert (Watch().waiting, Watch().holders) == (0, 0)
