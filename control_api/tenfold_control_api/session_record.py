@@ -6,6 +6,7 @@ restarted service counts every session's idle time from its own start.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,14 +78,17 @@ class _Use:
 class OpenSessions:
     """The open sessions, their last use, the limit on their number. Never blocks."""
 
-    def __init__(self, clock: Clock, *, limit: int, idle_timeout: float, ttl: float) -> None:
+    def __init__(
+        self, clock: Clock, *, limit: int, idle_timeout: float, ttl: float, limit_per_caller: int | None = None
+    ) -> None:
+        """`limit_per_caller` is `limit` where it is not given."""
         self._clock = clock
-        self._limit = limit
+        self._limit, self._limit_per_caller = limit, limit if limit_per_caller is None else limit_per_caller
         self._idle = idle_timeout
         self._ttl = ttl
         self._open: dict[str, _Use] = {}
-        #: Places taken by sessions that are being created.
-        self._reserved = 0
+        #: Places taken by sessions that are being created, by their owner.
+        self._reserved: Counter[str | None] = Counter()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -92,19 +96,32 @@ class OpenSessions:
     def __iter__(self) -> Iterator[SessionRecord]:
         return (use.record for use in self._open.values())
 
-    def reserve(self) -> None:
-        """Reserves a place for a session; `add` or `unreserve` ends the reservation. Raises RESOURCE_EXHAUSTED."""
-        if len(self._open) + self._reserved >= self._limit:
-            raise ApiError(
-                "too-many-sessions",
-                f"{len(self._open)} sessions are open and {self._reserved} are being created: the limit is "
-                f"{self._limit}. "
-                "DELETE sessions that are not needed.",
-            )
-        self._reserved += 1
+    def has_room(self, owner: str | None = None) -> bool:
+        """Whether there may be another session of that principal, those that are being created counted."""
+        return not self._full(owner)
 
-    def unreserve(self) -> None:
-        self._reserved -= 1
+    def reserve(self, owner: str | None = None) -> None:
+        """Reserves a place for a session of that principal; `unreserve` ends the reservation, after `add` or without.
+        Raises RESOURCE_EXHAUSTED."""
+        if why := self._full(owner):
+            raise ApiError("too-many-sessions", f"{why}. DELETE sessions that are not needed.")
+        self._reserved[owner] += 1
+
+    def _full(self, owner: str | None) -> str:
+        """Why there is no room; "" where there is."""
+        mine = sum(use.record.owner == owner for use in self._open.values())
+        for count, coming, limit, whose in (
+            (len(self._open), self._reserved.total(), self._limit, ""),
+            (mine, self._reserved[owner], self._limit_per_caller, " of this caller"),
+        ):
+            if count + coming >= limit:
+                return f"{count} sessions{whose} are open and {coming} are being created: the limit is {limit}"
+        return ""
+
+    def unreserve(self, owner: str | None = None) -> None:
+        self._reserved[owner] -= 1
+        if not self._reserved[owner]:
+            del self._reserved[owner]
 
     def add(self, record: SessionRecord) -> None:
         now = self._clock()

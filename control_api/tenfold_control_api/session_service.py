@@ -71,7 +71,11 @@ class SessionService:
         self._settings = settings
         self._wall = wall_clock
         self.table = OpenSessions(
-            clock, limit=settings.max_sessions, idle_timeout=settings.session_idle_timeout, ttl=settings.session_ttl
+            clock,
+            limit=settings.max_sessions,
+            limit_per_caller=settings.max_sessions_per_caller,
+            idle_timeout=settings.session_idle_timeout,
+            ttl=settings.session_ttl,
         )
         self._locks: dict[str, asyncio.Lock] = {}
         #: Calls in flight that must end when their master's task is lost.
@@ -139,8 +143,8 @@ class SessionService:
         task = await self._master_for(cluster_name, job, index, graph_def, wait)
         assert task.address is not None
         assert task.incarnation is not None
-        await self._make_room()
-        self.table.reserve()
+        await self._make_room(owner)
+        self.table.reserve(owner)
         target, name, incarnation = f"grpc://{task.address}", task.name, task.incarnation
         if not config.operation_timeout_in_ms:
             config.operation_timeout_in_ms = int(self._settings.session_timeout * 1000)
@@ -177,7 +181,7 @@ class SessionService:
                     error.missing_tasks = now.missing if now is not None else ()
                 raise
             finally:
-                self.table.unreserve()
+                self.table.unreserve(owner)
 
         # Owned by the service, not by the request: a session that the master opened must get into the table.
         return await asyncio.shield(self._start_task(create(), f"control:create-session:{draft.id}"))
@@ -437,9 +441,10 @@ class SessionService:
         except (ApiError, errors.OpError) as error:
             log.warning("session %s was closed, but %s did not confirm it: %s", record.id, record.master, error)
 
-    async def _make_room(self) -> None:
-        """Drops sessions whose master was restarted, when the table is full: nothing can use them."""
-        if len(self.table) < self._settings.max_sessions:
+    async def _make_room(self, owner: str | None) -> None:
+        """Drops sessions whose master was restarted, where there is no room for another one of that principal: nothing
+        can use them."""
+        if self.table.has_room(owner):
             return
         for record in list(self.table):
             task = (

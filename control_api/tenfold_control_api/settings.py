@@ -110,7 +110,9 @@ class Settings:
     #: A supervisor that has not reported for this long after its start has failed.
     run_start_timeout: float = 60.0
 
+    #: Open sessions: all, and of one caller.
     max_sessions: int = 256
+    max_sessions_per_caller: int = 192
     #: A session without a call for this long is closed.
     session_idle_timeout: float = 3600.0
     #: A session is closed this long after its creation, used or not.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from support.hand_clock import HandClock
@@ -70,6 +72,22 @@ def test_places_of_sessions_to_come_count(sessions: OpenSessions) -> None:
         sessions.reserve()
     sessions.unreserve()
     sessions.reserve()
+
+
+def test_one_caller_does_not_take_all_places(clock: HandClock) -> None:
+    sessions = OpenSessions(clock, limit=4, limit_per_caller=2, idle_timeout=10.0, ttl=100.0)
+    sessions.add(replace(record("1"), owner="guest"))
+    sessions.reserve("guest")
+    assert not sessions.has_room("guest")
+    with pytest.raises(ApiError, match="1 sessions of this caller are open and 1 are being created: the limit is 2"):
+        sessions.reserve("guest")
+    assert sessions.has_room("owner")
+    sessions.reserve("owner")
+    sessions.reserve("another")
+    with pytest.raises(ApiError, match="1 sessions are open and 3 are being created: the limit is 4"):
+        sessions.reserve("owner")
+    sessions.unreserve("guest")
+    sessions.reserve("guest")
 
 
 def test_an_unused_session_is_over_and_one_with_a_call_is_not(sessions: OpenSessions, clock: HandClock) -> None:
