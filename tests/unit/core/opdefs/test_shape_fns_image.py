@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
+from support.inferred import shapes_of
 from tenfold_core import opdefs
 from tenfold_core.shape_inference import infer_shapes
 from tenfold_core.tensor_shape import TensorShape
 
 S: list[Any] = []  # a scalar
-
-
-def shapes_of(op: str, inputs: list[Any], values: dict[int, Any], attrs: dict[str, Any]) -> list[Any]:
-    row = opdefs.get(op)
-    every = {each.name: each.default for each in row.attrs if each.has_default} | attrs
-    arrays = {i: np.array(value, np.int32) for i, value in values.items()}
-    found = infer_shapes(row, every, [TensorShape(each) for each in inputs], arrays.get, len(row.outputs))
-    return [None if shape.ndims is None else shape.as_list() for shape in found]
 
 
 def test_a_file_of_any_format_may_be_an_animation_where_nobody_says_otherwise() -> None:
