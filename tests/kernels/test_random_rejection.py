@@ -9,10 +9,12 @@ import pytest
 
 from support.random_figures import (
     GAMMA,
+    GAMMA_NEAR_ONE,
     GAMMA_OF_A_COLUMN,
     MANY_POISSON,
     POISSON,
     POISSON_OF_LARGE_RATES,
+    POISSON_OF_THE_LARGEST_RATE,
     SEEDS,
     TOLERANCE,
     calls,
@@ -39,6 +41,12 @@ def test_gamma_numbers_of_a_column(ops: Any) -> None:
     np.testing.assert_allclose(summaries(found), GAMMA_OF_A_COLUMN, rtol=1e-6)
 
 
+def test_gamma_numbers_on_both_sides_of_one(ops: Any) -> None:
+    found = calls(ops, "RandomGamma", dims(400), np.array([1.5, 0.999, 1.001]))
+
+    np.testing.assert_allclose(summaries(found), GAMMA_NEAR_ONE, rtol=1e-8)
+
+
 def test_a_gamma_distribution_that_there_is_not_has_no_numbers(ops: Any) -> None:
     alphas = np.array([np.nan, -2 / 3, -1.0, 0.0, 2.0])
     for numbers in calls(ops, "RandomGamma", dims(5), alphas):
@@ -62,8 +70,9 @@ def test_poisson_numbers(ops: Any, dtype: str) -> None:
 def test_numbers_that_the_type_does_not_hold_are_drawn_again(ops: Any) -> None:
     found = calls(ops, "RandomPoissonV2", dims(300), np.array([65400.0]), dtype=dtypes.float16)
     assert summaries(found) == pytest.approx(POISSON_OF_LARGE_RATES, rel=1e-9)
-    for numbers in calls(ops, "RandomPoissonV2", dims(4000), np.array([65504.0]), dtype=dtypes.float16):
-        assert numbers.max() == 65504, "the largest of the type is one of them"
+    found = calls(ops, "RandomPoissonV2", dims(4000), np.array([65504.0]), dtype=dtypes.float16)
+    assert summaries(found) == pytest.approx(POISSON_OF_THE_LARGEST_RATE, rel=1e-9)
+    assert [numbers.max() for numbers in found] == [65504] * 2, "the largest of the type is one of them"
 
 
 def test_what_is_seldom_refused_is_refused_in_the_right_places(ops: Any) -> None:
