@@ -236,3 +236,27 @@ def test_wrong_inputs(ops: Any, op: str, inputs: list[Any], text: str) -> None:
 
 def test_half_is_not_compiled_but_there(ops: Any) -> None:
     assert ops.run("Relu", [np.array([-1, 2], np.float16)]).dtype == dtypes.float16.as_numpy_dtype
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, np.int32])
+@pytest.mark.parametrize("layout", [b"NHWC", b"NCHW"])
+def test_there_is_a_bias_for_each_channel(ops: Any, dtype: Any, layout: bytes) -> None:
+    which = {b"NHWC": "last", b"NCHW": "channel"}[layout]
+    for value, bias, text in (
+        ((3, 2, 4), (1,), f"as many biases as the {which} dimension of the input tensor"),
+        ((3, 2, 4), (3,), f"as many biases as the {which} dimension of the input tensor"),
+        ((4,), (4,), "at least 2D"),
+        ((4, 4), (1, 4), "Biases must be 1D"),
+        ((4, 4), (), "Biases must be 1D"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            ops.run("BiasAdd", [sample(value, dtype), sample(bias, dtype)], data_format=layout)
+    with pytest.raises(errors.InvalidArgumentError, match="at least 2D"):
+        ops.run("BiasAddGrad", [sample((4,), dtype)], data_format=layout)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32])
+@pytest.mark.parametrize("op", ["ReluGrad", "Relu6Grad"])
+def test_both_inputs_of_a_gradient_have_one_shape(ops: Any, op: str, dtype: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="must have the same size and shape"):
+        ops.run(op, [sample((2, 3), dtype), sample((1, 3), dtype)])

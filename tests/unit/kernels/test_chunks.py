@@ -172,3 +172,69 @@ def test_one_long_wait_after_many_gains_is_forgiven() -> None:
         payoff.note(own=2, helped=2, worked=200_000, waited=0)
     payoff.note(own=2, helped=2, worked=200_000, waited=300_000)
     assert payoff.is_worth_it()
+
+
+def test_what_helpers_saved_is_what_the_caller_would_have_worked_longer() -> None:
+    """A chunk took the caller 10 µs: two done by helpers save 20, less the waiting and the 5 that it costs to wake."""
+    for waited, pays in ((15_000, True), (15_001, False)):
+        payoff = Payoff()
+        payoff.note(own=4, helped=2, worked=40_000, waited=waited)
+        assert payoff.is_worth_it() is pays
+    for waited, pays in ((35_000, True), (35_001, False)):  # never more than the caller worked itself
+        payoff = Payoff()
+        payoff.note(own=4, helped=9, worked=40_000, waited=waited)
+        assert payoff.is_worth_it() is pays
+
+
+def test_a_caller_that_got_no_chunk_has_saved_nothing_by_them() -> None:
+    payoff = Payoff()
+    payoff.note(own=0, helped=8, worked=0, waited=0)
+    assert not payoff.is_worth_it()
+
+
+def test_each_loss_doubles_what_is_done_alone_and_each_gain_halves_it() -> None:
+    payoff = Payoff()
+
+    def alone_after(waited: int) -> int:
+        """How many jobs are done alone after one that helpers had a part in."""
+        payoff.note(own=1, helped=1, worked=100_000, waited=waited)
+        count = 0
+        while not payoff.is_worth_it():
+            count += 1
+        return count
+
+    assert [alone_after(200_000) for _ in range(11)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 256]
+    assert [alone_after(0) for _ in range(3)] == [0, 0, 0]
+    assert alone_after(1_000_000) == 32, "halved three times"
+
+
+def test_nothing_is_begun_twice_nor_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "_CALM_SECONDS", 0.0)
+    began: list[str] = []
+    gate, entered = threading.Event(), threading.Event()
+    starter = chunks._Starter()
+    monkeypatch.setattr(starter, "_works", [])
+    starter.begin()
+    assert starter._thread is None, "no work, no thread"
+
+    def first() -> None:
+        began.append("first")
+        entered.set()
+        gate.wait(10)
+
+    starter.begin(first)
+    thread = starter._thread
+    assert entered.wait(10)
+    starter.begin(lambda: began.append("second"))
+    assert starter._thread is thread, "the one that runs does it"
+    gate.set()
+    starter.join(10)
+    assert began == ["first", "second"]
+    starter.close()
+
+
+def test_the_cores_hold_for_just_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter((8, 2))
+    monkeypatch.setattr(chunks, "available_cores", lambda: next(found))
+    cores, moment = chunks._Cores(), chunks._CORES_HOLD
+    assert [cores.count(now) for now in (0.0, moment)] == [8, 2]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from support.fake_cluster import FakeCluster, Gate
-from support.moments import started
+from support.moments import PATIENCE, started
 from tenfold_core import errors
 from tenfold_protos import config_pb2
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.master.limits import MasterLimits
+from tenfold_services.master.step_runner import StepRunner
 
 from .sessions import MASTER, NO_OPTIONS, OTHER, PS, OpenSession, X, session
 
@@ -151,3 +155,77 @@ async def test_a_request_whose_first_caller_went_away_is_not_run_again(opened: O
 
     with pytest.raises(errors.AbortedError, match="received twice"):
         await opened.run(X, ("z",), request_id=7)
+
+
+# -- a step without a session: its deadline, and who ended it ----------------------------------------------------------
+
+TASK = "/job:worker/replica:0/task:0"
+CLOSED = errors.cancelled("The session was closed.")
+
+
+class Endless:
+    """A worker whose part never ends by itself."""
+
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+
+    async def run_graph(self, *_: Any) -> Any:
+        self.entered.set()
+        await asyncio.Event().wait()
+
+
+def step(worker: Endless) -> StepRunner:
+    part = SimpleNamespace(task=TASK, worker=worker, handle="h", feed_keys={}, fetch_keys={})
+    graph: Any = SimpleNamespace(parts=[part], tasks=[TASK], pushes=None)
+    return StepRunner(graph, 1, "session", {}, DEFAULT_EXEC_OPTIONS, MasterLimits(abort_seconds=0.05))
+
+
+@pytest.mark.parametrize("waited", [3600.0, 7200.0])
+async def test_what_was_waited_before_counts(waited: float) -> None:
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(errors.DeadlineExceededError, match=f"within 3600000 ms; still pending on {TASK}"):
+            await step(Endless()).run(3600.0, waited)
+
+
+async def begun() -> tuple[StepRunner, asyncio.Task[Any]]:
+    worker = Endless()
+    runner = step(worker)
+    task = asyncio.create_task(runner.run(None))
+    async with asyncio.timeout(PATIENCE):
+        await worker.entered.wait()
+    return runner, task
+
+
+async def test_a_step_that_its_session_ends_raises_the_reason() -> None:
+    runner, task = await begun()
+
+    runner.interrupt(CLOSED)
+    runner.interrupt(errors.internal("the first reason counts"))
+
+    with pytest.raises(errors.CancelledError) as caught:
+        await task
+    assert caught.value is CLOSED
+    assert task.cancelling() == 0
+
+
+@pytest.mark.parametrize("with_reason", [True, False])
+async def test_a_step_whose_caller_is_cancelled_is_cancelled(with_reason: bool) -> None:
+    runner, task = await begun()
+
+    if with_reason:
+        runner.interrupt(CLOSED)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
+
+
+async def test_a_step_that_was_ended_before_does_not_begin() -> None:
+    worker = Endless()
+    runner = step(worker)
+    runner.interrupt(CLOSED)
+
+    with pytest.raises(errors.CancelledError, match="closed"):
+        await runner.run(None)
+    assert not worker.entered.is_set()

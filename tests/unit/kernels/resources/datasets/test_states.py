@@ -290,3 +290,41 @@ def test_a_state_travels_as_a_variant_and_through_a_file() -> None:
     ):
         number, text, named, variants = got.item().state
         assert (number, text, named["a"].tolist(), variants[0].value.tolist()) == (1, b"\x00\xff", [1, 2], [3])
+
+
+def test_bytes_that_are_no_message_say_so() -> None:
+    with pytest.raises(errors.DataLossError, match="not the state of an iterator: no message"):
+        states.from_bytes(b"\xff\xff")
+
+
+def test_arrays_of_a_state_are_not_written_to() -> None:
+    numbers_, texts, variants = states.from_bytes(
+        states.to_bytes([ints(1, 2), np.array([b"a", b"\xff"], object), vector_of(ints(3), ints(4))])
+    )
+
+    assert (numbers_.tolist(), texts.tolist(), [each.value.tolist() for each in variants]) == (
+        [1, 2], [b"a", b"\xff"], [[3], [4]],
+    )  # fmt: skip
+    for array in (numbers_, texts, variants):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+PLAIN = [None, True, 7, 1 << 70, 0.1, "text", b"\x00\xff", [], [[1], [b"2"]], {}, {"a": {1: [2.5]}, b"k": None}]
+
+
+@pytest.mark.parametrize("value", PLAIN)
+def test_plain_values_come_back_as_they_were(value: Any) -> None:
+    found = states.from_bytes(states.to_bytes(value))
+
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_numbers_of_numpy_come_back_as_plain_ones_and_tuples_as_lists() -> None:
+    assert states.from_bytes(states.to_bytes((np.int64(3), np.float32(0.5), np.bool_(True)))) == [3, 0.5, True]
+
+
+def test_what_no_state_holds_is_refused() -> None:
+    with pytest.raises(TypeError, match="a state cannot hold a set"):
+        states.to_bytes([{1}])
