@@ -115,7 +115,7 @@ _TABLE = """
 * 1- 1- 0: QuantizeAndDequantizeV3
 1 1 0 0: RaggedFillEmptyRows StatelessRandomUniformInt
 1 1 1 0: StatelessRandomNormalV2 StatelessRandomUniformFullIntV2 StatelessRandomUniformV2 StatelessTruncatedNormalV2
-1+ * 1 1: QuantizeAndDequantizeV4Grad
+* * 1- 1-: QuantizeAndDequantizeV4Grad
 1+ 1 1 0: SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentMeanWithNumSegments SparseSegmentSqrtNGrad
     SparseSegmentSqrtNGradV2 SparseSegmentSqrtNWithNumSegments SparseSegmentSumGrad SparseSegmentSumGradV2
     SparseSegmentSumWithNumSegments
