@@ -18,7 +18,7 @@ from fuzz.targets import TARGETS
 
 #: Of all inputs together, on a busy machine; on a quiet one they take some four.
 _SECONDS = 200.0
-pytestmark = pytest.mark.timeout(_SECONDS + 40)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(_SECONDS + 40)]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ print(json.dumps([Program(tf, seed, devices).at(sys.argv[1]) == expected(tf, see
 
 
 @pytest.mark.parametrize("version", ["2.21", pytest.param("1.15", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("link", ["auto", "off"])
+@pytest.mark.parametrize("link", ["auto", pytest.param("off", marks=pytest.mark.thorough)])
 def test_the_answers_are_those_of_its_local_session(version: str, link: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENFOLD_LINK", link)
     folder = str(Path(support.__file__).parent)
