@@ -81,7 +81,6 @@ class RunService:
         )
         #: Submissions and their packages.
         self.submissions = Submissions(self._table, store, launcher, settings, replicas, wall_clock)
-        #: Requests that follow logs.
         #: Requests that follow logs, by principal.
         self.followers: Counter[str] = Counter()
         #: Set when the service ends: streams end, too.
@@ -171,14 +170,15 @@ class RunService:
     @contextlib.contextmanager
     def follower(self, caller: str) -> Iterator[None]:
         """The principal `caller` follows logs. Raises RESOURCE_EXHAUSTED."""
-        held, limit, whose = self.followers[caller], self._settings.max_followers_per_caller, " of this caller"
-        if held < limit:
-            held, limit, whose = self.followers.total(), self._settings.max_followers, ""
-        if held >= limit:
-            raise ApiError(
-                "too-many-followers",
-                f"{held} requests{whose} follow logs; that is the limit. Ask again later, or without follow.",
-            )
+        for held, limit, whose in (
+            (self.followers[caller], self._settings.max_followers_per_caller, " of this caller"),
+            (self.followers.total(), self._settings.max_followers, ""),
+        ):
+            if held >= limit:
+                raise ApiError(
+                    "too-many-followers",
+                    f"{held} requests{whose} follow logs; that is the limit. Ask again later, or without follow.",
+                )
         self.followers[caller] += 1
         try:
             yield

@@ -243,24 +243,22 @@ class PartialRuns:
         if step is None:
             raise errors.invalid_argument("Must run PartialRunSetup before performing partial runs")
         count = self._hold(step, feeds)
-        was_fed = False
         try:
-            values = await step.run(feeds, fetches, graph, seconds)
-            was_fed = True
-            return values
-        finally:
-            if step.is_over and self._steps.get(handle) is step:
-                del self._steps[handle]
-                self._end(step)
-            elif not was_fed:
+            return await step.run(feeds, fetches, graph, seconds)
+        except BaseException:
+            if not step.is_over:  # the run is as it was
                 _hold_bytes(step, -count)
+            raise
+        finally:
+            if step.is_over and self._steps.pop(handle, None) is not None:
+                self._end(step)
 
     def _hold(self, step: PartialStep, feeds: Mapping[str, Value]) -> int:
         """Counts what the step will hold: so many bytes. Raises ResourceExhaustedError."""
         if step.peer is None or step.is_over:
             return 0
         count, held = sum(map(value_bytes, feeds.values())), step.peer.partial_run_bytes
-        if count and held + count > self._limits.partial_run_bytes_per_peer:
+        if held + count > self._limits.partial_run_bytes_per_peer:
             raise self._limits.reached(
                 "partial_run_bytes_per_peer",
                 f"The partial runs of {step.peer.name} hold {held} bytes of feeds, and this call feeds {count} more",
@@ -282,7 +280,7 @@ class PartialRuns:
 
 
 def _hold_bytes(step: PartialStep, count: int) -> None:
-    """So many bytes more, or if negative fewer; a step that is over holds none."""
-    if step.peer is not None and step.held_bytes + count >= 0:
+    """So many bytes more, or if negative fewer."""
+    if step.peer is not None:
         step.held_bytes += count
         step.peer.partial_run_bytes += count

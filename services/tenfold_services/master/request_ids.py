@@ -3,7 +3,7 @@
 What is asked (a step, a callable's run, setting up a partial run or a callable) is done at most once for each number.
 The second request waits for the first or gets its answer; where the answer was too large to keep, or the first was
 cancelled, it gets AbortedError and nothing runs. Used by master.py.
-Where a bound is reached, whoever has most there loses its oldest: so nobody's numbers are forgotten for another's.
+Where a bound is reached, the principal with most entries loses its oldest, so one principal cannot push out another's.
 TensorFlow's request_id.h only refuses the second request.
 """
 

@@ -208,30 +208,6 @@ def test_the_same_op_of_the_same_inputs_runs_once() -> None:
     assert len(set(optimized.sources("sum"))) == 1
 
 
-@pytest.mark.parametrize(
-    ("op", "dtype", "merged"),
-    [("Mul", F32, 1), ("AddN", F32, 1), ("Sub", F32, 0), ("RealDiv", F32, 0), ("Add", dtypes.string, 0)],
-)
-def test_two_inputs_in_another_order_are_the_same_where_the_op_is_commutative(op: str, dtype: Any, merged: int) -> None:
-    part = PartBuilder()
-    part.feed("x", dtype)
-    part.feed("y", dtype)
-    for name, inputs in (("a", ["x", "y"]), ("b", ["y", "x"])):
-        part.node(op, name, inputs, T=dtype, **({"N": 2} if op == "AddN" else {}))
-        part.fetch(name, dtype)
-    assert Optimized(part).counts.merged == merged
-
-
-def test_a_sum_of_three_in_another_order_is_another_sum() -> None:
-    part = PartBuilder()
-    for name in "xyz":
-        part.feed(name)
-    for name, inputs in (("a", ["x", "y", "z"]), ("b", ["x", "z", "y"]), ("c", ["x", "y", "z"])):
-        part.node("AddN", name, inputs, T=F32, N=3)
-        part.fetch(name)
-    assert Optimized(part).counts.merged == 1
-
-
 def test_other_attributes_are_another_expression() -> None:
     part = PartBuilder()
     part.feed("a")

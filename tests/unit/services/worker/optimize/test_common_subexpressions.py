@@ -124,6 +124,30 @@ def test_what_waits_for_nodes_that_became_one_becomes_one_too() -> None:
     assert found.count == 2, "the squares, then what waits for them"
 
 
+@pytest.mark.parametrize(
+    ("op", "dtype", "merged"),
+    [("Mul", F32, 1), ("AddN", F32, 1), ("Sub", F32, 0), ("RealDiv", F32, 0), ("Add", dtypes.string, 0)],
+)
+def test_two_inputs_in_another_order_are_the_same_where_the_op_is_commutative(op: str, dtype: Any, merged: int) -> None:
+    part = PartBuilder()
+    part.feed("x", dtype)
+    part.feed("y", dtype)
+    for name, inputs in (("a", ["x", "y"]), ("b", ["y", "x"])):
+        part.node(op, name, inputs, T=dtype, **({"N": 2} if op == "AddN" else {}))
+        part.fetch(name, dtype)
+    assert Merged(part).count == merged
+
+
+def test_a_sum_of_three_in_another_order_is_another_sum() -> None:
+    part = PartBuilder()
+    for name in "xyz":
+        part.feed(name)
+    for name, inputs in (("a", ["x", "y", "z"]), ("b", ["x", "z", "y"]), ("c", ["x", "y", "z"])):
+        part.node("AddN", name, inputs, T=F32, N=3)
+        part.fetch(name)
+    assert Merged(part).count == 1
+
+
 CONSTANTS: list[tuple[Any, Any, bool]] = [
     (np.float32(2), np.float32(2), True),
     (np.float32(2), np.float32(3), False),
