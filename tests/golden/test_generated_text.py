@@ -1,0 +1,94 @@
+"""The text that the compiler generates for thirty programs, before and after fusion, is what generated/ holds.
+
+A file a program: each text that was compiled, in the order of the steps, and the sources of fused groups. Nothing is
+fused by LLVM here: a group's call is its nodes. `pytest tests/golden --rewrite` writes the files anew; a change to them
+is to be understood, as a change of the code is.
+"""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tenfold as tf
+from support.parts import PartBuilder
+from tenfold_core import dtypes
+from tenfold_kernels.resources.state import ResourceManager
+from tenfold_services.worker import codegen
+from tenfold_services.worker.fuse import Group
+from tenfold_services.worker.program_compiler import compile_program
+
+from .text_programs import PROGRAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER = Path(__file__).parent / "generated"
+TASK, PEER = ("/job:worker/replica:0/task:" + number for number in "01")
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was compiled; sources of groups as they are called for."""
+    found: list[str] = []
+
+    def compiled(text: str, *others: Any, **named: Any) -> Any:
+        found.append(text.strip("\n"))
+        return builtins.compile(text, *others, **named)
+
+    def build(group: Group, fallback: Callable[..., Any], most_turns: int) -> Callable[..., Any]:
+        source = group.source
+        if source is not None:
+            found.append(f"# group {group.number}: {source[1]}\n{source[0].strip()}")
+        return fallback
+
+    monkeypatch.setattr(codegen, "compile", compiled, raising=False)
+    monkeypatch.setattr(Group, "build", build)
+    monkeypatch.setenv("TENFOLD_FUSION", "eager")
+    return found
+
+
+def check(name: str, texts: list[str], rewrite: bool) -> None:
+    text = "\n\n".join(texts) + "\n"
+    path = FOLDER / f"{name}.txt"
+    if rewrite:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_s_text_is_as_it_was(name: str, texts: list[str], rewrite: bool) -> None:
+    with tf.Graph().as_default():
+        tf.set_random_seed(7)
+        steps, feeds = PROGRAMS[name]()
+        begin = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+        with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+            session.run(begin)
+            texts.clear()
+            for step in steps:
+                for _ in range(3):
+                    session.run(step, feeds)
+    check(name, texts, rewrite)
+
+
+def test_text_of_a_part_that_receives_is_as_it_was(texts: list[str], rewrite: bool) -> None:
+    part = PartBuilder(f"{TASK}/device:CPU:0")
+    device = f"{PEER}/device:CPU:0"
+    for name in ("a", "b"):
+        part.recv(name, dtypes.float32, device, 2)
+        part.node("Neg", f"minus_{name}", [name], T=dtypes.float32)
+    part.feed("x")
+    part.node("Add", "of_a", ["minus_a", "x"], T=dtypes.float32)
+    part.node("Mul", "both", ["of_a", "minus_b"], T=dtypes.float32)
+    part.node("Exp", "x_only", ["x"], T=dtypes.float32)
+    part.node("Sub", "all", ["both", "x_only"], T=dtypes.float32)
+    part.recv("late", dtypes.float32, device, 2, ["^both"])
+    part.node("Add", "end", ["late", "all"], T=dtypes.float32)
+    part.send("both", dtypes.float32, device, "edge_both")
+    part.fetch("end")
+    compile_program(part.graph_def, TASK, ResourceManager())
+    check("received", texts, rewrite)
