@@ -13,7 +13,7 @@ BENCH  :=
 SECONDS := 1800
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
-CODE   := protos core link client kernels services control_api tests examples benchmarks
+CODE   := protos core link client kernels compiler services control_api tests examples benchmarks
 # Tests run beside each other, a file's tests in one process: they share fixtures. In the order of the folders, so that
 # short files come last and no process waits long for another's end. One more process than cores, as many tests wait for
 # processes of theirs, but no more than four.

@@ -2,7 +2,7 @@
 
 A GraphDef says which release wrote it (`versions.producer`), and TensorFlow reads some things by that. Asked by the
 client's importer (client/tenfold/graph/importer.py), by shape functions (`ShapeContext.producer`) and by the master
-(services/graph/runtime_graph.py). docs/graph_versions.md shows both tables. Follows TensorFlow's core/public/version.h,
+(compiler/graph/runtime_graph.py). docs/graph_versions.md shows both tables. Follows TensorFlow's core/public/version.h,
 framework/versions.cc and op_def_util.cc: the number is TensorFlow's, not Tenfold's.
 """
 

@@ -1,7 +1,7 @@
 """Attributes and types of a graph's nodes, worked out once for all nodes of one op with the same attributes.
 
 A large graph has few kinds of nodes: thousands of Adds of floats are one entry here, and share one mapping. Used by
-those who read a whole graph: services/graph/runtime_graph.py and services/worker/part.py.
+those who read a whole graph: compiler/graph/runtime_graph.py and compiler/part/part_graph.py.
 """
 
 from __future__ import annotations

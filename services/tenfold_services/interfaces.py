@@ -130,7 +130,7 @@ class WorkerInterface(Protocol):
         """Runs every node of the graph once.
 
         `feeds` and `fetches` are named by *rendezvous keys* of client-terminated _Recv and _Send nodes:
-        `send_device;%016x(incarnation);recv_device;tensor_name;0:0` (worker/rendezvous.py: `make_key`). The
+        `send_device;%016x(incarnation);recv_device;tensor_name;0:0` (core/rendezvous_key.py: `make_key`). The
         caller leaves fed arrays unchanged until the step is over. The first error aborts the step on this task: its
         rendezvous answers that error to every receiver until `cleanup_graph`.
         """

@@ -16,11 +16,11 @@ import tenfold as tf
 from support.functions import call, const, function, graph, node
 from support.moments import PATIENCE
 from tenfold.session import inprocess
+from tenfold_compiler.graph import runtime_graph
 from tenfold_core import dtypes, errors
 from tenfold_kernels import loop_turns
 from tenfold_kernels.resources import quota
 from tenfold_services.background import BackgroundServer
-from tenfold_services.graph import runtime_graph
 from tenfold_services.limits import Limits
 from tenfold_services.master.limits import MasterLimits
 

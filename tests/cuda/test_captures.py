@@ -11,15 +11,15 @@ import pytest
 import tenfold as tf
 from support.gpu_programs import fused_programs
 from support.ports import free_addresses
+from tenfold_compiler.fuse import captures
+from tenfold_compiler.fuse.captures import Capture
 from tenfold_kernels.cuda import _replaying
 from tenfold_kernels.cuda.fused_runs import DeviceRun
-from tenfold_services.worker.fuse import captures
-from tenfold_services.worker.fuse.captures import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold_services.worker.fuse import Fusion
+    from tenfold_compiler.fuse import Fusion
 
 #: Steps after which a program is fused and its stretches are recorded.
 SOME = 12

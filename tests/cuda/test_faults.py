@@ -13,9 +13,9 @@ import pytest
 
 import tenfold as tf
 from support.gpu_programs import fused_programs, with_gpus
+from tenfold_compiler.fuse import captures
 from tenfold_kernels.cuda import _replaying, _simulated
 from tenfold_services.background import BackgroundServer
-from tenfold_services.worker.fuse import captures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

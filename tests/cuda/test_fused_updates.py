@@ -9,9 +9,9 @@ import pytest
 
 import tenfold as tf
 from support.gpu_programs import fused_programs, trained
+from tenfold_compiler.fuse import captures, updates
 from tenfold_kernels.cuda import fused_updates, update_text
 from tenfold_kernels.cuda.fused_updates import DeviceUpdates
-from tenfold_services.worker.fuse import captures, updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable

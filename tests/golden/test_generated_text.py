@@ -15,10 +15,10 @@ import pytest
 
 import tenfold as tf
 from support.parts import PartBuilder
+from tenfold_compiler.fuse import Group
+from tenfold_compiler.write import codegen
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import codegen
-from tenfold_services.worker.fuse import Group
 from tenfold_services.worker.program_compiler import compile_program
 
 from .text_programs import PROGRAMS

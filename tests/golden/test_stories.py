@@ -16,23 +16,23 @@ import pytest
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify, verify_parts
+from tenfold_compiler.graph.copy_constants import copy_constants
+from tenfold_compiler.graph.device_set import DeviceSet
+from tenfold_compiler.graph.partition import partition
+from tenfold_compiler.graph.place import place
+from tenfold_compiler.graph.placement_reasons import placement_reasons
+from tenfold_compiler.graph.prune import prune
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
+from tenfold_compiler.graph.send_recv import channel_of
 from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_kernels import registry
-from tenfold_services.graph.copy_constants import copy_constants
-from tenfold_services.graph.device_set import DeviceSet
-from tenfold_services.graph.partition import partition
-from tenfold_services.graph.place import place
-from tenfold_services.graph.placement_reasons import placement_reasons
-from tenfold_services.graph.prune import prune
-from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.graph.send_recv import channel_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tenfold_compiler.graph.place import DevicesWithKernel
     from tenfold_protos.node_def_pb2 import NodeDef
-    from tenfold_services.graph.place import DevicesWithKernel
 
 STORIES = sorted(Path(__file__).parent.glob("*.txt"))
 RESULTS = ("place", "prune", "partition")

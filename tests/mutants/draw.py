@@ -1,7 +1,7 @@
 """Which files and which changes a seed draws.
 
 Each place has a number that comes of the seed and its own name alone; the least ones are drawn. So an edit elsewhere
-in a file, or a new file, leaves the draw as it was but for what it adds. The six areas have the same number of files,
+in a file, or a new file, leaves the draw as it was but for what it adds. The seven areas have the same number of files,
 each file the same number of changes, each kind of change the same chance. Files that only the tests of others reach are
 not drawn: `--file` tries them.
 """
@@ -18,6 +18,7 @@ from support.mirror import ROOT, family_tests, files_of_tests, mirrored, modules
 
 #: Area → the globs of its files. What needs a GPU, tables without code, and what only starts processes is left out.
 AREAS: dict[str, tuple[str, ...]] = {
+    "compiler": ("compiler/tenfold_compiler/**/*.py",),
     "services": ("services/tenfold_services/**/*.py",),
     "link": ("link/tenfold_link/**/*.py",),
     "core": (

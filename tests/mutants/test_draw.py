@@ -12,13 +12,13 @@ from support.mirror import ROOT
 
 
 def test_areas_have_the_same_share() -> None:
-    paths = draw.draw_files(1, 18)
+    paths = draw.draw_files(1, 21)
 
     assert Counter(area for area in draw.AREAS for path in paths if path in draw.files_of(area)) == dict.fromkeys(
         draw.AREAS, 3
     )
-    assert paths == draw.draw_files(1, 18)
-    assert set(paths) != set(draw.draw_files(2, 18))
+    assert paths == draw.draw_files(1, 21)
+    assert set(paths) != set(draw.draw_files(2, 21))
 
 
 def test_changes_of_a_file_are_of_all_kinds_and_drawn_once() -> None:

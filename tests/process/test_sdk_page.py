@@ -70,7 +70,7 @@ async def main(control: AsyncControlClient) -> None:
 def test_a_type_checker_knows_both_clients(tmp_path: Path) -> None:
     program = tmp_path / "typed.py"
     program.write_text(TYPED)
-    folders = ["protos", "core", "link", "client", "kernels", "services", "control_api"]
+    folders = ["protos", "core", "link", "client", "kernels", "compiler", "services", "control_api"]
     environment = {**os.environ, "MYPYPATH": os.pathsep.join(str(ROOT / folder) for folder in folders)}
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--follow-imports", "silent"]
     command += [

@@ -70,11 +70,11 @@ def install_grpc() -> None:
 
     from simulated.grpc_channel import SimulatedChannel
     from simulated.grpc_server import SimulatedServer
+    from tenfold_compiler.write import codegen
     from tenfold_core import env_settings, memory_limits
     from tenfold_core.access.gate import EVERYBODY, Gate
     from tenfold_kernels import denormals
     from tenfold_services.http2 import server
-    from tenfold_services.worker import codegen
 
     aio.insecure_channel = lambda address, options=None: SimulatedChannel(address)  # type: ignore[assignment]
     server.Http2Server = SimulatedServer  # type: ignore[misc, assignment]

@@ -12,6 +12,10 @@ import numpy as np
 
 from support.verify_graph import verify
 from tenfold.server_gradients import gradient_of_op
+from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.partition import partition
+from tenfold_compiler.graph.prune import prune
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph, assigned
 from tenfold_core import attr_value, dtypes, errors, opdefs, tensor_util
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.attr_value_pb2 import AttrValue, NameAttrList
@@ -19,10 +23,6 @@ from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.function_pb2 import FunctionDef
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
-from tenfold_services.graph.lower import lower
-from tenfold_services.graph.partition import partition
-from tenfold_services.graph.prune import prune
-from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program
 

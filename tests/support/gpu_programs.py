@@ -18,7 +18,7 @@ from tenfold_services.worker import program
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from tenfold_services.worker.fuse import Fusion
+    from tenfold_compiler.fuse import Fusion
 
 
 @contextlib.contextmanager

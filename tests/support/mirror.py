@@ -22,6 +22,7 @@ PACKAGES = {
     "link": "tenfold_link",
     "client": "tenfold",
     "kernels": "tenfold_kernels",
+    "compiler": "tenfold_compiler",
     "services": "tenfold_services",
     "control_api": "tenfold_control_api",
 }
@@ -60,16 +61,16 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "services/worker/test_rendezvous_machine.py": ("services/tenfold_services/worker/rendezvous.py",),
     "services/worker/test_sessions_machine.py": ("services/tenfold_services/worker/sessions.py",),
     "kernels/resources/test_staging_map.py": ("kernels/tenfold_kernels/resources/staging.py",),
-    "services/graph/test_passes_fuzz.py": (
-        "services/tenfold_services/graph/[!_]*.py",  # every pass, fed with malformed graphs
+    "compiler/graph/test_passes_fuzz.py": (
+        "compiler/tenfold_compiler/graph/[!_]*.py",  # every pass, fed with malformed graphs
     ),
     "services/http2/test_connection_fuzz.py": ("services/tenfold_services/http2/connection.py",),
     "services/http2/test_connection_rules.py": ("services/tenfold_services/http2/connection.py",),
     "services/master/test_large_graphs.py": (
         "services/tenfold_services/master/client_graph_cache.py",
         "services/tenfold_services/master/session_graph.py",
-        "services/tenfold_services/worker/graph_sizes.py",
-        "services/tenfold_services/worker/regions.py",
+        "compiler/tenfold_compiler/part/graph_sizes.py",
+        "compiler/tenfold_compiler/part/regions.py",
     ),
     "services/master/test_partial_steps.py": ("services/tenfold_services/master/partial_runs.py",),
     "services/master/test_session_life.py": ("services/tenfold_services/master/master_session.py",),
@@ -80,7 +81,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "services/worker/test_inline_rule.py": (
         "services/tenfold_services/worker/program.py",
         "services/tenfold_services/worker/run_policy.py",
-        "services/tenfold_services/worker/value_sizes.py",
+        "compiler/tenfold_compiler/part/value_sizes.py",
     ),
     "services/worker/test_loops_over_tasks.py": (
         "services/tenfold_services/worker/dynamic_executor.py",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import attr_value, dtypes, opdefs, tensor_util
+from tenfold_core.rendezvous_key import make_key
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
-from tenfold_services.worker.rendezvous import make_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from tenfold_compiler.graph.send_recv import Channel, channel_of
 from tenfold_core import dtypes, errors
 from tenfold_core.device import DeviceSpec, task_of
 from tenfold_core.node_names import node_reference, parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
-from tenfold_services.graph.send_recv import Channel, channel_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.graph.runtime_graph import RuntimeGraph
 
 Stage = Literal["build", "place", "prune"]
 

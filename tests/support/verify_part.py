@@ -8,8 +8,8 @@ from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.optimize.nodes import Constants
-    from tenfold_services.worker.part import PartGraph, PartNode
+    from tenfold_compiler.part.node_facts import Constants
+    from tenfold_compiler.part.part_graph import PartGraph, PartNode
 
 
 def verify(part: PartGraph, constants: Constants, after: str) -> None:

@@ -4,7 +4,7 @@
     copies                         └── layer 3 ──┐       └── layer 2 ──┐       └── layer 1 ──┐
     host                                         Send                  Send                  Send
 
-A step puts one behind the kernel whose result goes to another task (services/tenfold_services/worker/cross_memory.py),
+A step puts one behind the kernel whose result goes to another task (compiler/tenfold_compiler/part/cross_memory.py),
 also in a recording (_recording.py), which has a RecordedCopy in its place.
 """
 

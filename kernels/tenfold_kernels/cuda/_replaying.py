@@ -11,7 +11,7 @@ read of a resource variable in a recording and still read when it is written the
 the variable stays where it is; a launch that would write what somebody else still reads does not happen, and the nodes
 run. Kernels that may not be recorded say so in their row (registry: `replays`); what turns out not to be recordable
 runs node by node for good.
-services/tenfold_services/worker/fuse/captures.py chooses the stretches; what is recorded is _recording.py's.
+compiler/tenfold_compiler/fuse/captures.py chooses the stretches; what is recorded is _recording.py's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of elementwise ops as one compiled function. The worker decides which nodes (services: worker/fuse/).
+"""Runs of elementwise ops as one compiled function. The worker decides which nodes (services: compiler/fuse/).
 
 expressions.py   each op as text
 runs.py          a run's text, its signature and the function that calls it

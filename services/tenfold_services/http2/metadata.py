@@ -107,9 +107,7 @@ def extended(head: Head, fields: list[Field]) -> Head | None:
         else:
             check_field(name, value)
             metadata.append((name, value))
-    return head._replace(
-        timeout=timeout, metadata=(*head.metadata, *metadata), authorization=shown, as_role=as_role
-    )
+    return head._replace(timeout=timeout, metadata=(*head.metadata, *metadata), authorization=shown, as_role=as_role)
 
 
 def check_field(name: bytes, value: bytes) -> None:

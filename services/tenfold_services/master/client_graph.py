@@ -11,23 +11,23 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from tenfold_compiler.graph.copy_constants import copy_constants
+from tenfold_compiler.graph.partition import partition
+from tenfold_compiler.graph.prune import prune
+from tenfold_compiler.graph.send_recv import channel_of
+from tenfold_compiler.part.frame_numbers import NUMBERS_SINCE, set_numbers
 from tenfold_core import errors, graph_versions
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
-from tenfold_services.graph.copy_constants import copy_constants
-from tenfold_services.graph.partition import partition
-from tenfold_services.graph.prune import prune
-from tenfold_services.graph.send_recv import channel_of
 from tenfold_services.master.step_state import from_task
-from tenfold_services.worker.frames import NUMBERS_SINCE, set_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_compiler.graph.device_set import DeviceSet
+    from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.graph.device_set import DeviceSet
-    from tenfold_services.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import WorkerCache, WorkerInterface
     from tenfold_services.master.arrangement import Arrangement
     from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
@@ -237,7 +237,7 @@ class ClientGraph:
 
 
 def _agree_on_frames(parts: dict[str, GraphDef], devices: DeviceSet) -> None:
-    """Makes the parts of a loop over tasks say how its frames are numbered (worker/frames.py).
+    """Makes the parts of a loop over tasks say how its frames are numbered (compiler/part/frame_numbers.py).
 
     TensorFlow's servers number them as their own release does, whichever client built the graph: those that number them
     the old way do not fill in xla_global_id. A graph's version stays what it is, for it says what the nodes mean; only

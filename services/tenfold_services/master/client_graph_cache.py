@@ -15,8 +15,8 @@ from tenfold_services.master.client_graph import ClientGraph, cut_graph
 from tenfold_services.master.run_table import RunTable
 
 if TYPE_CHECKING:
+    from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_protos.config_pb2 import ConfigProto
-    from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.interfaces import WorkerCache
     from tenfold_services.master.client_graph import RunSignature
     from tenfold_services.master.limits import MasterLimits

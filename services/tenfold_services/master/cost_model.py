@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from tenfold_protos import cost_graph_pb2
 
 if TYPE_CHECKING:
+    from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_protos.config_pb2 import GraphOptions
     from tenfold_protos.cost_graph_pb2 import CostGraphDef
     from tenfold_protos.step_stats_pb2 import StepStats
-    from tenfold_services.graph.runtime_graph import RuntimeGraph
 
 
 def is_due(options: GraphOptions, runs: int) -> bool:

@@ -11,9 +11,9 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tenfold_compiler.graph.device_set import LOCAL_JOBS
 from tenfold_core import errors
 from tenfold_core.device import DeviceSpec
-from tenfold_services.graph.device_set import LOCAL_JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -13,6 +13,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tenfold_compiler.graph.device_set import DeviceSet
+from tenfold_compiler.part.graph_sizes import is_small
 from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
@@ -20,7 +22,6 @@ from tenfold_core.access.roles import Role
 from tenfold_core.memory_limits import check_room
 from tenfold_kernels import families, registry
 from tenfold_protos import config_pb2
-from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.master import untrusted
 from tenfold_services.master.device_finder import find_devices, tasks_named
 from tenfold_services.master.left_sessions import LeftSessions
@@ -32,16 +33,15 @@ from tenfold_services.master.value_bytes import value_bytes
 from tenfold_services.owned_tasks import OwnedTasks
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
-from tenfold_services.worker.graph_sizes import is_small
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from tenfold_compiler.graph.place import DevicesWithKernel
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
-    from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
     from tenfold_services.master.caller_steps import CallerStep

@@ -32,12 +32,12 @@ from tenfold_services.owned_tasks import OwnedTasks
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
+    from tenfold_compiler.graph.device_set import DeviceSet
+    from tenfold_compiler.graph.place import DevicesWithKernel
     from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
-    from tenfold_services.graph.device_set import DeviceSet
-    from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.interfaces import TaskName, Value
     from tenfold_services.master.callables import CallableGraph
     from tenfold_services.master.caller_steps import SessionSteps

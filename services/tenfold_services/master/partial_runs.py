@@ -19,7 +19,7 @@ from tenfold_services.master.value_bytes import value_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tenfold_services.graph.runtime_graph import RuntimeGraph
+    from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
     from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.limits import MasterLimits

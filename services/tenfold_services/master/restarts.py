@@ -14,7 +14,7 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_services.interfaces import TaskName, WorkerCache
 
 #: Codes that a restart can show itself as.

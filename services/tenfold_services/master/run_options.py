@@ -15,9 +15,9 @@ from tenfold_services.master.cost_model import cost_graph
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tenfold_protos.step_stats_pb2 import StepStats
-    from tenfold_services.graph.device_set import DeviceSet
     from tenfold_services.master.client_graph import ClientGraph
 
 

@@ -10,23 +10,23 @@ import logging
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
+from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.place import place
+from tenfold_compiler.graph.placement import placement
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
+from tenfold_compiler.part.graph_sizes import SMALL_BYTES, SMALL_NODES, is_small, small_size
 from tenfold_core import errors
 from tenfold_core.op_gradients import no_gradients
-from tenfold_services.graph.lower import lower
-from tenfold_services.graph.place import place
-from tenfold_services.graph.placement import placement
-from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.worker.graph_sizes import SMALL_BYTES, SMALL_NODES, is_small, small_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_compiler.graph.device_set import DeviceSet
+    from tenfold_compiler.graph.place import DevicesWithKernel
     from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
-    from tenfold_services.graph.device_set import DeviceSet
-    from tenfold_services.graph.place import DevicesWithKernel
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.worker.step_pool import GraphPool
 

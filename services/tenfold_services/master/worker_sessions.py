@@ -9,13 +9,13 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from tenfold_compiler.graph.send_recv import signed
 from tenfold_core import errors
-from tenfold_services.graph.send_recv import signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from tenfold_services.graph.device_set import DeviceSet
+    from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_services.interfaces import TaskName
     from tenfold_services.master.env import MasterEnv
     from tenfold_services.owned_tasks import OwnedTasks

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from google.protobuf.message import Message
 from grpc import aio
 
+from tenfold_compiler.graph.send_recv import signed
 from tenfold_core import errors
 from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
 from tenfold_core.attr_compat import Dialect
@@ -22,7 +23,6 @@ from tenfold_core.request_id import new_request_id
 from tenfold_core.traffic import traffic_with
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
-from tenfold_services.graph.send_recv import signed
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits

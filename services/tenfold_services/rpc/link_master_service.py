@@ -112,9 +112,7 @@ class MasterEndpoint:
                 known.step = None
         return self._run(names, values, options, request_id)
 
-    async def _read_apart(
-        self, names: StepNames, records: ValueReader, options: RunOptions, request_id: int
-    ) -> Reply:
+    async def _read_apart(self, names: StepNames, records: ValueReader, options: RunOptions, request_id: int) -> Reply:
         """A step whose feeds take long to read, which is done in a thread."""
         values = await asyncio.wrap_future(graph_wire.apart(_values, records, len(names.feeds)))
         return await self._run(names, values, options, request_id)

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.values import read_only
 from tenfold_core import opdefs
 
-from .execution import cancelled, extent, kept, read_only
+from .execution import cancelled, extent, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold_compiler.part.part_graph import PartNode
+
     from ..interfaces import Value
-    from .part import PartNode
     from .program import Feed, Program
 
 

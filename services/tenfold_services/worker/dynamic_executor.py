@@ -11,30 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.part.edges import Kind
+from tenfold_compiler.part.part_graph import node_error
+from tenfold_compiler.values import DEAD, dead_fetch, read_only
+from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_kernels import contexts
 from tenfold_kernels.resources.waiting import Waiting
-from tenfold_services.worker.edges import Kind
 
-from .execution import (
-    DEAD,
-    OBJECTS,
-    Wanted,
-    cancelled,
-    check_leaves,
-    dead_fetch,
-    extent,
-    kept,
-    read_only,
-)
-from .part import node_error
+from .execution import OBJECTS, cancelled, check_leaves, extent, kept
 from .propagator import Propagator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold_compiler.part.part_graph import PartNode
+
     from ..interfaces import Value
     from .execution import StepIO
-    from .part import PartNode
     from .program import Program
     from .propagator import Token
 

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.rendezvous_key import parse_key
 
 from .part_run import DONE, LONG
-from .rendezvous import parse_key
 from .run_policy import EVENT_LOOP
 
 if TYPE_CHECKING:

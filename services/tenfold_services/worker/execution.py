@@ -19,37 +19,13 @@ from tenfold_link.memory import private_mappings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tenfold_kernels.resources.waiting import Waiting
+    from tenfold_compiler.write.region_schedule import Wanted
 
     from ..interfaces import Value
-    from .part import PartNode
 
 
 #: What partitioning puts before the name of the sending node.
 _EDGE = re.compile(r"^edge_\d+_")
-
-
-class _Dead:
-    """The one value of a dead edge."""
-
-    def __repr__(self) -> str:
-        return "DEAD"
-
-
-DEAD = _Dead()
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an execution needs from elsewhere, mostly a tensor: the driver gets it and calls `arrived(token, …)`."""
-
-    token: Any
-    key: str
-    #: Not received but awaited: the result of the kernel of `node`, which `arrived` takes as the kernel returns it.
-    waiting: Waiting | None = None
-    node: PartNode | None = None
-
-
 #: The type of arrays whose elements are objects: strings, handles and variants.
 OBJECTS = np.dtype(object)
 
@@ -122,14 +98,6 @@ class StepIO:
     stop: list[Any] = field(default_factory=list)
 
 
-def read_only(value: Value) -> Value:
-    """`value` so that it cannot be written to; a view where it is writable, itself otherwise."""
-    if type(value) is np.ndarray and value.flags.writeable:
-        value = value.view()
-        value.flags.writeable = False
-    return value
-
-
 def kept(value: Value) -> Value:
     """`value` as it is now, for a receiver: writable if nothing else uses it, read-only if it stays as it is for good
     (lent by its variable or by a peer), else a copy.
@@ -149,11 +117,6 @@ def extent(value: Value) -> Any:
     if not value.dtype.hasobject:
         return value.shape
     return value.shape, sum(len(text) for text in value.ravel().tolist() if type(text) is bytes).bit_length()
-
-
-def dead_fetch(key: str) -> errors.OpError:
-    """A fetch from a branch that was not taken."""
-    return errors.invalid_argument(f"The tensor returned for {key} was not valid.")
 
 
 def cancelled() -> errors.OpError:

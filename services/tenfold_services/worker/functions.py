@@ -18,6 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.graph.function_library import FunctionLibrary
+from tenfold_compiler.graph.functions import Functions
+from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.partition import partition
+from tenfold_compiler.graph.prune import prune
+from tenfold_compiler.graph.rows import of_rows
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph, assigned
 from tenfold_core import errors
 from tenfold_core.attr_value import to_proto
 from tenfold_core.node_names import TensorName
@@ -26,13 +33,6 @@ from tenfold_kernels.arrays import as_array
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import device_attributes_pb2, graph_pb2
-from tenfold_services.graph.function_library import FunctionLibrary
-from tenfold_services.graph.functions import Functions
-from tenfold_services.graph.lower import lower
-from tenfold_services.graph.partition import partition
-from tenfold_services.graph.prune import prune
-from tenfold_services.graph.rows import of_rows
-from tenfold_services.graph.runtime_graph import RuntimeGraph, assigned
 
 from .await_tensor import settle
 from .direct_call import DirectCall

@@ -17,21 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler import fuse
+from tenfold_compiler.part.graph_sizes import SMALL_NODES
+from tenfold_compiler.write.loop_writer import find_loops
 from tenfold_core import collector
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.fusion.compiler import attempt
 
-from . import fuse
-from .graph_sizes import SMALL_NODES
-from .loop_writer import find_loops
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_compiler.fuse.nodes import Shape
+    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_kernels.fusion.compiler import FusionCompiler
 
-    from .fuse.nodes import Shape
-    from .part import PartNode
     from .program import Program
 
 #: A program of more fusible nodes than this is hot after fewer steps, but not before some: many run only once.

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.rendezvous_key import parse_key
 from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
@@ -20,7 +21,7 @@ from .graph_run import GraphRun, explained, run_at_once
 from .lost_producers import LostProducers
 from .outbox import Outbox
 from .pools import pools_of
-from .rendezvous import StepTable, parse_key
+from .rendezvous import StepTable
 from .sessions import SessionTable, WorkerSession
 from .step_waits import told
 from .tracing import TracedExecution, TransferLog

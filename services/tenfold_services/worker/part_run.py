@@ -19,18 +19,20 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.part.part_graph import node_error
+
 from .execution import StepIO
-from .part import node_error
 from .run_policy import CALLER, EVENT_LOOP, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.write.region_schedule import Wanted
     from tenfold_kernels.resources.waiting import Waiting
 
     from ..interfaces import Value
-    from .execution import Execution, Wanted
-    from .part import PartNode
+    from .execution import Execution
     from .program import Program
 
 DONE, WAITS, LONG = range(3)

@@ -11,12 +11,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.values import dead_fetch, read_only
 from tenfold_core import errors
 from tenfold_services.worker.await_tensor import receive, settle
 
 from ..interfaces import RunGraphResult
 from .dynamic_executor import DynamicExecution
-from .execution import dead_fetch, kept, read_only
+from .execution import kept
 from .graph_run import GraphRun
 
 if TYPE_CHECKING:

@@ -13,40 +13,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
+from tenfold_compiler.part.edges import Edges, edges_of
+from tenfold_compiler.part.loop_tree import Unstructured
+from tenfold_compiler.part.part_graph import PartGraph, PartNode, node_error
+from tenfold_compiler.part.regions import Region, cut_regions
+from tenfold_compiler.part.split_part import split_part
+from tenfold_compiler.part.structured_flow import read_control_flow
+from tenfold_compiler.part.value_sizes import sized_by_values
+from tenfold_compiler.values import read_only
+from tenfold_compiler.write.codegen import GeneratedCode, generate
+from tenfold_compiler.write.region_schedule import RegionSchedule, schedule
 from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_kernels import contexts
 from tenfold_protos import graph_pb2
-from tenfold_services.worker.edges import Edges, edges_of
 from tenfold_services.worker.fusion_tiers import Tier
 
 from ..limits import DEFAULT_LIMITS
-from .codegen import GeneratedCode, generate
-from .control_flow import read_control_flow
 from .dynamic_executor import DynamicExecution
-from .execution import Execution, StepIO, read_only
-from .fuse import Fusion, fusible_nodes, nodes_of_shapes, worth_fusing
-from .loop_tree import Unstructured
-from .part import PartGraph, PartNode, node_error
-from .region_schedule import RegionSchedule, schedule
-from .regions import Region, cut_regions
 from .run_policy import RunPolicy
 from .split_executor import SplitExecution
-from .split_part import split_part
 from .static_executor import StaticExecution
-from .value_sizes import sized_by_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tenfold_compiler.part.split_part import Half
+    from tenfold_compiler.part.structured_flow import ControlFlow
     from tenfold_core.dtypes import DType
     from tenfold_kernels.fusion.compiler import FusionCompiler
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
 
     from ..interfaces import Value
-    from .control_flow import ControlFlow
-    from .split_part import Half
+    from .execution import Execution, StepIO
 
 
 @dataclass(slots=True)

@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tenfold_compiler.optimize import optimize
+from tenfold_compiler.part import host_functions
+from tenfold_compiler.part.creation_order import keep_order
+from tenfold_compiler.part.cross_memory import device_type_of, insert_copies, note_memory
+from tenfold_compiler.part.node_facts import views_of_references
+from tenfold_compiler.part.part_graph import PartGraph, PartNode, node_error
+from tenfold_compiler.part.private_inputs import steered_by_others, with_copies
+from tenfold_compiler.part.read_part import read_part
+from tenfold_compiler.values import read_only
 from tenfold_core import errors, opdefs
 from tenfold_core.op_gradients import no_gradients
 from tenfold_core.opdefs.runtime_ops import (
@@ -29,15 +38,7 @@ from tenfold_kernels.host_threads import on_a_thread
 from tenfold_kernels.resources.waiting import Waiting
 
 from ..limits import DEFAULT_LIMITS, Limits
-from . import host_functions
-from .creation_order import keep_order
-from .cross_memory import device_type_of, insert_copies, note_memory
-from .execution import read_only
 from .functions import FunctionRuntime
-from .optimize import optimize
-from .optimize.nodes import views_of_references
-from .part import PartGraph, PartNode, node_error, read_part
-from .private_inputs import steered_by_others, with_copies
 from .program import Program
 
 if TYPE_CHECKING:

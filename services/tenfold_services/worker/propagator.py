@@ -11,20 +11,20 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.part.edges import Kind, frame_name
+from tenfold_compiler.part.frame_numbers import frame_id, old_frame_id
+from tenfold_compiler.part.part_graph import node_error
+from tenfold_compiler.values import DEAD
 from tenfold_core import errors
 from tenfold_kernels.loop_turns import MOST_TURNS, too_many_turns
-from tenfold_services.worker.edges import Kind, frame_name
 
-from .execution import DEAD
-from .frames import FrameState, Iteration, NodeState, frame_id, old_frame_id, root_frame
-from .part import node_error
+from .frame_states import FrameState, Iteration, NodeState, root_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_services.worker.edges import Edges
-
-    from .part import PartGraph, PartNode
+    from tenfold_compiler.part.edges import Edges
+    from tenfold_compiler.part.part_graph import PartGraph, PartNode
 
 
 # Plain globals: an Enum's attribute costs ten times as much to look up, several times a node.
@@ -110,11 +110,7 @@ class Propagator:
             path = f"{token.frame.path};{token.iteration.number};{name}"
             child = self._frames[key] = FrameState(
                 name=name,
-                id=(
-                    old_frame_id(path)
-                    if self._old_frames
-                    else frame_id(token.frame.id, token.iteration.number, name)
-                ),
+                id=(old_frame_id(path) if self._old_frames else frame_id(token.frame.id, token.iteration.number, name)),
                 path=path,
                 parent=token.frame,
                 parent_iteration=token.iteration.number,

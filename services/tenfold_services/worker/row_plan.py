@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.graph.rows import ELEMENTWISE
+from tenfold_compiler.part.guards import ALWAYS, ANY, source_of
+from tenfold_compiler.values import read_only
 from tenfold_core import opdefs
 from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_kernels import contexts
-from tenfold_services.graph.rows import ELEMENTWISE
 
-from .execution import read_only
-from .guards import ALWAYS, ANY, source_of
 from .row_values import ON_AXES, Each, Stack, of_rank, stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold_compiler.part.guards import Edge, Guard
+    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_kernels.arrays import Array
 
-    from .guards import Edge, Guard
-    from .part import PartNode
     from .program import Program
     from .row_values import Value
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tenfold_services.graph.rows import REDUCTIONS
+from tenfold_compiler.graph.rows import REDUCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .execution import StepIO, Wanted
+from tenfold_compiler.write.region_schedule import Wanted
+
+from .execution import StepIO
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

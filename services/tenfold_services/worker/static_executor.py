@@ -11,29 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.values import DEAD, dead_fetch, read_only
+from tenfold_compiler.write.region_schedule import AwaitedNode, Wanted
 from tenfold_core.opdefs.runtime_ops import SEND_OPS
 from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
 
-from .execution import (
-    DEAD,
-    OBJECTS,
-    StepIO,
-    Wanted,
-    cancelled,
-    check_leaves,
-    dead_fetch,
-    extent,
-    kept,
-    read_only,
-)
-from .region_schedule import AwaitedNode
+from .execution import OBJECTS, StepIO, cancelled, check_leaves, extent, kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold_compiler.write.codegen import GeneratedCode
+
     from ..interfaces import Value
-    from .codegen import GeneratedCode
     from .program import Program
 
 

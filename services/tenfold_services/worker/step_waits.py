@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .rendezvous import parse_key
+from tenfold_core.rendezvous_key import parse_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,21 +17,21 @@ import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_core.rendezvous_key import parse_key, task_of_device
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_protos import step_stats_pb2
 
 from .dynamic_executor import DynamicExecution
-from .rendezvous import parse_key, task_of_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
     from ..interfaces import Value
     from .execution import StepIO
-    from .part import PartNode
     from .program import Program
     from .propagator import Token
 

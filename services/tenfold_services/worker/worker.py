@@ -12,6 +12,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.part.graph_sizes import is_small
 from tenfold_core import errors, script_functions
 from tenfold_core.device import task_name
 from tenfold_core.memory_limits import check_room
@@ -26,7 +27,6 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .devices import local_devices
 from .file_pool import beside
 from .graph_manager import GraphManager
-from .graph_sizes import is_small
 from .partial_runs import PartialRun
 from .pools import pools_of
 from .program_compiler import compile_program

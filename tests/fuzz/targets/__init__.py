@@ -33,7 +33,7 @@ TARGETS: dict[str, Target] = {
     "grpc_messages": Target("messages of gRPC calls, compressed or not; requests with large tensors", _HTTP2, 40_000),
     "graphs": Target(
         "GraphDefs, through place, cut, compile and run",
-        ("tenfold_services.graph", "tenfold_services.master", "tenfold_services.worker", "tenfold_core"),
+        ("tenfold_compiler.graph", "tenfold_services.master", "tenfold_services.worker", "tenfold_core"),
         16_384,
     ),
     "tensors": Target("TensorProtos, and tensors in a link's records", (*_TENSORS, "tenfold_link.wire.values")),
@@ -88,7 +88,7 @@ TARGETS: dict[str, Target] = {
             "tenfold_core.device",
             "tenfold_core.node_names",
             "tenfold.distribute.cluster_resolver",
-            "tenfold_services.worker.rendezvous",
+            "tenfold_core.rendezvous_key",
         ),
     ),
 }

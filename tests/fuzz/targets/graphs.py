@@ -23,6 +23,13 @@ from fuzz.small_graphs import small_graphs
 from support.fake_cluster import fake_device
 from support.verify_graph import verify, verify_parts
 from tenfold.server_gradients import gradient_of_op
+from tenfold_compiler.graph.copy_constants import copy_constants
+from tenfold_compiler.graph.device_set import DeviceSet
+from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.partition import partition
+from tenfold_compiler.graph.place import place
+from tenfold_compiler.graph.prune import prune
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 from tenfold_kernels import registry
@@ -31,13 +38,6 @@ from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.master_pb2 import RunStepRequest
-from tenfold_services.graph.copy_constants import copy_constants
-from tenfold_services.graph.device_set import DeviceSet
-from tenfold_services.graph.lower import lower
-from tenfold_services.graph.partition import partition
-from tenfold_services.graph.place import place
-from tenfold_services.graph.prune import prune
-from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.limits import Limits
 from tenfold_services.master import untrusted
 from tenfold_services.server import TaskServer

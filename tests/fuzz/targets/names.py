@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fuzz.harness import Fault, refusals
 from fuzz.messages import changed_bytes
 from tenfold.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
-from tenfold_core import address, cluster_spec, device, node_names
+from tenfold_core import address, cluster_spec, device, node_names, rendezvous_key
 from tenfold_protos.cluster_pb2 import ClusterDef
-from tenfold_services.worker import rendezvous
 
 if TYPE_CHECKING:
     import random
@@ -79,9 +78,9 @@ def _device(text: str) -> None:
 
 def _key(text: str) -> None:
     with refusals():
-        key = rendezvous.parse_key(text)
-        again = rendezvous.make_key(key.send_device, key.send_incarnation, key.recv_device, key.tensor_name)
-        rendezvous.parse_key(again)
+        key = rendezvous_key.parse_key(text)
+        again = rendezvous_key.make_key(key.send_device, key.send_incarnation, key.recv_device, key.tensor_name)
+        rendezvous_key.parse_key(again)
 
 
 def _tensor(text: str) -> None:
@@ -116,6 +115,7 @@ def seeds() -> Iterator[bytes]:
         yield b"\3" + text.encode()
     for text in ("/job:ps/replica:0/task:0/device:CPU:0", "/cpu:0", "/task:*/gpu:*", "/job:x/device:*:*", "cpu:1"):
         yield b"\4" + text.encode()
-    yield b"\5" + rendezvous.make_key("/job:a/replica:0/task:0/device:CPU:0", -1, "/job:b", "edge_1", "0:0").encode()
+    key = rendezvous_key.make_key("/job:a/replica:0/task:0/device:CPU:0", -1, "/job:b", "edge_1", "0:0")
+    yield b"\5" + key.encode()
     yield b"\6a/b:12"
     yield b"\6^a:b:999999999"

@@ -1,6 +1,6 @@
 """Imports point one way, inside the packages too, no two modules need each other, and `import tenfold` stays cheap.
 
-    protos ◄── core ◄──┬── kernels ◄── services
+    protos ◄── core ◄──┬── kernels ◄── compiler ◄── services
                        ├── link    ◄── services, client
                        └── client  ◄── control_api
 
@@ -31,6 +31,7 @@ ROOTS = {
     "tenfold_link": "link",
     "tenfold": "client",
     "tenfold_kernels": "kernels",
+    "tenfold_compiler": "compiler",
     "tenfold_services": "services",
     "tenfold_control_api": "control_api",
 }
@@ -42,7 +43,11 @@ ALLOWED = {
     "tenfold_link": {"tenfold_link", "tenfold_core", "tenfold_protos"},
     "tenfold": {"tenfold", "tenfold_link", "tenfold_core", "tenfold_protos"},
     "tenfold_kernels": {"tenfold_kernels", "tenfold_core", "tenfold_protos"},
-    "tenfold_services": {"tenfold_services", "tenfold_kernels", "tenfold_link", "tenfold_core", "tenfold_protos"},
+    "tenfold_compiler": {"tenfold_compiler", "tenfold_kernels", "tenfold_core", "tenfold_protos"},
+    "tenfold_services": {
+        *("tenfold_services", "tenfold_compiler", "tenfold_kernels"),
+        *("tenfold_link", "tenfold_core", "tenfold_protos"),
+    },
     # sessions are those of clients, and so is what traces become
     "tenfold_control_api": {
         *("tenfold_control_api", "tenfold.session", "tenfold.profiler"),
@@ -62,10 +67,17 @@ FENCES = {
     "tenfold_link.aio": {"tenfold_link.blocking"},
     "tenfold_link.blocking": {"tenfold_link.aio"},
     "tenfold_kernels.resources": {"tenfold_kernels.cpu"},
-    "tenfold_services.interfaces": {
-        *("tenfold_services.graph", "tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"),
+    # a graph is cut into parts, a part is read, optimized, fused and written
+    "tenfold_compiler.graph": {
+        *("tenfold_compiler.part", "tenfold_compiler.optimize", "tenfold_compiler.fuse", "tenfold_compiler.write"),
     },
-    "tenfold_services.graph": {"tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"},
+    "tenfold_compiler.part": {"tenfold_compiler.optimize", "tenfold_compiler.fuse", "tenfold_compiler.write"},
+    "tenfold_compiler.optimize": {"tenfold_compiler.fuse", "tenfold_compiler.write"},
+    "tenfold_compiler.fuse": {"tenfold_compiler.optimize", "tenfold_compiler.write"},
+    "tenfold_compiler.write": {"tenfold_compiler.graph", "tenfold_compiler.optimize"},
+    "tenfold_services.interfaces": {
+        *("tenfold_compiler", "tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"),
+    },
     "tenfold_services.worker": {"tenfold_services.master", "tenfold_services.rpc"},
     "tenfold_services.master": {"tenfold_services.rpc"},
     "tenfold_services.http2": {"tenfold_services.worker", "tenfold_services.master", "tenfold_services.rpc"},

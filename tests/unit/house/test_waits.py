@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = ("core", "link", "client", "kernels", "services", "control_api")
+PACKAGES = ("core", "link", "client", "kernels", "compiler", "services", "control_api")
 LIST = Path(__file__).with_name("waits.txt")
 
 #: Methods that wait → the number of positional arguments from which on there is a time-out among them.

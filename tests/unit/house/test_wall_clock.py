@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = ("core", "link", "client", "kernels", "services", "control_api")
+PACKAGES = ("core", "link", "client", "kernels", "compiler", "services", "control_api")
 
 #: Folder or file → what it reads the wall clock for.
 PURPOSES = {

@@ -11,7 +11,7 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
     *("tenfold", "tenfold_protos", "tenfold_core", "tenfold_link"),
-    *("tenfold_kernels", "tenfold_services", "tenfold_control_api"),
+    *("tenfold_kernels", "tenfold_compiler", "tenfold_services", "tenfold_control_api"),
 }
 
 

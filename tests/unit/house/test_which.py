@@ -73,9 +73,9 @@ def test_the_nearest_file_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_module_without_a_test_gets_those_of_its_users(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(which, "uses_of_all", lambda: {OWN: Counter()})
     monkeypatch.setattr(which, "files_of_tests", lambda: [OWN])
-    monkeypatch.setattr(which, "importers", lambda: {"tenfold_services.worker.edges": [PROGRAM]})
+    monkeypatch.setattr(which, "importers", lambda: {"tenfold_compiler.part.edges": [PROGRAM]})
 
-    (found,) = which.covers_through_modules("tenfold_services.worker.edges")
+    (found,) = which.covers_through_modules("tenfold_compiler.part.edges")
 
     assert (Path(found.test), found.how) == (OWN, f"through {modules()[PROGRAM]}")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_core import attr_value, errors, opdefs
+from tenfold_core import attr_value, errors, opdefs, rendezvous_key
 from tenfold_core.device import DeviceSpec
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
@@ -23,7 +23,6 @@ from tenfold_services.master.master import Master
 from tenfold_services.master.request_ids import RecentRequests
 from tenfold_services.rpc import large, link_master_service, master_service
 from tenfold_services.server import TaskServer
-from tenfold_services.worker import rendezvous
 from tenfold_services.worker.rendezvous import StepTable
 from tenfold_services.worker.sessions import SessionTable
 
@@ -211,7 +210,7 @@ def test_a_list_of_another_kind_is_refused() -> None:
 
 
 def test_what_is_remembered_of_names_and_keys_is_short() -> None:
-    runs, before = run_table.RunTable(), rendezvous._parse_known.cache_info().currsize
+    runs, before = run_table.RunTable(), rendezvous_key._parse_known.cache_info().currsize
     many = tuple(f"n{number}:0" for number in range(2000))
     for fetches in (many, ("x" * 100_000 + ":0",)):
         graph = client_graph.ClientGraph(client_graph.run_names((), fetches, ()).signature, None, 0, 0)  # type: ignore[arg-type]
@@ -220,9 +219,9 @@ def test_what_is_remembered_of_names_and_keys_is_short() -> None:
         assert found is not None
         assert (found.graph, found.names.fetches) == (graph, fetches)
     assert not runs._runs
-    key = rendezvous.make_key("/job:a", 1, "/job:b", "x" * 10_000)
-    assert rendezvous.parse_key(key).tensor_name == "x" * 10_000
-    assert before == rendezvous._parse_known.cache_info().currsize
+    key = rendezvous_key.make_key("/job:a", 1, "/job:b", "x" * 10_000)
+    assert rendezvous_key.parse_key(key).tensor_name == "x" * 10_000
+    assert before == rendezvous_key._parse_known.cache_info().currsize
     with pytest.raises(errors.ResourceExhaustedError, match=r"0 feeds, 16385 fetches and 0 targets: .* 16384 of them"):
         client_graph.run_names((), ("x:0",) * (client_graph.MAX_NAMES + 1), ())
     with pytest.raises(ValueError, match="it has 10005 characters, 4096 are the most"):

@@ -8,8 +8,8 @@ import pytest
 
 from support.fake_cluster import FakeCluster
 from support.graph_text import parse_text
+from tenfold_compiler.part import frame_numbers
 from tenfold_protos import config_pb2
-from tenfold_services.worker import frames
 
 from .sessions import FAST, MASTER, PS
 
@@ -59,7 +59,7 @@ async def test_every_part_says_how_frames_are_numbered(producer: int, is_old: bo
 
     assert len(found) == 2
     for graph in found.values():
-        assert frames.has_old_numbers(graph) is is_old
+        assert frame_numbers.has_old_numbers(graph) is is_old
         if producer < 30:
             assert graph.versions.producer == producer
 
@@ -69,4 +69,4 @@ def test_a_part_of_another_master_says_it_by_its_version(producer: int, is_old: 
     graph = loop()
     graph.versions.producer = producer
 
-    assert frames.has_old_numbers(graph) is is_old
+    assert frame_numbers.has_old_numbers(graph) is is_old

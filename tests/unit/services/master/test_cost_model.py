@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from support.graph_text import parse_text
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_protos.config_pb2 import GraphOptions
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_protos.types_pb2 import DT_FLOAT
-from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.master.cost_model import cost_graph, is_due
 
 GRAPH = """

@@ -16,6 +16,9 @@ from support.fake_cluster import FakeCluster
 from support.graph_text import parse_text
 from support.moments import started
 from support.parts import PartBuilder
+from tenfold_compiler.part import graph_sizes, regions
+from tenfold_compiler.part.graph_sizes import is_small
+from tenfold_compiler.write import codegen
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, types_pb2
@@ -26,9 +29,7 @@ from tenfold_services.master import client_graph_cache, master_session, session_
 from tenfold_services.master.env import MasterEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
-from tenfold_services.worker import codegen, graph_sizes, regions
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.graph_sizes import is_small
 from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.step_pool import GraphPool
 

@@ -10,8 +10,8 @@ import pytest
 
 from support.graph_text import parse_text
 from support.moments import PATIENCE, started
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import errors
-from tenfold_services.graph.runtime_graph import RuntimeGraph
 from tenfold_services.interfaces import ExecOptions, RunGraphResult
 from tenfold_services.master.client_graph import ClientGraph, Part, run_names
 from tenfold_services.master.limits import MasterLimits

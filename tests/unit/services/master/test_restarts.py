@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_core import errors
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
-from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.master.restarts import explain_restart
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"

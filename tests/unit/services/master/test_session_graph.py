@@ -8,9 +8,9 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
-from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.master import session_graph
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.session_graph import SessionGraph

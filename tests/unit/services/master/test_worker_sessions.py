@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
+from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_core import errors
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
-from tenfold_services.graph.device_set import DeviceSet
 from tenfold_services.master.worker_sessions import WorkerSessions
 from tenfold_services.owned_tasks import OwnedTasks
 

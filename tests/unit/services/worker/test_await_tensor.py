@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_core.rendezvous_key import make_key
 from tenfold_services.worker.await_tensor import receive
-from tenfold_services.worker.rendezvous import Rendezvous, make_key
+from tenfold_services.worker.rendezvous import Rendezvous
 
 KEY = make_key("/job:a/replica:0/task:0/device:CPU:0", 1, "/job:b/replica:0/task:0/device:CPU:0", "x:0")
 

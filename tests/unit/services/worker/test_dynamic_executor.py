@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from tenfold_compiler.part import split_part
+from tenfold_compiler.part.frame_numbers import frame_id
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import split_part
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.frames import frame_id
 from tenfold_services.worker.program_compiler import compile_program
 
 TASK = "/job:localhost/replica:0/task:0"

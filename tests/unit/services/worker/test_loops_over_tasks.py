@@ -14,14 +14,14 @@ import pytest
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify_parts
+from tenfold_compiler.graph.device_set import DeviceSet
+from tenfold_compiler.graph.partition import partition
+from tenfold_compiler.graph.place import place
+from tenfold_compiler.graph.prune import prune
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
+from tenfold_compiler.part import split_part
 from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.graph.device_set import DeviceSet
-from tenfold_services.graph.partition import partition
-from tenfold_services.graph.place import place
-from tenfold_services.graph.prune import prune
-from tenfold_services.graph.runtime_graph import RuntimeGraph
-from tenfold_services.worker import split_part
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program
@@ -30,7 +30,8 @@ from tenfold_services.worker.split_executor import SplitExecution
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_services.worker.execution import Execution, Wanted
+    from tenfold_compiler.write.region_schedule import Wanted
+    from tenfold_services.worker.execution import Execution
 
 TASKS = ("/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0")
 DEVICES = DeviceSet([fake_device(task, incarnation=i) for i, task in enumerate(TASKS, 5)], f"{TASKS[0]}/device:CPU:0")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from support.moments import PATIENCE
 from tenfold_core import errors
+from tenfold_core.rendezvous_key import make_key
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.worker.lost_producers import LostProducers
-from tenfold_services.worker.rendezvous import Rendezvous, make_key
+from tenfold_services.worker.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
     import pytest

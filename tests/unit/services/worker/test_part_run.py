@@ -12,18 +12,18 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compiled
+from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker import part_run
-from tenfold_services.worker.execution import Wanted
 from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun
 from tenfold_services.worker.run_policy import CALLER, EVENT_LOOP, FUNCTION_CALLER, RunPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_services.worker.execution import StepIO
-    from tenfold_services.worker.part import PartNode
     from tenfold_services.worker.program import Program
 
 LIMIT = 1_000_000

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_core.rendezvous_key import make_key, parse_key
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_core.variable_memory import lend
 from tenfold_kernels.resources.state import Variable
 from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.worker.rendezvous import Rendezvous, StepTable, make_key, parse_key
+from tenfold_services.worker.rendezvous import Rendezvous, StepTable
 
 PS = "/job:ps/replica:0/task:0/device:CPU:0"
 WORKER = "/job:worker/replica:0/task:0/device:CPU:0"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from tenfold_compiler.part.regions import cut_regions
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_compiler import compile_program
-from tenfold_services.worker.regions import cut_regions
 
 if TYPE_CHECKING:
     from tenfold_services.worker.program import Program

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from tenfold_core.rendezvous_key import make_key
 from tenfold_services.worker import tracing
-from tenfold_services.worker.rendezvous import make_key
 from tenfold_services.worker.tracing import TransferLog
 
 PS = "/job:ps/replica:0/task:0"

@@ -1,0 +1,167 @@
+"""Which stretches of a program's schedule are recorded on a GPU: launched at once, from the second time on.
+
+    host nodes ─► [ device node, group, device node, … ] ─► copy to the host ─► fetch
+
+What can be recorded: nodes and groups of one GPU whose inputs are all there, or constants of the host, and whose
+kernels say that they replay (registry: `replays`). What the host computes from shapes alone is as good as constant,
+because a recording is for certain shapes: it may come in, and is recorded too where it looks at values of the stretch.
+In each region what runs on the host comes first where nothing holds it back, so that stretches get long. Called by
+groups.py for programs without branches; what records and replays is tenfold_kernels/cuda/_replaying.py.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tenfold_compiler.part.part_graph import PartNode
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, SEND_OPS, VARIABLE_OPS
+from tenfold_kernels import registry
+from tenfold_kernels.cuda._replaying import Replayed
+from tenfold_kernels.cuda._runtime import runtime_of
+from tenfold_kernels.cuda.fused_runs import DeviceRun
+from tenfold_kernels.cuda.fused_updates import DeviceUpdates
+from tenfold_kernels.fusion.remembered import Remembered
+
+from .nodes import is_alias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_kernels.fusion.cache import FusionCache
+    from tenfold_kernels.resources.state import ResourceManager
+
+    from .groups import Group
+    from .levels import Levels
+
+#: Launches that are worth a recording.
+LEAST = 4
+#: Nodes that launch nothing.
+_READS = VARIABLE_OPS | ALIAS_OPS | frozenset(("ReadVariableOp", "_BeginCopyToHost"))
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What `Group.run` is for a recorded stretch."""
+
+    device: str
+    resources: ResourceManager
+    output_count: int
+    source: None = None
+
+    def build(self, fallback: Callable[..., Any], cache: FusionCache) -> Callable[..., Any]:
+        """`fallback` runs the stretch node by node."""
+        return Replayed(fallback, self.output_count, runtime_of(self.device), self.resources)
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Items of a schedule, one after the other, that can be recorded on one GPU."""
+
+    device: str
+    items: list[PartNode | Group] = field(default_factory=list)
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether a launch of all of it saves more than it costs."""
+        return sum(map(_launches, self.items)) >= LEAST
+
+
+def _launches(item: PartNode | Group) -> bool:
+    """Whether something runs on the GPU, as far as can be seen."""
+    if isinstance(item, PartNode):
+        return item.op not in _READS and (item.memory is not None or item.copy_of is not None)
+    return not isinstance(item.run, Remembered)
+
+
+def device_of(item: PartNode | Group, levels: Levels) -> str:
+    """The GPU on which the item can be recorded, or ""."""
+    if not isinstance(item, PartNode):
+        if isinstance(item.run, DeviceUpdates):
+            return item.members[0].node_def.device if all(device_of(node, levels) for node in item.members) else ""
+        return item.members[0].node_def.device if isinstance(item.run, DeviceRun) else ""
+    node = item
+    if node.op in ALIAS_OPS and node.index not in levels.constants and node.deref[0]:
+        # it reads a variable, of a GPU if its source is there
+        source = levels.part.nodes[node.inputs[0][0]]
+        return source.node_def.device if source.memory is not None and source.memory[1][node.inputs[0][1]] else ""
+    if node.op == "_BeginCopyToHost":
+        return node.node_def.device
+    if node.op == "_CopyToDevice":
+        of_shapes = all(levels.is_of_shapes(levels.resolve(edge)[0]) for edge in node.inputs)
+        return node.node_def.device if node.inputs and of_shapes else ""
+    if node.memory is None or node.blocking or node.op in SEND_OPS:
+        return ""
+    on_device, outputs = node.memory
+    for edge, flag, dtype in zip(node.inputs, on_device, node.input_types, strict=True):
+        given = levels.resolve(edge)[0]
+        if not (flag or dtype.is_ref_dtype or given in levels.constants or levels.is_of_shapes(given)):
+            return ""
+    references = [dtype.is_ref_dtype for dtype in node.output_types]
+    if not all(flag or is_reference for flag, is_reference in zip(outputs, references, strict=True)):
+        return ""
+    return node.node_def.device if registry.may_replay(node.op, node.attrs, "GPU") else ""
+
+
+def looks_into(stretch: Stretch, item: PartNode | Group, levels: Levels) -> bool:
+    """Whether the host computes the item from shapes of values of the stretch, among others."""
+    nodes = [item] if isinstance(item, PartNode) else item.members
+    if not all(levels.is_of_shapes(node.index) for node in nodes):
+        return False
+    inside = {node.index for each in stretch.items for node in ([each] if isinstance(each, PartNode) else each.members)}
+    return any(levels.resolve(edge)[0] in inside for node in nodes for edge in node.inputs)
+
+
+def is_nothing(item: PartNode | Group, levels: Levels) -> bool:
+    """Whether no code is written for the item."""
+    if not isinstance(item, PartNode):
+        return False
+    return item.op in ORDER_OPS or item.index in levels.constants or is_alias(item, levels.constants)
+
+
+def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNode | Group | Stretch]:
+    """A region's schedule with its recordable stretches; everything still runs after what it waits for."""
+    devices = [device_of(item, levels) for item in order]
+    pending, successors = levels.between(order)
+    found: list[PartNode | Group | Stretch] = []
+    ready: dict[str, list[int]] = {}
+
+    def add(position: int) -> None:
+        item = order[position]
+        early = is_nothing(item, levels) or not _waits_for_gpu(item)
+        heapq.heappush(ready.setdefault(devices[position] or ("early" if early else "late"), []), position)
+
+    for position, count in enumerate(pending):
+        if not count:
+            add(position)
+    now = ""
+    while any(ready.values()):
+        # first the host's; then on with the GPU at hand; what waits for a GPU only when nothing else is left
+        kinds = [kind for kind in ("early", now, *sorted(ready), "late") if ready.get(kind)]
+        kind = next((kind for kind in kinds if kind != "late"), "late")
+        position = heapq.heappop(ready[kind])
+        item = order[position]
+        if devices[position]:
+            if not (found and isinstance(found[-1], Stretch) and found[-1].device == kind):
+                found.append(Stretch(kind))
+            stretch = found[-1]
+            assert isinstance(stretch, Stretch)
+            stretch.items.append(item)
+            now = kind
+        elif is_nothing(item, levels):
+            # it costs nothing and ends no stretch
+            found.insert(len(found) - 1 if found and isinstance(found[-1], Stretch) else len(found), item)
+        elif found and isinstance(found[-1], Stretch) and looks_into(found[-1], item, levels):
+            found[-1].items.append(item)
+        else:
+            found.append(item)
+        for successor in successors[position]:
+            pending[successor] -= 1
+            if not pending[successor]:
+                add(successor)
+    return found
+
+
+def _waits_for_gpu(item: PartNode | Group) -> bool:
+    return isinstance(item, PartNode) and item.op == "_CopyToHost"

@@ -1,0 +1,281 @@
+"""The groups of a part, and the order in which groups and the other nodes run.
+
+The last step of fuse/__init__.py: components of one level become groups, too long ones are cut, too short ones are
+left alone, and each region gets its schedule. codegen.py writes both down.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.fusion.loops import ScalarLoop
+from tenfold_kernels.fusion.remembered import Remembered
+from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
+
+from .levels import OF_SHAPES, Levels
+from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
+from .remembered import looks_at_shapes, nodes_of_shapes
+from .run import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold_compiler.part.loop_tree import Loop
+    from tenfold_compiler.part.node_facts import Constants
+    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.regions import Region
+    from tenfold_compiler.part.structured_flow import ControlFlow
+    from tenfold_kernels.cuda.fused_runs import DeviceRun
+    from tenfold_kernels.cuda.fused_updates import DeviceUpdates
+    from tenfold_kernels.fusion.cache import FusionCache
+    from tenfold_kernels.resources.state import ResourceManager
+
+    from .captures import Capture, Stretch
+
+#: LLVM's time grows faster than a run's length.
+MAX_OPS = 512
+#: A call with more arguments than this spends its time on them.
+MAX_ARGUMENTS = 64
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Nodes that run as one. Never changed once `find_groups` has made it."""
+
+    number: int
+    #: In topological order.
+    members: list[PartNode]
+    run: FusedRun | Remembered | ScalarLoop | DeviceRun | DeviceUpdates | Capture
+    #: Edges from outside, aliases looked through, by position in the call.
+    inputs: list[Edge]
+    #: Edges that nodes outside read, in the order of the call's results.
+    outputs: list[Edge]
+    cache: FusionCache
+    #: What is compiled instead of members.
+    loop: Loop | None = None
+    #: Members, some of them in groups, of a stretch that is recorded.
+    items: Sequence[PartNode | Group] = ()
+
+    @property
+    def key(self) -> int:
+        """Names the group among nodes, whose names are their indices."""
+        return -1 - self.number
+
+    @property
+    def source(self) -> tuple[str, str] | None:
+        """(source, signature) of what is compiled; None where nothing is."""
+        return source_and_signature(self.run) if isinstance(self.run, FusedRun) else self.run.source
+
+    def build(self, fallback: Callable[..., Any], most_turns: int) -> Callable[..., Any]:
+        """The group as one call; a loop's takes `most_turns`. Blocks while it compiles."""
+        run = self.run
+        if isinstance(run, ScalarLoop):
+            return run.build(fallback, self.cache, most_turns)
+        return fused(run, fallback, self.cache) if isinstance(run, FusedRun) else run.build(fallback, self.cache)
+
+
+@dataclass(slots=True)
+class Fusion:
+    """The groups of a part, and the order in which nodes and groups run, by region."""
+
+    groups: list[Group] = field(default_factory=list)
+    schedule: list[list[PartNode | Group]] = field(default_factory=list)
+    #: Per node of a part with control flow, instead of `schedule`: the nodes that must have run before it.
+    before: list[list[int]] = field(default_factory=list)
+
+
+def find_groups(
+    part: PartGraph,
+    regions: Sequence[Region],
+    region_of: Sequence[int],
+    constants: Constants,
+    nodes: Sequence[PartNode],
+    shapes: Shapes,
+    cache: FusionCache,
+    flow: ControlFlow | None = None,
+    loops: Sequence[Group] = (),
+    resources: ResourceManager | None = None,
+) -> Fusion:
+    """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. `flow` is
+    that of a part with branches: what runs under other conditions, or in another loop, is no group.
+    `loops` are those that are compiled as a whole. With `resources`, those of the part, what runs on a GPU is recorded.
+    """
+    compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
+    nodes = [node for node in nodes if node.index not in compiled]
+    levels = Levels(part, region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
+    groups = list(loops)
+    group_of: dict[int, Group] = {}
+    for members, space in levels.components():
+        for chunk in _chunks(members):
+            if space is OF_SHAPES:
+                group = _make_remembered(len(groups), chunk, levels, cache)
+            else:
+                group = _make_group(len(groups), chunk, space, levels, cache)
+            if group is not None:
+                groups.append(group)
+                group_of.update((node.index, group) for node in chunk)
+    on_gpu = resources is not None and any(node.memory is not None for node in part.nodes)
+    if flow is not None:
+        if resources is not None and on_gpu:
+            _with_updates(_outermost(part, flow, group_of), groups, levels, cache, resources)
+        return Fusion(groups, [], [levels.before(node) for node in part.nodes])
+    schedule = [_order(region, group_of, levels) for region in regions]
+    if resources is not None and on_gpu:
+        schedule = [_with_updates(order, groups, levels, cache, resources) for order in schedule]
+        schedule = [_recorded(order, groups, levels, cache, resources) for order in schedule]
+    return Fusion(groups, schedule)
+
+
+@dataclass(slots=True, eq=False)
+class _WholeLoop:
+    members: list[PartNode] = field(default_factory=list)
+
+
+def _outermost(
+    part: PartGraph, flow: ControlFlow, group_of: Mapping[int, Group]
+) -> list[PartNode | Group | _WholeLoop]:
+    """What the part consists of: nodes, groups, and loops with all that is in them."""
+    loops: dict[int, _WholeLoop] = {}
+    items: dict[PartNode | Group | _WholeLoop, None] = {}
+    for node in part.nodes:
+        loop = flow.tree.entered.get(node.index) or flow.tree.frame_of[node.index]
+        if loop is None:
+            items[group_of.get(node.index, node)] = None
+            continue
+        while loop.parent is not None:
+            loop = loop.parent
+        whole = loops.setdefault(id(loop), _WholeLoop())
+        whole.members.append(node)
+        items[whole] = None
+    return list(items)
+
+
+def _with_updates(
+    order: Sequence[PartNode | Group | _WholeLoop],
+    groups: list[Group],
+    levels: Levels,
+    cache: FusionCache,
+    resources: ResourceManager,
+) -> list[PartNode | Group]:
+    """The schedule, but for loops, with updates of small variables on a GPU as groups, which are added to `groups`."""
+    from .updates import join_updates, updates_of
+
+    found: list[PartNode | Group] = []
+    for item in join_updates(order, levels):
+        if isinstance(item, list):
+            run, inputs, outputs = updates_of(item, levels, resources)
+            groups.append(Group(len(groups), item, run, inputs, outputs, cache))
+            found.append(groups[-1])
+        elif not isinstance(item, _WholeLoop):
+            found.append(item)
+    return found
+
+
+def _recorded(
+    order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
+) -> list[PartNode | Group]:
+    """The schedule with each long stretch on a GPU as a group, which is added to `groups`."""
+    from .captures import Stretch, stretches
+
+    found: list[PartNode | Group] = []
+    for item in stretches(order, levels):
+        if not isinstance(item, Stretch):
+            found.append(item)
+        elif item.is_worth_it:
+            groups.append(_of_stretch(len(groups), item, levels, cache, resources))
+            found.append(groups[-1])
+        else:
+            found.extend(item.items)
+    return found
+
+
+def _of_stretch(number: int, stretch: Stretch, levels: Levels, cache: FusionCache, resources: ResourceManager) -> Group:
+    members = [node for item in stretch.items for node in (item.members if isinstance(item, Group) else (item,))]
+    inside = {node.index for node in members}
+    inputs: dict[Edge, None] = {}
+    for item in stretch.items:
+        for edge in map(levels.resolve, item.inputs):
+            if edge[0] not in inside and edge[0] not in levels.constants:
+                inputs[edge] = None
+    outputs = levels.edges_read_outside(inside)
+    from .captures import Capture
+
+    capture = Capture(stretch.device, resources, len(outputs))
+    return Group(number, members, capture, list(inputs), outputs, cache, items=stretch.items)
+
+
+def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
+    """A group too long for one function, cut in topological order."""
+    count = -(-len(members) // MAX_OPS)
+    size = -(-len(members) // count)
+    return [members[i : i + size] for i in range(0, len(members), size)]
+
+
+def _make_group(number: int, members: list[PartNode], space: Shape, levels: Levels, cache: FusionCache) -> Group | None:
+    """None for members that are not worth a call."""
+    # a GPU's launch costs the same whatever it computes
+    if len(members) < (MIN_ARRAY_OPS if space or members[0].memory is not None else MIN_SCALAR_OPS):
+        return None
+    inside = {node.index for node in members}
+    outputs = [node for node in members if any(reader not in inside for reader in levels.readers(node.index))]
+    writer = RunWriter(members, space, levels)
+    run = writer.run([node.index for node in outputs])
+    if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
+        return None
+    what: FusedRun | DeviceRun = run
+    if members[0].memory is not None:
+        from tenfold_kernels.cuda.fused_runs import DeviceRun
+
+        what = DeviceRun(run)
+    inputs = [edge for edge, _ in writer.inputs]
+    return Group(number, members, what, inputs, [(node.index, 0) for node in outputs], cache)
+
+
+def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache: FusionCache) -> Group | None:
+    """None for members of which no node outside reads anything, and for those that look at too many shapes."""
+    inside = {node.index for node in members}
+    inputs: dict[Edge, None] = {}
+    for node in members:
+        for source in map(levels.resolve, node.inputs):
+            if source[0] not in inside and source[0] not in levels.constants:
+                inputs[source] = None
+                if not looks_at_shapes(node):
+                    return None
+    read = levels.edges_read_outside(inside)
+    if not inputs or not read or len(inputs) > MAX_ARGUMENTS:
+        return None
+    return Group(number, members, Remembered(len(inputs), len(read)), list(inputs), read, cache)
+
+
+def _order(region: Region, group_of: Mapping[int, Group], levels: Levels) -> list[PartNode | Group]:
+    """The region's nodes and groups, each after what it waits for, near the place it had."""
+    items: dict[int, PartNode | Group] = {}
+    key_of: dict[int, int] = {}
+    for node in region.nodes:
+        group = group_of.get(node.index)
+        # a group stands where its last member stood
+        key = node.index if group is None else group.members[-1].index
+        key_of[node.index] = key
+        items[key] = node if group is None else group
+    pending = dict.fromkeys(items, 0)
+    successors: dict[int, set[int]] = {key: set() for key in items}
+    for node in region.nodes:
+        for source in levels.before(node):
+            before, after = key_of.get(source), key_of[node.index]
+            if before is not None and before != after and after not in successors[before]:
+                successors[before].add(after)
+                pending[after] += 1
+    ready = [key for key, count in pending.items() if not count]
+    heapq.heapify(ready)
+    order: list[PartNode | Group] = []
+    while ready:
+        key = heapq.heappop(ready)
+        order.append(items[key])
+        for successor in successors[key]:
+            pending[successor] -= 1
+            if not pending[successor]:
+                heapq.heappush(ready, successor)
+    assert len(order) == len(items), "the groups of a region wait for each other"
+    return order

@@ -1,0 +1,298 @@
+"""The gradient of a function as a function: what a SymbolicGradient computes where the client gave no gradient along.
+
+    y = f(x)   →   dx = f'(x, dy):   the body of f, and behind it, consumers first, a SymbolicGradient for each node
+
+The nodes of f' that differentiate a node of f are SymbolicGradients again: of another function, whose turn comes when
+lower.py puts the body in place, or of a plain op, whose gradient is a small graph made by the client's rules, which
+the server was given (tenfold_core.op_gradients). Used by lower.py. Follows SymbolicGradientBuilder in TensorFlow's
+common_runtime/gradients.cc, but leaves out nodes that no argument reaches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold_core import dtypes, errors
+from tenfold_core.node_names import TensorName, free_name, parse_tensor_name
+from tenfold_protos import attr_value_pb2, node_def_pb2
+
+from .functions import FunctionBody
+from .new_nodes import new_def
+from .runtime_graph import client_node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from tenfold_core.dtypes import DType
+    from tenfold_core.op_gradients import OpGradients
+    from tenfold_protos.attr_value_pb2 import NameAttrList
+
+    from .function_library import FunctionLibrary
+    from .functions import Functions
+    from .runtime_graph import Node
+
+#: Ops that decide which nodes run: their rules need the loop or branch around, which only a client's graph knows.
+_CONTROL_FLOW_OPS = """
+    Switch RefSwitch _SwitchN Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond
+    If StatelessIf Case StatelessCase While StatelessWhile For RemoteCall
+"""
+_NO_GRADIENT_HERE = frozenset(_CONTROL_FLOW_OPS.split())
+_CALL_OPS = ("PartitionedCall", "StatefulPartitionedCall")
+#: Gradients that one graph may ask for, and how deep functions may call each other in it; a peer chooses both.
+MAX_GRADIENTS = 4096
+_MAX_DEPTH = 50
+_NUMBERLESS = frozenset((dtypes.bool_, dtypes.string))
+
+
+def differentiated(node: Node) -> NameAttrList:
+    """What the gradient of a node is the gradient of: the function that it calls, or its op.
+
+    Raises InvalidArgumentError for what has no second derivative here.
+    """
+    attr = node.node_def.attr
+    if node.op == "SymbolicGradient":
+        raise errors.InvalidArgumentError(node.node_def, None, "Can't take gradient of SymbolicGradient")
+    if node.op in _CALL_OPS:
+        return attr["f"].func
+    known = {key: value for key, value in attr.items() if key in node.op_def.attr_by_name}
+    return attr_value_pb2.NameAttrList(name=node.op, attr=known)
+
+
+class FunctionGradients:
+    """The gradients of a graph's functions; each is made once and defined among them."""
+
+    def __init__(self, functions: Functions, of_op: OpGradients) -> None:
+        """`of_op` makes the gradient of a plain op."""
+        self._functions, self._of_op = functions, of_op
+        self._library = functions.library
+        #: (name, attributes) of what was differentiated → the name of its gradient; None where nothing flows back.
+        self._made: dict[tuple[str, bytes], str | None] = {}
+        #: Being made: a function may stand in its own body.
+        self._making: list[tuple[str, bytes]] = []
+
+    def of(self, f: NameAttrList) -> NameAttrList:
+        """The call of the gradient of `f`, a function of the library or an op: the client's own, or one made here.
+
+        Raises NotFoundError for an op on the way without a gradient, InvalidArgumentError for what makes no sense.
+        """
+        given = self._library.gradient_of(f.name)
+        if given:
+            return attr_value_pb2.NameAttrList(name=given, attr=f.attr)
+        name = self._name_of(f)
+        if name is None:
+            raise errors.invalid_argument(f"No gradient is defined for {f.name}")
+        return attr_value_pb2.NameAttrList(name=name)
+
+    def types(self, f: NameAttrList, node: Node) -> tuple[DType, ...] | None:
+        """The types of the gradient of `node`, which is of `f`; None where nothing flows back."""
+        is_function = f.name in self._library
+        if is_function and all(dtype.base_dtype is not dtypes.resource for dtype in node.input_types):
+            return tuple(dtype.base_dtype for dtype in node.input_types)
+        given = self._library.gradient_of(f.name)
+        name = given or self._name_of(f)
+        if name is None:
+            return None
+        if _key(f) in self._making:
+            # As TensorFlow guesses for every function.
+            given_types = (dtype.base_dtype for dtype in node.input_types)
+            return tuple(dtypes.float32 if dtype is dtypes.resource else dtype for dtype in given_types)
+        return self._functions.body(name, f.attr if given else {}).output_types
+
+    def _name_of(self, f: NameAttrList) -> str | None:
+        key = _key(f)
+        if key in self._made:
+            return self._made[key]
+        name = f"gradient of {f.name} ({len(self._made) + 1})"
+        if key in self._making:
+            raise errors.invalid_argument(f"The gradient of '{f.name}' needs itself to be made.")
+        if len(self._made) >= MAX_GRADIENTS or len(self._making) >= _MAX_DEPTH:
+            raise errors.resource_exhausted(
+                f"The graph asks for more than {MAX_GRADIENTS} different gradients, or for gradients of functions that "
+                f"call each other more than {_MAX_DEPTH} deep."
+            )
+        self._making.append(key)
+        try:
+            if f.name in self._library:
+                body = self._functions.body(f.name, f.attr)
+                made: FunctionBody | None = _FunctionGradient(body, self._library, self.types).run()
+            else:
+                made = _gradient_of_op(f, self._library, self._of_op)
+        finally:
+            self._making.pop()
+        if made is None:
+            self._made[key] = None
+            return None
+        self._functions.define(name, made)
+        self._made[key] = name
+        return name
+
+
+def _key(f: NameAttrList) -> tuple[str, bytes]:
+    return f.name, f.SerializeToString(deterministic=True)
+
+
+def _gradient_of_op(f: NameAttrList, library: FunctionLibrary, of_op: OpGradients) -> FunctionBody | None:
+    """(The op's inputs, the gradient of each output) → the gradient of each input; None where nothing flows back."""
+    if f.name in _NO_GRADIENT_HERE:
+        raise _no_gradient(f.name)
+    operation = node_def_pb2.NodeDef(name="op", op=f.name)
+    for key, value in f.attr.items():
+        if not key.startswith("_"):
+            operation.attr[key].CopyFrom(value)
+    try:
+        found = of_op(operation)
+    except errors.OpError as error:
+        # without the reference to the node, which is none of the graph
+        raise errors.from_code(error.code, error.message.partition("\n\t [[{{node")[0]) from None
+    except LookupError:
+        raise _no_gradient(f.name) from None
+    except Exception as error:  # a rule is a program of the client's, run on a peer's attributes
+        raise errors.invalid_argument(
+            f"The gradient of op '{f.name}' cannot be made with these attributes: {error}"
+        ) from error
+    if found is None:
+        return None
+    nodes = {node.name: client_node(node, library) for node in found.graph_def.node}
+    returns = tuple(parse_tensor_name(text) for text in found.outputs)
+    needed = _reaching(nodes, (tensor.node for tensor in returns))
+    return FunctionBody(
+        f"gradient of {f.name}",
+        tuple(nodes[name].output_types[0] for name in found.args),
+        tuple(nodes[tensor.node].output_types[tensor.output].base_dtype for tensor in returns),
+        {TensorName(name, 0): number for number, name in enumerate(found.args)},
+        {name: number for number, name in enumerate(found.args)},
+        tuple(node for name, node in nodes.items() if name in needed and name not in found.args),
+        returns,
+        (),
+    )
+
+
+class _FunctionGradient:
+    """One function's gradient under construction."""
+
+    def __init__(
+        self,
+        body: FunctionBody,
+        library: FunctionLibrary,
+        output_types: Callable[[NameAttrList, Node], tuple[DType, ...] | None],
+    ) -> None:
+        """`output_types` gives the types of a node's gradient; None where nothing flows back."""
+        self._body = body
+        self._library = library
+        self._output_types = output_types
+        self._nodes = {node.name: node for node in body.nodes}
+        self._made: list[Node] = []
+        self._names = {*self._nodes, *body.first_arg}
+        #: What each output of the function, argument or node has received, with its type.
+        self._received: dict[TensorName, list[tuple[TensorName, DType]]] = {}
+
+    def run(self) -> FunctionBody:
+        body = self._body
+        flat = {number: tensor for tensor, number in body.args.items()}
+        args, first_arg = dict(body.args), dict(body.first_arg)
+        for tensor, dtype in zip(body.returns, body.output_types, strict=True):
+            dy = TensorName(free_name("dy", self._names), 0)
+            args[dy] = first_arg[dy.node] = len(args)
+            self._receive(tensor, dy, dtype.base_dtype)
+        for node in self._consumers_first():
+            self._differentiate(node)
+        returns: list[TensorName] = []
+        types: list[DType] = []
+        for number, dtype in enumerate(body.arg_types):
+            dx, dx_type = self._sum(flat[number], dtype)
+            returns.append(dx)
+            types.append(dx_type)
+        return FunctionBody(
+            f"gradient of {body.name}",
+            (*body.arg_types, *body.output_types),
+            tuple(types),
+            args,
+            first_arg,
+            (*body.nodes, *self._made),
+            tuple(returns),
+            (),
+        )
+
+    def _consumers_first(self) -> list[Node]:
+        """The nodes between the arguments and the outputs."""
+        args = self._body.args
+        depends: set[str] = set()
+        order: list[Node] = []
+        state: dict[str, bool] = {}  # False: on the path to the current node; True: done
+        for root in dict.fromkeys(tensor.node for tensor in self._body.returns if tensor not in args):
+            stack = [root]
+            while stack:
+                name = stack[-1]
+                node = self._nodes[name]
+                if name not in state:
+                    state[name] = False
+                    stack.extend(t.node for t in node.inputs if t not in args and t.node not in state)
+                    continue
+                stack.pop()
+                if not state[name]:
+                    state[name] = True
+                    if any(t in args or t.node in depends for t in node.inputs):
+                        depends.add(name)
+                        order.append(node)
+        return order[::-1]
+
+    def _differentiate(self, node: Node) -> None:
+        outputs = [TensorName(node.name, number) for number in range(len(node.output_types))]
+        if not any(self._received.get(tensor) for tensor in outputs):
+            return
+        f = differentiated(node)
+        types = self._output_types(f, node)
+        if types is None:
+            return
+        dys = [self._sum(tensor, dtype)[0] for tensor, dtype in zip(outputs, node.output_types, strict=True)]
+        taken = [dtype.base_dtype for dtype in (*node.input_types, *node.output_types)]
+        attrs = {"Tin": taken, "Tout": list(types), "f": f}
+        made = self._add("SymbolicGradient", [*node.inputs, *dys], attrs, node.requested_device)
+        for number, (tensor, dtype) in enumerate(zip(node.inputs, types, strict=True)):
+            if dtype not in _NUMBERLESS:
+                self._receive(tensor, TensorName(made, number), dtype)
+
+    def _receive(self, tensor: TensorName, gradient: TensorName, dtype: DType) -> None:
+        self._received.setdefault(tensor, []).append((gradient, dtype))
+
+    def _sum(self, tensor: TensorName, dtype: DType) -> tuple[TensorName, DType]:
+        """All that a tensor has received, or zeros."""
+        received = self._received.get(tensor, [])
+        if not received or dtype.base_dtype in _NUMBERLESS:
+            return self._zeros(tensor, dtype.base_dtype)
+        if len(received) == 1:
+            return received[0]
+        total = received[0][1]
+        added = self._add("AddN", [gradient for gradient, _ in received], {"N": len(received), "T": total})
+        return TensorName(added, 0), total
+
+    def _zeros(self, tensor: TensorName, dtype: DType) -> tuple[TensorName, DType]:
+        if dtype is dtypes.resource:
+            dtype = dtypes.float32
+            tensor = TensorName(self._add("ReadVariableOp", [tensor], {"dtype": dtype}), 0)
+        elif dtype is dtypes.string:
+            shape = TensorName(self._add("Shape", [tensor], {"T": dtype}), 0)
+            nothing = TensorName(self._add("Const", [], {"dtype": dtype, "value": b""}), 0)
+            return TensorName(self._add("Fill", [shape, nothing], {"T": dtype}), 0), dtype
+        return TensorName(self._add("ZerosLike", [tensor], {"T": dtype}), 0), dtype
+
+    def _add(self, op: str, inputs: Iterable[TensorName], attrs: dict[str, Any], device: str = "") -> str:
+        node_def = new_def(op, free_name(f"Func/{op}", self._names), inputs, attrs, device)
+        self._made.append(client_node(node_def, self._library))
+        return node_def.name
+
+
+def _reaching(nodes: dict[str, Node], roots: Iterable[str]) -> set[str]:
+    needed: set[str] = set()
+    stack = list(roots)
+    while stack:
+        name = stack.pop()
+        if name not in needed:
+            needed.add(name)
+            stack.extend(nodes[name].sources)
+    return needed
+
+
+def _no_gradient(op: str) -> errors.OpError:
+    return errors.not_found(f"No gradient defined for op: {op}.")

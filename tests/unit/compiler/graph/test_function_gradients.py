@@ -1,0 +1,228 @@
+"""SymbolicGradient without a gradient function of the client's: the body, differentiated node by node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from support.functions import call, const, evaluate, function, graph, node
+from tenfold.server_gradients import gradient_of_op
+from tenfold_compiler.graph import function_gradients
+from tenfold_compiler.graph.function_gradients import FunctionGradients
+from tenfold_compiler.graph.function_library import FunctionLibrary
+from tenfold_compiler.graph.functions import Functions
+from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
+from tenfold_core import dtypes, errors
+
+if TYPE_CHECKING:
+    from tenfold_protos.attr_value_pb2 import NameAttrList
+    from tenfold_protos.node_def_pb2 import NodeDef
+
+F32, I32 = dtypes.float32, dtypes.int32
+
+#: y = x² + exp(x), z = 3x
+CURVE = function(
+    "curve",
+    ["x: float"],
+    ["y: float", "z: float"],
+    [
+        node("square", "Mul", "x", "x", T=F32),
+        node("exp", "Exp", "x", T=F32),
+        node("sum", "Add", "square:z:0", "exp:y:0", T=F32),
+        const("three", 3.0),
+        node("line", "Mul", "x", "three:output:0", T=F32),
+    ],
+    y="sum:z:0",
+    z="line:z:0",
+)
+
+
+def x(dtype: dtypes.DType = F32, name: str = "x") -> NodeDef:
+    return node(name, "Placeholder", dtype=dtype)
+
+
+def gradient(f: NameAttrList, *inputs: str, types: list[dtypes.DType], dys: int = 1) -> NodeDef:
+    return node("d", "SymbolicGradient", *inputs, Tin=[*types, *[F32] * dys], Tout=types, f=f)
+
+
+def test_a_body_is_differentiated() -> None:
+    asked = gradient(call("curve"), "x", "dy", "dz", types=[F32], dys=2)
+    fed = {"x:0": np.float32(2), "dy:0": np.float32(1), "dz:0": np.float32(10)}
+
+    (got,) = evaluate(graph([x(), x(name="dy"), x(name="dz"), asked], CURVE), ["d:0"], fed)
+
+    np.testing.assert_allclose(got, 4 + np.exp(2) + 30, rtol=1e-6)
+
+
+def test_an_op_is_differentiated_without_any_library() -> None:
+    f = call("MatMul", T=node("", "MatMul", T=F32).attr["T"])
+    asked = gradient(f, "a", "b", "dy", types=[F32, F32])
+    a, b, dy = (np.arange(4, dtype=np.float32).reshape(2, 2) + i for i in range(3))
+
+    built = graph([x(name="a"), x(name="b"), x(name="dy"), asked])
+    got = evaluate(built, ["d:0", "d:1"], {"a:0": a, "b:0": b, "dy:0": dy})
+
+    np.testing.assert_array_equal(got[0], dy @ b.T)
+    np.testing.assert_array_equal(got[1], a.T @ dy)
+
+
+def test_functions_in_the_body_are_differentiated_in_turn_and_own_gradients_are_called() -> None:
+    cube = function(
+        "cube",
+        ["x: float"],
+        ["y: float"],
+        [node("sq", "Square", "x", T=F32), node("m", "Mul", "sq:y:0", "x", T=F32)],
+        y="m:z:0",
+    )
+    mine = function("mine", ["x: float"], ["y: float"], [node("n", "Neg", "x", T=F32)], y="n:y:0")
+    # not the gradient of Neg, so that it can be told from it
+    hundred = const("hundred", 100.0)
+    slope = function("slope", ["x: float", "dy: float"], ["dx: float"], [hundred], dx="hundred:output:0")
+    outer = function(
+        "outer",
+        ["x: float"],
+        ["y: float"],
+        [
+            node("c", "PartitionedCall", "x", Tin=[F32], Tout=[F32], f=call("cube")),
+            node("m", "mine", "x"),
+            node("sum", "Add", "c:output:0", "m:y:0", T=F32),
+        ],
+        y="sum:z:0",
+    )
+    graph_def = graph(
+        [x(), const("one", 1.0), gradient(call("outer"), "x", "one", types=[F32])], cube, mine, slope, outer
+    )
+    graph_def.library.gradient.add(function_name="mine", gradient_func="slope")
+
+    assert evaluate(graph_def, ["d:0"], {"x:0": np.float32(2)})[0] == 12 + 100
+
+
+def test_what_no_output_depends_on_gets_zeros() -> None:
+    picked = function("picked", ["x: float", "n: int32", "b: bool"], ["y: float"], [], y="x")
+    asked = gradient(call("picked"), "x", "n", "b", "dy", types=[F32, I32, dtypes.bool_])
+    fed = {
+        "x:0": np.ones(3, np.float32),
+        "n:0": np.array([5, 6], np.int32),
+        "b:0": np.array(True),
+        "dy:0": np.full(3, 7, np.float32),
+    }
+
+    got = evaluate(
+        graph([x(), x(I32, "n"), x(dtypes.bool_, "b"), x(name="dy"), asked], picked), ["d:0", "d:1", "d:2"], fed
+    )
+
+    assert [each.tolist() for each in got] == [[7.0] * 3, [0, 0], False]
+
+
+def test_nothing_flows_through_an_op_without_gradient() -> None:
+    stops = function("stops", ["x: float"], ["y: float"], [node("s", "Floor", "x", T=F32)], y="s:y:0")
+    stopped = function("stopped", ["x: float"], ["y: float"], [node("s", "StopGradient", "x", T=F32)], y="s:output:0")
+    for f in (stops, stopped):
+        asked = gradient(call(f.signature.name), "x", "x", types=[F32])
+        assert evaluate(graph([x(), asked], f), ["d:0"], {"x:0": np.float32(5)})[0] == 0
+
+
+def test_a_sparse_gradient_becomes_a_dense_one() -> None:
+    rows = function(
+        "rows",
+        ["x: float", "i: int32"],
+        ["y: float"],
+        [node("g", "Gather", "x", "i", Tparams=F32, Tindices=I32)],
+        y="g:output:0",
+    )
+    asked = gradient(call("rows"), "x", "i", "dy", types=[F32, I32])
+    fed = {"x:0": np.zeros(3, np.float32), "i:0": np.array([2, 2], np.int32), "dy:0": np.array([1, 5], np.float32)}
+
+    (got,) = evaluate(graph([x(), x(I32, "i"), x(name="dy"), asked], rows), ["d:0"], fed)
+
+    assert got.tolist() == [0, 0, 6]
+
+
+def test_the_type_of_a_function_is_chosen_by_its_caller() -> None:
+    twice = function("twice", ["x: T"], ["y: T"], [node("add", "Add", "x", "x", T="T")], attrs=["T: type"], y="add:z:0")
+    f64 = node("", "Add", T=dtypes.float64).attr["T"]
+    asked = node(
+        "d",
+        "SymbolicGradient",
+        "x",
+        "x",
+        Tin=[dtypes.float64] * 2,
+        Tout=[dtypes.float64],
+        f=call("twice", T=f64),
+    )
+
+    (got,) = evaluate(graph([x(dtypes.float64), asked], twice), ["d:0"], {"x:0": np.float64(4)})
+
+    assert (got, got.dtype) == (8, np.float64)
+
+
+BRANCH = node("s", "Switch", "x", "c", T=F32)
+REFUSED = [
+    (
+        function("f", ["x: float", "c: bool"], ["y: float"], [BRANCH], y="s:output_false:0"),
+        errors.NotFoundError,
+        "No gradient defined for op: Switch",
+    ),
+    (
+        function(
+            "f",
+            ["x: float", "c: bool"],
+            ["y: float"],
+            [node("g", "SymbolicGradient", "x", "x", Tin=[F32, F32], Tout=[F32], f=call("curve"))],
+            y="g:output:0",
+        ),
+        errors.InvalidArgumentError,
+        "Can't take gradient of SymbolicGradient",
+    ),
+]
+
+
+@pytest.mark.parametrize(("f", "kind", "says"), REFUSED)
+def test_what_cannot_be_differentiated_is_named(f: object, kind: type[errors.OpError], says: str) -> None:
+    asked = gradient(call("f"), "x", "c", "x", types=[F32, dtypes.bool_])
+    built = graph([x(), x(dtypes.bool_, "c"), asked], f, CURVE)  # type: ignore[arg-type]
+
+    with pytest.raises(kind, match=says) as caught:
+        lower(RuntimeGraph.from_graph_def(built), gradients=gradient_of_op)
+    assert "{{node d}}" in caught.value.message
+
+
+def test_an_op_without_a_rule_is_refused() -> None:
+    asked = graph([x(), gradient(call("Rank"), "x", "x", types=[F32])])
+    with pytest.raises(errors.InvalidArgumentError, match="No gradient is defined for Rank"):
+        lower(RuntimeGraph.from_graph_def(asked), gradients=gradient_of_op)
+
+
+def test_what_an_op_lacks_is_said_of_the_node_that_asks() -> None:
+    asked = graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])
+    with pytest.raises(errors.InvalidArgumentError, match="attr 'T' is missing") as caught:
+        lower(RuntimeGraph.from_graph_def(asked), gradients=gradient_of_op)
+    assert "{{node d}}" in caught.value.message
+    assert "{{node op}}" not in caught.value.message
+
+
+def test_a_rule_that_fails_on_a_peers_attributes_is_an_error_of_the_peer() -> None:
+    def fails(operation: NodeDef) -> None:
+        raise ZeroDivisionError("by nought")
+
+    with pytest.raises(errors.InvalidArgumentError, match=r"gradient of op 'Neg' cannot be made .*: by nought"):
+        lower(RuntimeGraph.from_graph_def(graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])), gradients=fails)
+
+
+def test_a_server_that_was_given_no_gradients_says_so() -> None:
+    with pytest.raises(errors.NotFoundError, match="No gradient defined for op: Neg"):
+        lower(RuntimeGraph.from_graph_def(graph([x(), gradient(call("Neg"), "x", "x", types=[F32])])))
+
+
+def test_gradients_are_made_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_gradients, "MAX_GRADIENTS", 2)
+    gradients = FunctionGradients(Functions(FunctionLibrary()), gradient_of_op)
+    neg, square = (call(op, T=node("", op, T=F32).attr["T"]) for op in ("Neg", "Square"))
+
+    assert gradients.of(neg) == gradients.of(neg)
+    gradients.of(square)
+    with pytest.raises(errors.ResourceExhaustedError, match="more than 2 different gradients"):
+        gradients.of(call("Exp", T=node("", "Exp", T=F32).attr["T"]))

@@ -1,0 +1,138 @@
+"""Why nodes are where they are, and what lies on each task. The commonest reasons are in the story
+tests/golden/placement_reasons.txt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.fake_cluster import fake_device
+from support.graph_text import parse_text
+from tenfold_compiler.graph.device_set import DeviceSet
+from tenfold_compiler.graph.place import place
+from tenfold_compiler.graph.placement import placement
+from tenfold_compiler.graph.placement_reasons import placement_reasons
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tenfold_protos.placement_pb2 import GetPlacementResponse
+
+PS0, W0, W1 = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
+
+
+def gpu_for_matmul(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("GPU", "CPU") if op == "MatMul" else ("CPU",)
+
+
+def devices() -> DeviceSet:
+    """The master is worker 0; only worker 1 has a GPU."""
+    found = [fake_device(PS0), fake_device(W0), fake_device(W1), fake_device(W1, "GPU")]
+    return DeviceSet(found, fake_device(W0).name)
+
+
+def placed(*texts: str, soft: bool = False) -> RuntimeGraph:
+    """A graph that grew by each text, and was placed each time."""
+    graph = RuntimeGraph()
+    for text in texts:
+        graph = place(graph.extend(parse_text(text)), devices(), devices_with_kernel=gpu_for_matmul, soft=soft)
+    return graph
+
+
+def reasons(*texts: str, soft: bool = False) -> dict[str, str]:
+    return placement_reasons(placed(*texts, soft=soft), devices(), devices_with_kernel=gpu_for_matmul, soft=soft)
+
+
+def told(graph: RuntimeGraph) -> GetPlacementResponse:
+    return placement(graph, devices(), devices_with_kernel=gpu_for_matmul, soft=False)
+
+
+X = "x = Placeholder() dtype=float"
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("/job:ps/task:0/cpu:0", "as requested"),
+        ("/job:ps", "as requested"),
+        ("/job:worker", "as requested; first of 2 devices within /job:worker"),
+        ("/task:1", "as requested; the only device within /task:1 with a kernel"),
+    ],
+)
+def test_a_request_is_the_reason(asked: str, reason: str) -> None:
+    assert reasons(f"y = NoOp() @{asked}") == {"y": reason}
+
+
+def test_what_soft_placement_gave_up_is_said() -> None:
+    found = reasons(f"{X} @/job:ps/gpu:0\ny = Neg(x) @/job:worker/task:1/gpu:0", soft=True)
+
+    assert found == {
+        "x": "soft placement: the tasks of job 'ps' have CPU:0 only",
+        "y": "soft placement: Neg ('y') has kernels for CPU only",
+    }
+
+
+def test_members_of_a_group_that_ask_for_different_types() -> None:
+    graph = f"{X} @/job:worker/task:1/gpu:0\ny = MatMul(x, x) colocate=x @/job:worker/task:1/cpu:0"
+
+    found = reasons(graph, soft=True)
+
+    assert found["x"] == "soft placement: nodes that share its device ask for different ones"
+    assert found["y"] == "colocated with x (loc:@x)"
+
+
+def test_a_request_that_a_reference_overrules_is_given_up() -> None:
+    graph = "w = VariableV2() dtype=float shape=[2] @/job:ps\nr = Identity(w)\nd = RefIdentity(w) @/job:worker"
+
+    assert reasons(graph)["d"] == "reference edge from w; its own request is given up"
+
+
+def test_the_member_that_asked_binds_the_others() -> None:
+    assert reasons(f"{X}\ny = Neg(x) colocate=x @/job:ps") == {
+        "x": "colocated with y, which is bound to it",
+        "y": "as requested",
+    }
+
+
+def test_a_device_of_an_earlier_graph_stays_and_says_so() -> None:
+    # alone the constant goes to the master; with its one consumer it would have gone to ps
+    grown = ("c = Const() dtype=float value=1.0", "y = Neg(c) T=float @/job:ps")
+
+    assert placed(*grown).nodes["c"].device == fake_device(W0).name
+    assert reasons(*grown)["c"] == "placed when it was added to the graph, before others joined it"
+    assert reasons("\n".join(grown))["c"] == "beside y: a source is made where it is used"
+
+
+def test_nodes_and_variables_are_counted_by_task() -> None:
+    graph = "w = VariableV2() dtype=float shape=[3,5] @/job:ps\nv = VarHandleOp() dtype=double shape=[2] @/job:worker"
+
+    answer = told(placed(f"{graph}\n{X}"))
+
+    counted = {task.task: (task.nodes, task.variables, task.variable_bytes) for task in answer.task}
+    assert counted == {
+        "/job:worker/replica:0/task:0": (2, 1, 16),
+        "/job:ps/replica:0/task:0": (1, 1, 60),
+        "/job:worker/replica:0/task:1": (0, 0, 0),
+    }
+    text = answer.text
+    assert [(node.name, text[node.op], text[node.requested]) for node in answer.node] == [
+        ("w", "VariableV2", "/job:ps"),
+        ("v", "VarHandleOp", "/job:worker"),
+        ("x", "Placeholder", ""),
+    ]
+
+
+def test_a_variable_of_an_unknown_shape_counts_no_bytes() -> None:
+    answer = told(placed("v = VarHandleOp() dtype=double shape=[-1,2] @/job:worker"))
+
+    assert [(task.variables, task.variable_bytes) for task in answer.task] == [(1, 0), (0, 0), (0, 0)]
+
+
+def test_a_graph_that_steps_place_has_no_devices_yet() -> None:
+    answer = told(RuntimeGraph.from_graph_def(parse_text(X)))
+
+    node = answer.node[0]
+    assert answer.text[node.assigned] == ""
+    assert answer.text[node.reason] == "placed anew for each step (place_pruned_graph)"

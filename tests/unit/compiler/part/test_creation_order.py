@@ -1,0 +1,244 @@
+"""Reads and updates that no edge orders run in the order of their creation, on each executor. No event loop."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support.parts import PartBuilder
+from tenfold_compiler.part.creation_order import creation_order
+from tenfold_compiler.part.read_part import read_part
+from tenfold_core import dtypes
+from tenfold_kernels.resources.state import ResourceManager
+from tenfold_services.worker.dynamic_executor import DynamicExecution
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.program_compiler import compile_program
+
+if TYPE_CHECKING:
+    from tenfold_services.worker.program import Program
+
+TASK = "/job:localhost/replica:0/task:0"
+OTHER = "/job:worker/replica:0/task:0/device:CPU:0"
+F32, BOOL, RESOURCE = dtypes.float32, dtypes.bool_, dtypes.resource
+
+
+def compiled(part: PartBuilder, resources: ResourceManager) -> Program:
+    return compile_program(part.graph_def, TASK, resources)
+
+
+def run(program: Program, feeds: dict[str, Any] | None = None, dynamic: bool = False) -> dict[str, Any]:
+    """The fetched values by the name of what was fetched."""
+    io = StepIO(feeds or {}, lambda *_: None)
+    execution = DynamicExecution(program, io) if dynamic else program.start(io)
+    while execution.ready:
+        execution.advance()
+    assert execution.done
+    return {key.split(";")[3]: np.asarray(value).item() for key, value in execution.fetched().items()}
+
+
+class Variables:
+    """Of a part: `v` a reference, `r` a resource, each a scalar."""
+
+    def __init__(self, part: PartBuilder, count: int = 1) -> None:
+        self.part = part
+        for number in range(count):
+            part.node("VariableV2", f"v{number}", dtype=F32, shape=[])
+            part.node("VarHandleOp", f"r{number}", dtype=F32, shape=[], shared_name=f"r{number}")
+
+    def read(self, variable: str, name: str) -> str:
+        """A node that has minus its value."""
+        if variable.startswith("v"):
+            return self.part.node("Neg", name, [variable], T=F32)
+        self.part.node("ReadVariableOp", f"{name}/read", [variable], dtype=F32)
+        return self.part.node("Neg", name, [f"{name}/read"], T=F32)
+
+    def add(self, variable: str, value: str, name: str) -> str:
+        if variable.startswith("v"):
+            return self.part.node("AssignAdd", name, [variable, value], T=F32)
+        return self.part.node("AssignAddVariableOp", name, [variable, value], dtype=F32)
+
+
+def initialized(count: int = 1) -> ResourceManager:
+    """Variables v0, r0, … with the values 1, 2, …."""
+    part, resources = PartBuilder(), ResourceManager()
+    Variables(part, count)
+    for number in range(count):
+        part.const(f"c{number}", np.float32(number + 1))
+        part.node("Assign", f"init_v{number}", [f"v{number}", f"c{number}"], T=F32)
+        part.node("AssignVariableOp", f"init_r{number}", [f"r{number}", f"c{number}"], dtype=F32)
+    run(compiled(part, resources))
+    return resources
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("variable", ["v0", "r0"])
+@pytest.mark.parametrize("first", ["read", "update"])
+def test_what_is_created_first_goes_first(first: str, variable: str, dynamic: bool) -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    if first == "update":
+        variables.add(variable, "ten", "up")
+    variables.read(variable, "seen")
+    part.fetch("seen")
+    if first == "read":
+        variables.add(variable, "ten", "up")
+    variables.read(variable, "later")
+    part.fetch("later")
+    program = compiled(part, initialized())
+
+    assert run(program, dynamic=dynamic) == {"fetch_seen": -11.0 if first == "update" else -1.0, "fetch_later": -11.0}
+    assert run(program, dynamic=dynamic) == {"fetch_seen": -21.0 if first == "update" else -11.0, "fetch_later": -21.0}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_update_waits_for_an_earlier_read_that_is_not_ready(dynamic: bool) -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    x = part.feed("x")
+    part.node("Exp", "long", ["x"], T=F32)
+    part.node("ReadVariableOp", "read", ["r0", "^long"], dtype=F32)
+    part.fetch("read")
+    variables.add("r0", "ten", "up")
+
+    assert run(compiled(part, initialized()), {x: np.float32(0).reshape(())}, dynamic) == {"fetch_read": 1.0}
+
+
+def test_it_does_not_wait_for_what_another_task_brings() -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    part.recv("from", F32, OTHER, 1)
+    part.node("ReadVariableOp", "read", ["r0", "^from"], dtype=F32)
+    part.fetch("read")
+    variables.add("r0", "ten", "up")
+    program = compiled(part, initialized())
+    execution = program.start(StepIO({}, lambda *_: None))
+    (wanted,) = execution.take_wanted()
+    execution.advance()
+    execution.arrived(wanted.token, np.zeros((), np.float32), False)
+    execution.advance()
+
+    assert [np.asarray(value).item() for value in execution.fetched().values()] == [11.0]
+
+
+def test_a_read_for_another_task_goes_before_a_later_update() -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    part.node("ReadVariableOp", "read", ["r0"], dtype=F32)
+    part.send("read", F32, OTHER, "r")
+    part.send("v0", F32, OTHER, "v")
+    variables.add("r0", "ten", "up r")
+    variables.add("v0", "ten", "up v")
+    sent = {}
+
+    def send(key: str, value: Any, is_dead: bool) -> None:
+        sent[key.split(";")[3]] = float(getattr(value, "value", value))
+
+    execution = compiled(part, initialized()).start(StepIO({}, send))
+    execution.advance()
+
+    assert sent == {"r": 1.0, "v": 1.0}
+
+
+@pytest.mark.parametrize("taken", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_beside_a_conditional(taken: bool, dynamic: bool) -> None:
+    """A read in a branch that is not taken does not keep an update from running."""
+    part = PartBuilder()
+    variables = Variables(part)
+    p = part.feed("p", BOOL)
+    part.const("ten", np.float32(10))
+    part.node("Switch", "handle", ["r0", "p"], T=RESOURCE)
+    part.node("ReadVariableOp", "in branch", ["handle:1"], dtype=F32)
+    part.node("Switch", "else", ["ten", "p"], T=F32)
+    part.node("Merge", "merge", ["else", "in branch"], T=F32, N=2)
+    part.fetch("merge")
+    variables.read("r0", "before")
+    part.fetch("before")
+    variables.add("r0", "ten", "up")
+    variables.read("r0", "after")
+    part.fetch("after")
+    found = run(compiled(part, initialized()), {p: np.array(taken)}, dynamic)
+
+    assert (found["fetch_before"], found["fetch_after"]) == (-1.0, -11.0)
+    assert found["fetch_merge"] in ((1.0, 11.0) if taken else (10.0,))
+
+
+def test_two_handles_of_one_variable_are_one() -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.node("VarHandleOp", "again", dtype=F32, shape=[], shared_name="r0")
+    part.const("ten", np.float32(10))
+    variables.add("again", "ten", "up")
+    part.node("ReadVariableOp", "read", ["r0"], dtype=F32)
+    part.fetch("read")
+    graph = part.graph_def
+    add = next(node for node in graph.node if node.name == "up")
+    add.op = "AssignAddVariableOp"
+
+    assert run(compiled(part, initialized())) == {"fetch_read": 11.0}
+
+
+def test_effects_beside_variables_keep_their_order() -> None:
+    """Prints and checks run as they were created, and an update after a check that was created before it."""
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    part.const("true", np.array(True))
+    for number in range(3):
+        part.node("Assert", f"check{number}", ["true", "ten"], T=[F32])
+        variables.add("r0", "ten", f"up{number}")
+    nodes = read_part(part.graph_def, TASK, 100).nodes
+
+    effects = [node.name for node in nodes if node.name[:2] in ("ch", "up")]
+    assert effects == ["check0", "up0", "check1", "up1", "check2", "up2"]
+
+
+def test_a_graph_in_another_order_than_its_edges() -> None:
+    part = PartBuilder()
+    part.node("Neg", "b", ["a"], T=F32)
+    part.node("Neg", "a", ["c"], T=F32)
+    part.node("Neg", "d", ["c"], T=F32)
+    part.const("c", np.float32(1))
+    nodes = read_part(part.graph_def, TASK, 100).nodes
+    by_index = [node.name for node in nodes]
+
+    assert by_index.index("c") < by_index.index("a") < by_index.index("b")
+    assert list(creation_order(nodes)) == list(range(4))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_give_what_they_say(seed: int, dynamic: bool) -> None:
+    """Read line by line, as Python would."""
+    draw, part, count = random.Random(seed), PartBuilder(), 2
+    variables = Variables(part, count)
+    values = {f"{kind}{number}": float(number + 1) for number in range(count) for kind in "vr"}
+    part.const("c", np.float32(0.5))
+    known, fetched = {"c": 0.5}, {}
+    for number in range(25):
+        name, variable = f"n{number}", draw.choice(sorted(values))
+        action = draw.random()
+        if action < 0.35:
+            known[variables.read(variable, name)] = -values[variable]
+            part.fetch(name)
+            fetched[f"fetch_{name}"] = -values[variable]
+        elif action < 0.7:
+            given = draw.choice(sorted(known))
+            variables.add(variable, given, name)
+            values[variable] += known[given]
+        else:
+            a, b = draw.choice(sorted(known)), draw.choice(sorted(known))
+            part.node("Sub", name, [a, b], T=F32)
+            known[name] = known[a] - known[b]
+            part.fetch(name)
+            fetched[f"fetch_{name}"] = known[name]
+    program = compiled(part, initialized(count))
+
+    assert run(program, dynamic=dynamic) == pytest.approx(fetched)

@@ -1,0 +1,186 @@
+"""Branches and loops as generated code: against the dynamic executor on random graphs, and what they are written as."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support.parts import PartBuilder
+from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
+from tenfold_compiler.fuse import groups
+from tenfold_core import errors
+from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
+from tenfold_kernels.resources.state import ResourceManager
+from tenfold_services.worker import fusion_tiers, program_compiler
+from tenfold_services.worker.dynamic_executor import DynamicExecution
+from tenfold_services.worker.execution import StepIO
+from tenfold_services.worker.program_compiler import compile_program
+from tenfold_services.worker.static_executor import StaticExecution
+
+if TYPE_CHECKING:
+    from tenfold_services.worker.program import Program
+
+TASK = "/job:localhost/replica:0/task:0"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs_mean_the_same_as_on_the_dynamic_executor(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = RandomGraph(seed)
+    program = compile_program(graph.part.graph_def, TASK, ResourceManager())
+    monkeypatch.setattr(program_compiler, "optimize", lambda *_: None)
+    plain = compile_program(graph.part.graph_def, TASK, ResourceManager())
+    assert program.generated is not None or not program.part.is_dynamic
+
+    for feeds, received in draws(graph, seed, 4):
+        expected = steps(plain, DynamicExecution, feeds, received)
+        assert steps(program, DynamicExecution, feeds, received) == expected
+        got = steps(program, lambda program, io: program.start(io), feeds, received)
+        assert got == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_in_random_graphs_mean_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of one scalar and more, which run their nodes one by one: what is compiled is tested in test_fuse.py."""
+    monkeypatch.setattr(groups, "MIN_SCALAR_OPS", 1)
+    monkeypatch.setattr(groups.Group, "build", lambda self, fallback, most_turns: fallback)
+    monkeypatch.setattr(fusion_tiers, "attempt", lambda job: job())
+    graph = RandomGraph(seed)
+    plain = compile_program(graph.part.graph_def, TASK, ResourceManager())
+    compiler = FusionCompiler(FusionOptions("eager"))
+    fused = compile_program(graph.part.graph_def, TASK, ResourceManager(), compiler=compiler)
+
+    for feeds, received in draws(graph, seed, 6):
+        expected = steps(plain, DynamicExecution, feeds, received)
+        assert steps(fused, lambda program, io: program.start(io), feeds, received) == expected
+
+
+def compiled(part: PartBuilder) -> Program:
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    assert program.flow is not None
+    return program
+
+
+def test_a_part_with_a_conditional_is_one_call() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.feed("p", BOOL)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("Neg", "no", ["switch:0"], T=F32)
+    part.node("Square", "yes", ["switch:1"], T=F32)
+    part.node("Merge", "merge", ["no", "yes"], T=F32, N=2)
+    part.fetch("merge")
+    program = compiled(part)
+    assert program.is_straight
+    feeds = {feed.key: np.ones((), feed.numpy_dtype) for feed in program.feeds}
+    assert isinstance(program.start(StepIO(feeds, lambda *_: None)), StaticExecution)
+
+
+def test_a_kernel_that_waits_is_not_started_in_the_branch_not_taken() -> None:
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    part.node("FIFOQueueV2", "queue", [], component_types=[F32], shapes=[], capacity=1)
+    part.node("Switch", "pivot", ["p", "p"], T=BOOL)
+    part.node("Identity", "taken", ["pivot:1"], T=BOOL)
+    part.node("QueueDequeueV2", "dequeued", ["queue", "^taken"], component_types=[F32])
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("Merge", "merge", ["switch:0", "dequeued"], T=F32, N=2)
+    y = part.fetch("merge")
+    program = compiled(part)
+    feeds = {x: np.array(3, np.float32), p: np.array(False)}
+    execution = program.start(StepIO(feeds, lambda *_: None))
+    while execution.ready:
+        execution.advance()
+        assert not execution.take_wanted()
+    assert execution.done
+    assert execution.fetched()[y] == 3
+
+
+def test_an_error_in_a_branch_names_its_node() -> None:
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("CheckNumerics", "checked", ["switch:1"], T=F32, message="bad")
+    part.node("Merge", "merge", ["switch:0", "checked"], T=F32, N=2)
+    part.fetch("merge")
+    program = compiled(part)
+    execution = program.start(StepIO({x: np.array(np.nan, np.float32), p: np.array(True)}, lambda *_: None))
+    with pytest.raises(errors.InvalidArgumentError, match=r"{{node checked}}"):
+        execution.advance()
+
+
+def test_a_loop_that_never_ends_stops_when_it_is_told_to() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Enter", "enter", ["x"], T=F32, frame_name="f")
+    part.node("Merge", "merge", ["enter", "next"], T=F32, N=2)
+    part.node("Less", "less", ["merge", "merge"], T=F32)
+    part.node("LogicalNot", "not", ["less"])
+    part.node("LoopCond", "goes_on", ["not"])
+    part.node("Switch", "switch", ["merge", "goes_on"], T=F32)
+    part.node("Neg", "body", ["switch:1"], T=F32)
+    part.node("NextIteration", "next", ["body"], T=F32)
+    part.node("Exit", "exit", ["switch:0"], T=F32)
+    part.fetch("exit")
+    program = compiled(part)
+    io = StepIO({feed.key: np.ones((), np.float32) for feed in program.feeds}, lambda *_: None)
+    generated = program.generated
+    assert generated is not None
+    (index,) = [node.index for node in program.part.nodes if node.name == "body"]
+    turns: list[int] = []
+
+    def counted(x: Any) -> Any:
+        turns.append(1)
+        if len(turns) == 10:
+            io.stop.append(True)
+        return -x
+
+    generated.namespace[f"k{index}"] = counted
+    with pytest.raises(errors.CancelledError):
+        program.start(io).advance()
+    assert len(turns) == 10
+
+
+@pytest.mark.parametrize("taken", [0, 7, 299])
+def test_a_merge_of_very_many_cases(taken: int) -> None:
+    part = PartBuilder()
+    x, i = part.feed("x"), part.feed("i", I32)
+    count = 300
+    part.node("_SwitchN", "switch", ["x", "i"], T=F32, num_outs=count)
+    part.node("Merge", "merge", [f"switch:{number}" for number in range(count)], T=F32, N=count)
+    y, index = part.fetch("merge"), part.fetch("merge:1", I32)
+    feeds = {x: np.array(5, np.float32), i: np.array(taken, np.int32)}
+    execution = compiled(part).start(StepIO(feeds, lambda *_: None))
+    execution.advance()
+    assert execution.fetched()[y] == 5
+    assert execution.fetched()[index] == taken
+
+
+def test_a_long_branch_stops_when_it_is_told_to() -> None:
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    source = "switch:1"
+    for number in range(200):
+        part.node("CheckNumerics", f"n{number}", [source], T=F32, message="")
+        source = f"n{number}"
+    part.node("Merge", "merge", ["switch:0", source], T=F32, N=2)
+    part.fetch("merge")
+    program = compiled(part)
+    io = StepIO({x: np.ones((), np.float32), p: np.array(True)}, lambda *_: None)
+    generated = program.generated
+    assert generated is not None
+    ran: list[int] = []
+
+    def stops(value: Any) -> Any:
+        ran.append(1)
+        io.stop.append(True)
+        return value
+
+    for node in program.part.nodes:
+        if node.name.startswith("n"):
+            generated.namespace[f"k{node.index}"] = stops
+    with pytest.raises(errors.CancelledError):
+        program.start(io).advance()
+    assert len(ran) < 100
