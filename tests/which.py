@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tests cover a module: `make tests-of MODULE=services/tenfold_services/worker/program.py`.
+"""Which tests cover a module: `make tests-of MODULE=services/tenfold_services/worker/loaded_program.py`.
 
 Nearest first: the test file at the module's own place, the test of its package, family or topic, files that name it
 (those that name it most often before others), and files that reach it through a helper of tests/. A module that no
@@ -197,13 +197,13 @@ def uncovered() -> list[Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Prints which test files cover a module, nearest first.")
-    parser.add_argument("module", nargs="?", help="worker/program.py or tenfold_services.worker.program")
+    parser.add_argument("module", nargs="?", help="worker/loaded_program.py or tenfold_services.worker.loaded_program")
     parser.add_argument("--uncovered", action="store_true", help="list the modules that no test reaches")
     arguments = parser.parse_args()
     if arguments.uncovered:
         print(*uncovered(), sep="\n")
     elif not arguments.module:
-        parser.error("name a module: make tests-of MODULE=worker/program.py")
+        parser.error("name a module: make tests-of MODULE=worker/loaded_program.py")
     else:
         name, path = wanted(arguments.module)
         found = covers(name, path) or covers_through_modules(name)

@@ -15,11 +15,11 @@ import pytest
 
 import tenfold as tf
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.write import codegen
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker.program_compiler import compile_program
 
 from .text_programs import PROGRAMS
 

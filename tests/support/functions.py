@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from support.programs import compile_program
 from support.verify_graph import verify
 from tenfold.server_gradients import gradient_of_op
 from tenfold_compiler.graph.lower import lower
@@ -24,13 +25,12 @@ from tenfold_protos.function_pb2 import FunctionDef
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tenfold_kernels.resources.waiting import Waiting
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 
 def node(name: str, op: str, *inputs: str, device: str = "", **attrs: Any) -> NodeDef:
@@ -122,7 +122,7 @@ def program_of(
     feeds: Iterable[str] = (),
     targets: Sequence[str] = (),
     resources: ResourceManager | None = None,
-) -> Program:
+) -> LoadedProgram:
     """Lowers a graph and compiles it as one part: all the passes, no server."""
     lowered = verify(lower(RuntimeGraph.from_graph_def(graph_def), gradients=gradient_of_op), after="build")
     placed = lowered.with_nodes(assigned(each, DEVICE) for each in lowered.nodes.values())
@@ -142,7 +142,7 @@ def evaluate(
     """`program_of`, run once. The values of the fetches."""
     feeds = feeds or {}
     program = program_of(graph_def, fetches, feeds, targets, resources)
-    values = {feed.key: np.asarray(feeds[feed.key.split(";")[3]]) for feed in program.feeds}
+    values = {feed.key: np.asarray(feeds[feed.key.split(";")[3]]) for feed in program.compiled.transfers.feeds}
     execution = program.start(StepIO(values, lambda *_: None))
     while not execution.done:
         while execution.ready:

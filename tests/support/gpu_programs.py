@@ -13,7 +13,7 @@ from support import dry_gpu
 from tenfold.session import inprocess
 from tenfold_kernels import gpus
 from tenfold_kernels.cuda import _runtime, _simulated
-from tenfold_services.worker import program
+from tenfold_services.worker.loaded_program import LoadedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -52,15 +52,15 @@ def with_gpus(count: int = 1, memory: int | None = None) -> Iterator[None]:
 def fused_programs() -> Iterator[list[Fusion]]:
     """Programs on a GPU are hot at once meanwhile: what each is fused to."""
     found: list[Fusion] = []
-    swap = program.Program.swap
+    swap = LoadedProgram.swap
 
-    def noted(self: program.Program, fusion: Fusion) -> None:
+    def noted(self: LoadedProgram, fusion: Fusion) -> None:
         found.append(fusion)
         swap(self, fusion)
 
     with pytest.MonkeyPatch.context() as patch, with_gpus(1):
         patch.setenv("TENFOLD_FUSION", "eager")
-        patch.setattr(program.Program, "swap", noted)
+        patch.setattr(LoadedProgram, "swap", noted)
         yield found
 
 

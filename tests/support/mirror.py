@@ -1,6 +1,6 @@
 """Which module a test file is about: unit tests stand where their modules stand.
 
-    services/tenfold_services/worker/program.py       tests/unit/services/worker/test_program.py
+    services/tenfold_services/worker/loaded_program.py  tests/unit/services/worker/test_loaded_program.py
     core/tenfold_core/checkpoint/ (a whole package)   tests/unit/core/test_checkpoint.py
     kernels/tenfold_kernels/cpu/math_reduction.py     tests/kernels/test_math_reduction.py, tests/kernels/test_math.py
     client/tenfold/gradients/math_reduction.py        tests/kernels/test_math_gradients.py
@@ -79,7 +79,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "services/tenfold_services/master/step_state.py",
     ),
     "services/worker/test_inline_rule.py": (
-        "services/tenfold_services/worker/program.py",
+        "services/tenfold_services/worker/loaded_program.py",
         "services/tenfold_services/worker/run_policy.py",
         "compiler/tenfold_compiler/part/value_sizes.py",
     ),

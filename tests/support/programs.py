@@ -1,4 +1,4 @@
-"""A small straight program, compiled, for the tests of what runs it without an event loop."""
+"""Partitions compiled as a worker does it, and a small straight program, for tests without an event loop."""
 
 from __future__ import annotations
 
@@ -7,24 +7,60 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from support.parts import PartBuilder
+from tenfold_compiler.node_kernels import Target
 from tenfold_core import dtypes
+from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker.program_compiler import compile_program
+from tenfold_services.limits import DEFAULT_LIMITS, Limits
+from tenfold_services.worker.dynamic_executor import DynamicExecution
+from tenfold_services.worker.program_loader import ProgramLoader
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.program import Program
+    from tenfold_core.op_gradients import OpGradients
+    from tenfold_kernels.fusion.compiler import FusionCompiler
+    from tenfold_kernels.registry import FunctionCaller
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.worker.execution import StepIO
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 
 
-def compiled(part: PartBuilder) -> Program:
+def compile_program(
+    graph_def: GraphDef,
+    task: str,
+    resources: ResourceManager,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    compiler: FusionCompiler | None = None,
+    functions: FunctionCaller | None = None,
+    gradients: OpGradients = no_gradients,
+) -> LoadedProgram:
+    """A partition's program, as a worker makes it; with a `compiler` it is fused once it is hot."""
+    target = Target(
+        task,
+        resources,
+        limits.nodes_per_graph,
+        functions=functions,
+        fuses=compiler is not None and compiler.options.mode != "off",
+        most_turns=limits.loop_turns,
+    )
+    return ProgramLoader(target, limits, compiler, gradients).load(graph_def)
+
+
+def compiled(part: PartBuilder) -> LoadedProgram:
     return compile_program(part.graph_def, TASK, ResourceManager())
+
+
+def node_by_node(program: LoadedProgram, io: StepIO) -> DynamicExecution:
+    """A step on the dynamic executor, whatever the program."""
+    return DynamicExecution(program.compiled, program.node_edges(), io)
 
 
 class Sums(NamedTuple):
     """x + y and x - y, as a program."""
 
-    program: Program
+    program: LoadedProgram
     x: str
     y: str
     plus: str

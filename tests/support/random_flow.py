@@ -15,7 +15,7 @@ from tenfold_services.worker.execution import Execution, StepIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"
 F32, I32, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
@@ -161,7 +161,7 @@ def outcome(execution: Execution, received: tuple[Any, bool]) -> tuple[dict[str,
     return {key: np.asarray(value).item() for key, value in values.items()}, {}
 
 
-def steps(program: Program, kind: Any, feeds: dict[str, Any], received: tuple[Any, bool]) -> Any:
+def steps(program: LoadedProgram, kind: Any, feeds: dict[str, Any], received: tuple[Any, bool]) -> Any:
     sent: dict[str, Any] = {}
 
     def send(key: str, value: Any, is_dead: bool) -> None:

@@ -8,10 +8,11 @@
     groups.py     all of it, and the order in which groups and the other nodes run
 
 Shapes are those that one step had; a group checks them at every call and runs its nodes one by one when they are
-others. Called by fusion_tiers.py, read by codegen.py. Decision 0010.
+others. Called by build.py, read by write/codegen.py. Decision 0010.
 """
 
-from .groups import Fusion, Group, find_groups
+from .fusion import Fusion, Group
+from .groups import find_groups
 from .nodes import fusible_nodes, worth_fusing
 from .remembered import nodes_of_shapes
 

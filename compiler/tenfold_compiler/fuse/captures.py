@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tenfold_kernels.fusion.cache import FusionCache
     from tenfold_kernels.resources.state import ResourceManager
 
-    from .groups import Group
+    from .fusion import Group
     from .levels import Levels
 
 #: Launches that are worth a recording.

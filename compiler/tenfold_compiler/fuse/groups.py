@@ -8,31 +8,29 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
-from tenfold_kernels.fusion.runs import FusedRun, fused, source_and_signature
 
+from .fusion import Fusion, Group
 from .levels import OF_SHAPES, Levels
 from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
 from .remembered import looks_at_shapes, nodes_of_shapes
 from .run import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tenfold_compiler.part.loop_tree import Loop
-    from tenfold_compiler.part.node_facts import Constants
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
     from tenfold_compiler.part.regions import Region
     from tenfold_compiler.part.structured_flow import ControlFlow
+    from tenfold_compiler.program import Program
     from tenfold_kernels.cuda.fused_runs import DeviceRun
-    from tenfold_kernels.cuda.fused_updates import DeviceUpdates
     from tenfold_kernels.fusion.cache import FusionCache
+    from tenfold_kernels.fusion.runs import FusedRun
     from tenfold_kernels.resources.state import ResourceManager
 
-    from .captures import Capture, Stretch
+    from .captures import Stretch
 
 #: LLVM's time grows faster than a run's length.
 MAX_OPS = 512
@@ -40,71 +38,22 @@ MAX_OPS = 512
 MAX_ARGUMENTS = 64
 
 
-@dataclass(slots=True, eq=False)
-class Group:
-    """Nodes that run as one. Never changed once `find_groups` has made it."""
-
-    number: int
-    #: In topological order.
-    members: list[PartNode]
-    run: FusedRun | Remembered | ScalarLoop | DeviceRun | DeviceUpdates | Capture
-    #: Edges from outside, aliases looked through, by position in the call.
-    inputs: list[Edge]
-    #: Edges that nodes outside read, in the order of the call's results.
-    outputs: list[Edge]
-    cache: FusionCache
-    #: What is compiled instead of members.
-    loop: Loop | None = None
-    #: Members, some of them in groups, of a stretch that is recorded.
-    items: Sequence[PartNode | Group] = ()
-
-    @property
-    def key(self) -> int:
-        """Names the group among nodes, whose names are their indices."""
-        return -1 - self.number
-
-    @property
-    def source(self) -> tuple[str, str] | None:
-        """(source, signature) of what is compiled; None where nothing is."""
-        return source_and_signature(self.run) if isinstance(self.run, FusedRun) else self.run.source
-
-    def build(self, fallback: Callable[..., Any], most_turns: int) -> Callable[..., Any]:
-        """The group as one call; a loop's takes `most_turns`. Blocks while it compiles."""
-        run = self.run
-        if isinstance(run, ScalarLoop):
-            return run.build(fallback, self.cache, most_turns)
-        return fused(run, fallback, self.cache) if isinstance(run, FusedRun) else run.build(fallback, self.cache)
-
-
-@dataclass(slots=True)
-class Fusion:
-    """The groups of a part, and the order in which nodes and groups run, by region."""
-
-    groups: list[Group] = field(default_factory=list)
-    schedule: list[list[PartNode | Group]] = field(default_factory=list)
-    #: Per node of a part with control flow, instead of `schedule`: the nodes that must have run before it.
-    before: list[list[int]] = field(default_factory=list)
-
-
 def find_groups(
-    part: PartGraph,
-    regions: Sequence[Region],
-    region_of: Sequence[int],
-    constants: Constants,
+    program: Program,
     nodes: Sequence[PartNode],
     shapes: Shapes,
     cache: FusionCache,
-    flow: ControlFlow | None = None,
     loops: Sequence[Group] = (),
     resources: ResourceManager | None = None,
 ) -> Fusion:
-    """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. `flow` is
-    that of a part with branches: what runs under other conditions, or in another loop, is no group.
+    """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. In a part
+    with branches, what runs under other conditions, or in another loop, is no group.
     `loops` are those that are compiled as a whole. With `resources`, those of the part, what runs on a GPU is recorded.
     """
+    part, constants, flow = program.part, program.constants, program.flow
     compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
     nodes = [node for node in nodes if node.index not in compiled]
-    levels = Levels(part, region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
+    levels = Levels(part, program.region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
     groups = list(loops)
     group_of: dict[int, Group] = {}
     for members, space in levels.components():
@@ -121,7 +70,7 @@ def find_groups(
         if resources is not None and on_gpu:
             _with_updates(_outermost(part, flow, group_of), groups, levels, cache, resources)
         return Fusion(groups, [], [levels.before(node) for node in part.nodes])
-    schedule = [_order(region, group_of, levels) for region in regions]
+    schedule = [_order(region, group_of, levels) for region in program.regions]
     if resources is not None and on_gpu:
         schedule = [_with_updates(order, groups, levels, cache, resources) for order in schedule]
         schedule = [_recorded(order, groups, levels, cache, resources) for order in schedule]

@@ -10,7 +10,7 @@
     join_products_of_rows      a sum of products of gathered rows reads them where they lie
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
-edges through it go on ordering. Called by program.py once per RegisterGraph. In TensorFlow: grappler and
+edges through it go on ordering. Called by build.py once per RegisterGraph. In TensorFlow: grappler and
 constant_folding.cc, which run at the master; here the part is what matters, whatever its master is.
 """
 

@@ -8,7 +8,7 @@ and the first node that wants it elsewhere, one for all who want it there. What 
 Merge, a loop's Enter) leaves it where it is, so that nothing is copied because it passes through; a loop's variable is
 in one place in all turns, and is copied before it enters the loop or the next turn. Sends, feeds and fetches are in the
 host's memory. What goes to another task begins its way to the host behind the kernel that gives it, and is waited for
-when all else is launched; not in a part with branches. Called by program_compiler.py. Decision 0121. In TensorFlow:
+when all else is launched; not in a part with branches. Called by build.py. Decision 0121. In TensorFlow:
 memory_types.cc.
 """
 

@@ -3,7 +3,7 @@
 One of them may wait for another, on an event or a queue of Python's: run one after the other, the step would hang. So
 where a part has several that are independent, each runs on a thread of its own and its node waits for the result like a
 dequeue (tenfold_kernels/host_threads.py). A function that is alone, or follows the others, keeps the step's thread,
-which costs no hand-over. Used by program_compiler.py. In TensorFlow: the threads between ops, on which py_func.cc runs.
+which costs no hand-over. Used by build.py. In TensorFlow: the threads between ops, on which py_func.cc runs.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class PartNode:
     #: True where the producer's output is a reference and this input wants its value; parallel to inputs.
     deref: list[bool] = field(default_factory=list)
     controls: list[int] = field(default_factory=list)
-    #: Its kernel may return a Waiting. Set by program.py, which has the kernels.
+    #: Its kernel may return a Waiting. Set by build.py, which has the kernels.
     blocking: bool = False
     #: (which inputs, which outputs) are in the memory of its device, a GPU; None where all are in the host's. Set by
     #: cross_memory.py; the passes that write code for the host leave a node that has it alone.

@@ -1,7 +1,7 @@
 """Gives kernels copies of what steers them and others may write to, which is the value of a reference variable.
 
 Which edges those are is known when a program is compiled, so a node without one costs nothing; which inputs steer,
-tenfold_kernels/steering.py says. Called by program_compiler.py. Decision 0131.
+tenfold_kernels/steering.py says. Called by build.py. Decision 0131.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 A node can run as soon as all tensors it depends on have arrived, and so can its region, all of it at once: nothing is
 gained by looking at single nodes, and no order can deadlock across tasks. An edge leads from a set to a superset, so
-regions form no cycle. Used by program.py. A part without Recv is one region.
+regions form no cycle. Used by build.py. A part without Recv is one region.
 
 A node that may have to wait (a dequeue) is run in the region of its inputs and is like a Recv from there on: what needs
 it waits for one tensor more. So is a Recv that waits for other nodes, because it reads a variable: its tensor is asked
@@ -52,7 +52,7 @@ class Region:
     after: set[int] = field(default_factory=set)
 
 
-def rest_of(regions: list[Region]) -> list[Region]:
+def rest_of(regions: Sequence[Region]) -> list[Region]:
     """The regions that wait for something, each after those that it waits for; none where something is asked for on the
     way."""
     if any(region.starts or region.asks for region in regions):

@@ -11,7 +11,7 @@
         tail                      what runs when the loop ends, its Exits among it
 
 `read_control_flow` refuses what cannot be written so: tensors of other tasks or waits within a loop, and graphs made by
-hand that no function of TensorFlow's makes. split_part.py makes two of such a part. Used by program.py.
+hand that no function of TensorFlow's makes. split_part.py makes two of such a part. Used by build.py.
 """
 
 from __future__ import annotations

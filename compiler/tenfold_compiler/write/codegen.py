@@ -9,146 +9,47 @@
 The interpreter's own dispatch (30–50 ns a node) replaces a loop over tables (150–250 ns). The text is made of numbers
 only, nothing of a graph's names gets into it. An exception's line number tells the node. With a Fusion (fuse/) a
 group of nodes is one line, `v0, v1 = g3(v2, v4)`, and its nodes stand in a function of their own, which g3 calls for
-arrays that it was not compiled for. Used by program.py.
+arrays that it was not compiled for. Used by build.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import CodeType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.part.part_graph import node_error
-from tenfold_compiler.part.regions import Region, rest_of
+from tenfold_compiler.part.regions import rest_of
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, RECV_OPS, SEND_OPS
-from tenfold_kernels import contexts, denormals, registry
-from tenfold_kernels.loop_turns import MOST_TURNS
-from tenfold_kernels.resources.tensor_arrays import empty_stack
+from tenfold_kernels import registry
 
 from .flow_names import names_of_branches
 from .flow_writer import FlowWriter
+from .generated_code import GeneratedCode
 from .region_writer import RegionWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tenfold_compiler.fuse import Fusion
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
-    from tenfold_compiler.part.structured_flow import ControlFlow
-
-#: (slots, send(index, value), fetch(index, value), stop) → None. `stop` is a list that is not empty once cancelled.
-RegionFunction: TypeAlias = Callable[[list[Any], Callable[..., None], Callable[..., None], list[Any]], None]
+    from tenfold_compiler.fuse.fusion import Fusion
+    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
 
 FILENAME = "<tenfold program>"
 #: Lines that are compiled in one call, or one function if that is longer: it lets no other thread run.
 _PIECE = 4_000
-#: Ops whose bound form says by IndexError that there is nothing left.
-_POPS = frozenset(("StackPop", "StackPopV2"))
 #: Ops that hand floating-point numbers on and compute nothing.
 _MOVES = ALIAS_OPS | SEND_OPS
 
 
-@dataclass(slots=True)
-class GeneratedCode:
-    """What `generate` made of a part."""
+def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False) -> GeneratedCode:
+    """Compiles every region of a program whose regions are cut.
 
-    #: The part's nodes, for errors.
-    nodes: Sequence[PartNode]
-    #: By region; None for a region in which nothing is left to do.
-    functions: list[RegionFunction | None]
-    #: All regions that wait for something, as one: for a step in which everything has come before they run. None where
-    #: that would be no more than one of them.
-    rest: RegionFunction | None = None
-    #: Whether a node does arithmetic with floating-point numbers; where none does, denormals are nobody's business.
-    computes: bool = True
-    #: Slots that a step needs, and which of them each Recv or feed node (by index) fills.
-    slot_count: int = 0
-    slot_of: dict[int, int] = field(default_factory=dict)
-    #: Per node that may have to wait: the slot for what its kernel returns, and those of its outputs.
-    awaited_slots: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    #: Line → node index, and the code objects that these lines belong to.
-    node_at_line: dict[int, int] = field(default_factory=dict)
-    codes: frozenset[CodeType] = frozenset()
-    #: The globals of the functions: kernels as k7, what binds their resources as b7, groups as g3, `tick`. A kernel may
-    #: be replaced here at any time.
-    namespace: dict[str, Any] = field(default_factory=dict)
-
-    def call(
-        self,
-        function: RegionFunction,
-        slots: list[Any],
-        send: Callable[..., None],
-        fetch: Callable[..., None],
-        stop: list[Any],
-    ) -> None:
-        """Calls one of the functions: the only place that does. Any thread, many at once.
-
-        Raises the OpError of the node that failed.
-        """
-        free = contexts.free_contexts
-        try:
-            context = free.pop()
-        except IndexError:
-            context = contexts.new_context()
-        before: Any = None
-        restore: Any = None
-        if self.computes:
-            flush, restore = denormals.mode
-            before = flush()
-        try:
-            context.run(function, slots, send, fetch, stop)
-        except Exception as error:
-            index = self._failed_node(error.__traceback__)
-            if index is None:
-                raise
-            if type(error) is IndexError and self.nodes[index].op in _POPS:
-                error = empty_stack()
-            raise node_error(self.nodes[index], error) from error
-        finally:
-            if before:
-                restore(before)
-            free.append(context)
-
-    def _failed_node(self, traceback: TracebackType | None) -> int | None:
-        """The node whose line raised, the innermost one, or None when the exception came from elsewhere."""
-        found = None
-        while traceback is not None:
-            if traceback.tb_frame.f_code in self.codes:
-                found = self.node_at_line.get(traceback.tb_lineno)
-            traceback = traceback.tb_next
-        return found
-
-
-def generate(
-    part: PartGraph,
-    regions: list[Region],
-    region_of: list[int],
-    kernels: Mapping[int, Callable[..., Any]],
-    constants: Mapping[int, tuple[Any, ...]],
-    sends: Mapping[int, int],
-    fetches: Mapping[int, int],
-    fusion: Fusion | None = None,
-    tick: Callable[[], None] | None = None,
-    flow: ControlFlow | None = None,
-    fetch_keys: Sequence[str] = (),
-    most_turns: int = MOST_TURNS,
-) -> GeneratedCode:
-    """Compiles every region.
-
-    `kernels` and `constants` (a tuple of outputs) are by node, `sends` and `fetches` number the Send nodes. `tick` is
-    called once a step, at the beginning of the first region that has something to do. The slots depend on the part
-    alone: whatever `fusion` is, a step of one result goes on with another. `flow` is that of a part with branches, and
-    `fetch_keys` are what its errors call the fetches; its loops take `most_turns` in one call.
+    The slots depend on the part alone: whatever `fusion` is, a step of one result goes on with another. With `ticks`,
+    the first region that has something to do begins with a call of `tick`, which does nothing until it is replaced in
+    the namespace: it is called once a step.
     """
-    starts = {node.index: region.index for region in regions for node in region.starts}
-    writer = (
-        RegionWriter(part, region_of, kernels, constants, sends, fetches, starts)
-        if flow is None
-        else FlowWriter(part, flow, region_of, kernels, constants, sends, fetches, starts, fusion)
-    )
+    flow, kernels = program.flow, program.kernels
+    regions = program.regions
+    writer = RegionWriter(program) if flow is None else FlowWriter(program, flow, fusion)
     schedules = None if fusion is None or flow is not None else fusion.schedule
-    writer.tick = tick is not None
+    writer.tick = ticks
     names = [writer.region(region, None if schedules is None else schedules[region.index]) for region in regions]
     rest = writer.rest(rest_of(regions), schedules)
     groups = fusion.groups if fusion is not None else ()
@@ -156,30 +57,35 @@ def generate(
         writer.unfused(group)
     namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
     namespace.update((f"b{index}", bind) for index, kernel in kernels.items() if (bind := registry.binder(kernel)))
-    namespace.update((f"c{n}_{port}", v) for n, values in constants.items() for port, v in enumerate(values))
+    namespace.update((f"c{n}_{port}", v) for n, values in program.constants.items() for port, v in enumerate(values))
     namespace["__builtins__"] = {}
     if flow is not None:
-        namespace.update(names_of_branches(part, fetch_keys, most_turns))
+        namespace.update(names_of_branches(program.part, program.transfers.fetch_keys, program.most_turns))
     _compile(writer, namespace)
     functions = [namespace[name] if name else None for name in names]
     all_rest = namespace[rest] if rest else None
     unfused = [namespace[f"f{group.number}"] for group in groups]
     for group, fallback in zip(groups, unfused, strict=True):
-        namespace[f"g{group.number}"] = group.build(fallback, most_turns)
-    if tick is not None:
-        namespace["tick"] = tick
+        namespace[f"g{group.number}"] = group.build(fallback, program.most_turns)
+    if ticks:
+        namespace["tick"] = _nothing
+    nodes = program.part.nodes
     return GeneratedCode(
-        nodes=part.nodes,
+        nodes=nodes,
         functions=functions,
         rest=all_rest,
-        computes=any(map(_computes, part.nodes)),
+        computes=any(map(_computes, nodes)),
         slot_count=len(writer.slots),
-        slot_of={node: slot for (node, _), slot in writer.slots.items() if part.nodes[node].op in RECV_OPS},
-        awaited_slots={node: writer.awaited_slots(part.nodes[node]) for node in starts},
+        slot_of={node: slot for (node, _), slot in writer.slots.items() if nodes[node].op in RECV_OPS},
+        awaited_slots={node: writer.awaited_slots(nodes[node]) for node in writer.starts},
         node_at_line=writer.node_at_line,
         codes=frozenset(f.__code__ for f in (*functions, all_rest, *unfused) if isinstance(f, FunctionType)),
         namespace=namespace,
     )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _computes(node: PartNode) -> bool:

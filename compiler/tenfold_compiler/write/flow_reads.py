@@ -14,36 +14,26 @@ from .flow_order import MemberOrder
 from .region_writer import RegionWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from tenfold_compiler.fuse import Fusion
+    from tenfold_compiler.fuse.fusion import Fusion
     from tenfold_compiler.part.guards import Edge, Guard, Literal
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_compiler.part.structured_flow import ControlFlow
+    from tenfold_compiler.program import Program
 
 
 class FlowReader(RegionWriter):
     """Of one part."""
 
-    def __init__(
-        self,
-        part: PartGraph,
-        flow: ControlFlow,
-        region_of: list[int],
-        kernels: Mapping[int, Any],
-        constants: Mapping[int, Any],
-        sends: Mapping[int, int],
-        fetches: Mapping[int, int],
-        starts: Mapping[int, int],
-        fusion: Fusion | None = None,
-    ) -> None:
+    def __init__(self, program: Program, flow: ControlFlow, fusion: Fusion | None = None) -> None:
         self.flow, self.guards = flow, flow.guards
         #: What lines test, with the number of its values; and the outputs that nodes read, which need a variable.
         self._tested: dict[Edge, int] = {}
         self._used: set[Edge] = set()
-        self._order = MemberOrder(part, flow, fusion, self._guard, self._has_else)
+        self._order = MemberOrder(program.part, flow, fusion, self._guard, self._has_else)
         self._group_of = self._order.group_of
-        super().__init__(part, region_of, kernels, constants, sends, fetches, starts)
+        super().__init__(program)
 
     def _find_crossings(self) -> None:
         self.origin = self.flow.origin

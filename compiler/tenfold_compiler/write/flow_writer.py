@@ -41,9 +41,12 @@ from .region_writer import STOP_EVERY, Registers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tenfold_compiler.fuse.fusion import Fusion
     from tenfold_compiler.part.guards import Edge, Guard, Literal
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_compiler.part.regions import Region
+    from tenfold_compiler.part.structured_flow import ControlFlow
+    from tenfold_compiler.program import Program
 
 #: Handed on or told by others; nothing to write unless a reference is read.
 _NAMES_ONLY = ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_OPS | ops.TRIGGER_OPS
@@ -55,8 +58,7 @@ _CHOICES = 16
 class FlowWriter(FlowReader):
     """Writes the text of all regions of a part with control flow. One instance a part."""
 
-    def __init__(self, *given: Any) -> None:
-        """As of FlowReader."""
+    def __init__(self, program: Program, flow: ControlFlow, fusion: Fusion | None = None) -> None:
         #: The guard of the block that is open, and what to clear when it ends.
         self._open: Guard = ALWAYS
         self._late: list[str] = []
@@ -68,7 +70,7 @@ class FlowWriter(FlowReader):
         #: Nodes of the loop that is written whose resource was bound before its first turn, and loops that have some.
         self._bound: set[int] = set()
         self._binding: set[Loop] = set()
-        super().__init__(*given)
+        super().__init__(program, flow, fusion)
 
     # -- one function ------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ fusion_tiers.py; tenfold_kernels/fusion/loops.py compiles. Decision 0035.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.part.guards import Edge
     from tenfold_compiler.part.loop_tree import Loop
-    from tenfold_compiler.part.node_facts import Constants
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
-    from tenfold_compiler.part.structured_flow import ControlFlow
+    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
     from tenfold_kernels.fusion.cache import FusionCache
 
 _STACK_OPS = frozenset(("StackPushV2", "StackPopV2"))
@@ -42,12 +42,14 @@ class _Unfit(Exception):
     """The loop cannot be compiled as a whole."""
 
 
-def find_loops(
-    part: PartGraph, region_of: Sequence[int], constants: Constants, flow: ControlFlow, cache: FusionCache
-) -> list[Group]:
+def find_loops(program: Program, cache: FusionCache) -> list[Group]:
     """The loops of a part that can be compiled, outer ones rather than those inside of them, numbered from 0."""
     found: list[Group] = []
-    writer = _LoopWriter(part, flow, list(region_of), {}, constants, {}, {}, {})
+    flow = program.flow
+    if flow is None or not flow.tree.loops:
+        return found
+    # without kernels: nothing is called, so no resource is bound before the first turn
+    writer = _LoopWriter(replace(program, kernels={}), flow)
     for loop in flow.tree.loops:
         around = loop.parent
         while around is not None and all(group.loop is not around for group in found):

@@ -1,4 +1,4 @@
-"""In which order the regions of a program run: fixed by program.py, followed by static_executor.py in each step."""
+"""In which order the regions of a program run: fixed by build.py, followed by static_executor.py in each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tenfold_compiler.part.regions import Region
     from tenfold_kernels.resources.waiting import Waiting
 
-    from .codegen import GeneratedCode
+    from .generated_code import GeneratedCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.part.regions import MOST_NODES, Region
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
 
 #: One output of one node.
 Edge: TypeAlias = tuple[int, int]
@@ -25,20 +26,12 @@ _REST_NODES = MOST_NODES
 class RegionWriter:
     """Writes the text of all regions. One instance a part."""
 
-    def __init__(
-        self,
-        part: PartGraph,
-        region_of: list[int],
-        kernels: Mapping[int, Any],
-        constants: Mapping[int, Any],
-        sends: Mapping[int, int],
-        fetches: Mapping[int, int],
-        starts: Mapping[int, int],
-    ) -> None:
-        self.part, self.region_of = part, region_of
+    def __init__(self, program: Program) -> None:
+        self.part, self.region_of = program.part, program.region_of
+        self.kernels, self.constants = program.kernels, program.constants
+        self.sends, self.fetches = program.transfers.send_of, program.transfers.fetch_of
         #: Nodes that may have to wait → the region in which they are run.
-        self.starts = starts
-        self.kernels, self.constants, self.sends, self.fetches = kernels, constants, sends, fetches
+        self.starts = {node.index: region.index for region in program.regions for node in region.starts}
         self.lines: list[str] = []
         #: Where in them the functions begin.
         self.defs: list[int] = []

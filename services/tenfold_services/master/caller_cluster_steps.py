@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import ClientGraph, Part
     from tenfold_services.master.step_links import StepLinkPool
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 #: Seconds. A step looks at its clock after each wait for its links, half a second at most; one whose time is shorter
 #: than this takes the scheduled path, where a timer ends it to the millisecond.
@@ -39,7 +39,7 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
         self,
         session: SessionSteps,
         pool: StepLinkPool,
-        own: tuple[Part, Program] | None,
+        own: tuple[Part, LoadedProgram] | None,
         plans: dict[str, ExchangePlan],
         workers: dict[str, PushWorker],
         explain: Callable[[errors.OpError], Any] | None,
@@ -67,11 +67,11 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
         if pushes is None or not pushes.forgetful.issuperset(graph.tasks):
             return None
         plans = dict(pushes.plans)
-        own: tuple[Part, Program] | None = None
+        own: tuple[Part, LoadedProgram] | None = None
         own_plan = plans.pop(pushes.own_task, None)
         if own_plan is not None:
             program = pushes.local.program(session_handle, own_plan.graph_handle)
-            if not waits_for_links_only(program, own_plan.expected):
+            if not waits_for_links_only(program.compiled, own_plan.expected):
                 return None
             own = next(part for part in graph.parts if part.task == pushes.own_task), program
         return cls(session, pool, own, plans, pushes.workers, explain)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.step_count import StepCount
+    from tenfold_services.worker.loaded_program import LoadedProgram
     from tenfold_services.worker.part_run import PartRun
-    from tenfold_services.worker.program import Program
 
 _log = logging.getLogger("tenfold.master")
 
@@ -46,7 +46,7 @@ _log = logging.getLogger("tenfold.master")
 class HasPrograms(Protocol):
     """A worker of this process, which can hand out what it has registered."""
 
-    def program(self, session_handle: str, graph_handle: str) -> Program:
+    def program(self, session_handle: str, graph_handle: str) -> LoadedProgram:
         """Raises AbortedError for an unknown handle."""
         ...
 
@@ -128,7 +128,7 @@ class CallerStep:
 class CallerGraph(StepOrders[CallerStep]):
     """A client graph that is one straight part of this task."""
 
-    def __init__(self, session: SessionSteps, graph: ClientGraph, program: Program) -> None:
+    def __init__(self, session: SessionSteps, graph: ClientGraph, program: LoadedProgram) -> None:
         super().__init__(session, graph.parts[0].feed_keys, graph.parts[0].fetch_keys)
         self.program = program
 
@@ -205,9 +205,9 @@ class SessionSteps:
         if not isinstance(part.worker, HasPrograms):
             return
         program = part.worker.program(self._handle, part.handle)
-        if is_callable(program):
+        if is_callable(program.compiled):
             graph.local = CallerGraph(self, graph, program)
-        elif self.seconds is None and waits_for_kernels_only(program):
+        elif self.seconds is None and waits_for_kernels_only(program.compiled):
             from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
 
             graph.local = CallerWaitingGraph(self, part, program)

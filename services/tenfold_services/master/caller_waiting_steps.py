@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_steps import SessionSteps
     from tenfold_services.master.client_graph import Part
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 
 class CallerWaitingGraph(StepOrders["CallerWaitingStep"]):
     """A client graph that is one part of this task, which gets nothing from elsewhere but from its own kernels."""
 
-    def __init__(self, session: SessionSteps, part: Part, program: Program) -> None:
+    def __init__(self, session: SessionSteps, part: Part, program: LoadedProgram) -> None:
         super().__init__(session, part.feed_keys, part.fetch_keys)
         self.program = program
 
@@ -44,7 +44,7 @@ class _Run:
 
     __slots__ = ("_part", "_woken")
 
-    def __init__(self, program: Program, feeds: dict[str, Value]) -> None:
+    def __init__(self, program: LoadedProgram, feeds: dict[str, Value]) -> None:
         #: An entry for each time that somebody else has something for the run.
         self._woken: SimpleQueue[None] = SimpleQueue()
         self._part = PartRun(program, feeds, _no_send)

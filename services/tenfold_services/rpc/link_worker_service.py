@@ -20,6 +20,7 @@ from tenfold_link.wire.short_ids import KnownIds
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer, LinkRunPlan
 from tenfold_services.exchange.frames import answer_frame, malformed, options_of, pack, push, read_push, reader
 from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.worker.feeds import check_counts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -69,7 +70,7 @@ class WorkerEndpoint:
         if flags & HAS_NAMES:
             plan = ExchangePlan.from_message(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset]))
             program = self._worker.program(plan.session_handle, plan.graph_handle)
-            program.check_counts(len(plan.feeds), len(plan.fetches))
+            check_counts(program.compiled, len(plan.feeds), len(plan.fetches))
             self._plans.learn(number, plan)
         found = self._plans.find(number)
         if found is None:

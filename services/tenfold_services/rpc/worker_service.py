@@ -16,6 +16,7 @@ from tenfold_core import errors, graph_wire
 from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2, worker_service_pb2
+from tenfold_services.worker.feeds import check_counts
 
 from ..interfaces import ExecOptions
 from .request_ids import RequestIds
@@ -106,7 +107,8 @@ class _WorkerMethods:
 
     async def _run_graph(self, request: worker_pb2.RunGraphRequest) -> worker_pb2.RunGraphResponse:
         session = _session(request)
-        self._worker.program(session, request.graph_handle).check_counts(len(request.send), len(request.recv_key))
+        program = self._worker.program(session, request.graph_handle)
+        check_counts(program.compiled, len(request.send), len(request.recv_key))
 
         def decoded() -> dict[str, Any]:
             return {feed.name: decode(feed.tensor, f"The value sent for '{feed.name}'") for feed in request.send}

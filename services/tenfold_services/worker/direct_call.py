@@ -15,42 +15,45 @@ from tenfold_compiler.values import read_only
 from tenfold_core import opdefs
 
 from .execution import cancelled, extent, kept
+from .feeds import feed_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Feed
 
     from ..interfaces import Value
-    from .program import Feed, Program
+    from .loaded_program import LoadedProgram
 
 
 class DirectCall:
     """A program bound to an order of feeds and of fetches. Immutable: any number of threads may call it at once."""
 
-    __slots__ = ("_feeds", "_fetches", "_program", "_slot_count", "_writes")
+    __slots__ = ("_feeds", "_fetch_count", "_fetches", "_program", "_slot_count", "_writes")
 
-    def __init__(self, program: Program, feed_keys: Sequence[str | None], fetch_keys: Sequence[str]) -> None:
+    def __init__(self, program: LoadedProgram, feed_keys: Sequence[str | None], fetch_keys: Sequence[str]) -> None:
         """The keys are rendezvous keys, all of the program's feeds among them; None for a feed that nothing needs.
 
         Raises ValueError for a program that `is_callable` refuses, and for keys that are not its own.
         """
-        generated = program.generated
-        if generated is None or {feed.key for feed in program.feeds} != set(feed_keys) - {None}:
+        compiled = program.compiled
+        generated, transfers = compiled.generated, compiled.transfers
+        if generated is None or {feed.key for feed in transfers.feeds} != set(feed_keys) - {None}:
             raise ValueError(f"The program is not straight, or takes other feeds than {list(feed_keys)}")
         position_of = {key: position for position, key in enumerate(feed_keys)}
         self._program = program
-        self._slot_count = generated.slot_count
+        self._slot_count, self._fetch_count = generated.slot_count, len(transfers.fetch_keys)
         #: Where each feed comes from and goes to, its type, and the feed, for what an error says.
         self._feeds: list[tuple[int, int, np.dtype[Any], Feed]] = [
-            (position_of[feed.key], slot, feed.numpy_dtype, feed) for slot, feed in program.feed_slots
+            (position_of[feed.key], slot, feed.numpy_dtype, feed) for slot, feed in compiled.feed_slots
         ]
-        numbers = [program.fetch_keys.index(key) for key in fetch_keys]
+        numbers = [transfers.fetch_keys.index(key) for key in fetch_keys]
         #: Position in the result → number of the fetch; None when they are the same.
-        self._fetches = None if numbers == list(range(len(program.fetch_keys))) else numbers
+        self._fetches = None if numbers == list(range(len(transfers.fetch_keys))) else numbers
         #: Whether some node may change what another one has handed over. Then a fetch is copied at its place in the
         #: schedule; else the receiver of the values may do it, if ever.
-        self._writes = any(_may_write(program.part.nodes[index]) for index in program.kernels)
+        self._writes = any(_may_write(compiled.part.nodes[index]) for index in compiled.kernels)
 
     def shapes(self, feeds: Sequence[Value]) -> int:
         """Execution.shapes of a step with these feeds."""
@@ -68,8 +71,8 @@ class DirectCall:
             if type(value) is np.ndarray and value.dtype == dtype:
                 slots[slot] = read_only(value)
             else:
-                slots[slot] = self._program.feed_value(feed, {feed.key: value})
-        values: list[Any] = [None] * len(self._program.fetch_keys)
+                slots[slot] = feed_value(feed, {feed.key: value})
+        values: list[Any] = [None] * self._fetch_count
         fetch: Callable[[int, Value], None]
         if self._writes:
             # a function, because one is called faster than an object
@@ -77,7 +80,7 @@ class DirectCall:
                 values[number] = kept(value)
         else:
             fetch = values.__setitem__
-        generated = self._program.generated
+        generated = self._program.compiled.generated
         assert generated is not None
         function = generated.functions[0]
         if function is not None:

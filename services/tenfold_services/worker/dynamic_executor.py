@@ -19,16 +19,18 @@ from tenfold_kernels import contexts
 from tenfold_kernels.resources.waiting import Waiting
 
 from .execution import OBJECTS, cancelled, check_leaves, extent, kept
+from .feeds import feed_value
 from .propagator import Propagator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
 
     from ..interfaces import Value
     from .execution import StepIO
-    from .program import Program
     from .propagator import Token
 
 # Plain globals: an Enum's attribute costs ten times as much to look up, several times a node.
@@ -51,10 +53,9 @@ _SLICE, _SLICE_NANOSECONDS = 4096, 4_000_000
 class DynamicExecution:
     """One step of a program with control flow."""
 
-    def __init__(self, program: Program, io: StepIO) -> None:
+    def __init__(self, program: Program, edges: Edges, io: StepIO) -> None:
         self.io = io
-        self._program = program
-        self._edges = program.node_edges()
+        self._program, self._edges = program, edges
         #: Of what came from outside; see Execution.
         self.shapes = 0
         #: What `shapes` counts: a loop may bring the same again and again.
@@ -74,7 +75,7 @@ class DynamicExecution:
 
     def _read_feeds(self) -> dict[int, Value]:
         """What the client feeds, by node."""
-        return {feed.node.index: self._program.feed_value(feed, self.io.feeds) for feed in self._program.feeds}
+        return {feed.node.index: feed_value(feed, self.io.feeds) for feed in self._program.transfers.feeds}
 
     @property
     def ready(self) -> bool:
@@ -138,7 +139,7 @@ class DynamicExecution:
                 propagate(token, outputs)
 
     def fetched(self) -> dict[str, Value]:
-        for key in self._program.fetch_keys:
+        for key in self._program.transfers.fetch_keys:
             if key not in self._fetched:
                 raise dead_fetch(key)
         return self._fetched
@@ -224,7 +225,7 @@ class DynamicExecution:
 
     def _key(self, token: Token) -> str:
         if token.frame.parent is None:
-            return self._program.keys[token.node.index]
+            return self._program.transfers.keys[token.node.index]
         return token.node.rendezvous_key(f"{token.frame.id}:{token.iteration.number}")
 
 

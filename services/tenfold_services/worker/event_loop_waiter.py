@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tenfold_core import errors
 from tenfold_core.rendezvous_key import parse_key
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from ..interfaces import Value
-    from .graph_manager import GraphManager
     from .part_run import PartRun
     from .rendezvous import Rendezvous
-    from .step_pool import Job
+    from .step_pool import Job, StepPool
 
 
 class Arrivals:
@@ -59,6 +58,19 @@ class Arrivals:
                 waiter.go_on()
 
 
+class WaitersWorker(Protocol):
+    """What a waiter needs of its task."""
+
+    task: str
+    #: Where long stretches compute.
+    pool: StepPool
+    arrivals: Arrivals
+
+    async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
+        """Asks another task for a tensor."""
+        ...
+
+
 class EventLoopWaiter:
     """Waits for one run. One use each.
 
@@ -74,7 +86,7 @@ class EventLoopWaiter:
 
     def __init__(
         self,
-        worker: GraphManager,
+        worker: WaitersWorker,
         run: PartRun,
         rendezvous: Rendezvous,
         owner: str,

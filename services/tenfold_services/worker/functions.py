@@ -3,7 +3,7 @@
 A function that calls itself, or one that an attribute names (what to do with each element), is compiled as a program of
 its own, once for each choice of attributes, and run wherever its caller runs. A body that is one stretch of code is
 called as such (direct_call.py). No thread is held: a call whose body has to wait (a queue) answers with a Waiting.
-Reached by kernels as KernelNode.functions, made by program.py. A body runs on its caller's device. Follows
+Reached by kernels as KernelNode.functions, made by loaded_program.py. A body runs on its caller's device. Follows
 FunctionLibraryRuntime in TensorFlow's common_runtime/function.cc.
 """
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
 
-    from .program import Program
+    from .loaded_program import LoadedProgram
 
     #: Of each parameter the rank for one element, and whether it has a row for each of many.
     _Ranks: TypeAlias = tuple[tuple[int, bool], ...]
@@ -73,7 +73,7 @@ _pool = ThreadPoolExecutor(2, thread_name_prefix="tenfold-functions")
 class _Compiled:
     """A function as a program."""
 
-    program: Program
+    program: LoadedProgram
     #: The rendezvous key of each parameter that the body uses, by number.
     feeds: Mapping[int, str]
     #: The rendezvous keys of the outputs, in order.
@@ -92,7 +92,7 @@ class FunctionRuntime:
     def __init__(
         self,
         library: FunctionDefLibrary,
-        compile_graph: Callable[[GraphDef, FunctionRuntime], Program],
+        compile_graph: Callable[[GraphDef, FunctionRuntime], LoadedProgram],
         gradients: OpGradients = no_gradients,
         most_turns: int = MOST_TURNS,
     ) -> None:
@@ -185,13 +185,14 @@ class FunctionRuntime:
         graph.refuse_missing()
         (part,) = partition(graph, incarnation=lambda _: 1).parts.values()
         program = self._compile_graph(part, self)
-        used = {feed.key.split(";")[3]: feed.key for feed in program.feeds}
-        sent = {key.split(";")[3]: key for key in program.fetch_keys}
+        compiled = program.compiled
+        used = {feed.key.split(";")[3]: feed.key for feed in compiled.transfers.feeds}
+        sent = {key.split(";")[3]: key for key in compiled.transfers.fetch_keys}
         keys = [sent[fetch] for fetch in fetches]
         direct = None
-        if is_callable(program) and not program.blocks:
+        if is_callable(compiled) and not compiled.blocks:
             direct = DirectCall(program, [used.get(feed) for feed in feeds], keys)
-        is_leaf = not any(_names_function(node.node_def) for node in program.part.nodes)
+        is_leaf = not any(_names_function(node.node_def) for node in compiled.part.nodes)
         by_number = {number: used[feed] for number, feed in enumerate(feeds) if feed in used}
         return _Compiled(program, by_number, keys, direct, is_leaf, has_rows)
 
@@ -267,7 +268,7 @@ class LibraryFunction:
             return None
         feeds = [plain.feeds.get(number) for number in range(len(ranks))]
         try:
-            return _KernelByKernel(RowPlan(plain.program, feeds, plain.fetches), has_rows)
+            return _KernelByKernel(RowPlan(plain.program.compiled, feeds, plain.fetches), has_rows)
         except ValueError:
             return None
 

@@ -3,7 +3,7 @@
     cold      generated code, one kernel a node; a tick a step counts
     probed    for one step each fusible kernel notes the shapes it sees, then takes itself out
     queued    a thread of its own groups the nodes, a process of its own runs LLVM, the result comes from disk
-    fused     `program.generated` is another one from the next step on; the ticks are gone
+    fused     `LoadedProgram.compiled` is another one from the next step on; the ticks are gone
 
 Eager probes the first step and compiles at the beginning of the third, in its thread: for tests and for measuring. The
 compiler is tenfold_kernels/fusion/compiler.py. In TensorFlow: XLA's auto-clustering, in spirit.
@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_compiler import fuse
+from tenfold_compiler.build import fused
 from tenfold_compiler.part.graph_sizes import SMALL_NODES
-from tenfold_compiler.write.loop_writer import find_loops
 from tenfold_core import collector
 from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.fusion.compiler import attempt
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_compiler.fuse.nodes import Shape
-    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_kernels.fusion.compiler import FusionCompiler
+    from tenfold_kernels.resources.state import ResourceManager
 
-    from .program import Program
+    from .loaded_program import LoadedProgram
 
 #: A program of more fusible nodes than this is hot after fewer steps, but not before some: many run only once.
 _USUAL_NODES, _FEWEST_STEPS = 250, 4
@@ -42,15 +41,16 @@ _ARRAYS = (np.ndarray, DeviceArray)
 class Tier:
     """The way of one program from cold to fused."""
 
-    def __init__(self, program: Program, compiler: FusionCompiler, nodes: list[PartNode]) -> None:
+    def __init__(self, program: LoadedProgram, compiler: FusionCompiler, resources: ResourceManager | None) -> None:
+        """`resources`: of a program that uses a GPU."""
         self._program = weakref.ref(program)
-        self._compiler = compiler
-        self._nodes = nodes
+        self._compiler, self._resources = compiler, resources
+        self._nodes = program.compiled.fusible or ()
         #: Node → shapes of the inputs and of the output in the probed step. Written by the probes.
         self._shapes: dict[int, tuple[tuple[Shape, ...], Shape]] = {}
         self._eager = compiler.options.mode == "eager"
         #: Ticks until probing, then until fusing. A lost count between threads does no harm.
-        self._until_probe = 0 if self._eager else _steps_until_hot(compiler.options.hot_steps, len(nodes))
+        self._until_probe = 0 if self._eager else _steps_until_hot(compiler.options.hot_steps, len(self._nodes))
         self._until_fuse = 2 if self._eager else 4
 
     def tick(self) -> None:
@@ -75,9 +75,9 @@ class Tier:
         else:
             self._until_fuse = self._compiler.options.hot_steps
 
-    def probe(self, program: Program) -> None:
+    def probe(self, program: LoadedProgram) -> None:
         """Puts a probe before every fusible kernel of the program as it runs now."""
-        generated = program.generated
+        generated = program.compiled.generated
         assert generated is not None
         for node in self._nodes:
             name = f"k{node.index}"
@@ -92,21 +92,7 @@ class Tier:
             return
         self._shapes.pop(-1, None)
         with collector.held_back() if len(self._nodes) >= SMALL_NODES else contextlib.nullcontext():
-            part, region_of, constants, flow = program.part, program.region_of, dict(program.constants), program.flow
-            cache = self._compiler.cache
-            loops = find_loops(part, region_of, constants, flow, cache) if flow is not None else ()
-            fusion = fuse.find_groups(
-                part,
-                program.regions,
-                region_of,
-                constants,
-                self._nodes,
-                dict(self._shapes),
-                cache,
-                flow,
-                loops,
-                program.resources,
-            )
+            fusion = fused(program.compiled, dict(self._shapes), self._compiler.cache, self._resources)
         if not fusion.groups:
             return
         if not self._eager:
@@ -115,8 +101,8 @@ class Tier:
                 return
         program.swap(fusion)
 
-    def _stop_ticking(self, program: Program) -> None:
-        generated = program.generated
+    def _stop_ticking(self, program: LoadedProgram) -> None:
+        generated = program.compiled.generated
         assert generated is not None
         generated.namespace["tick"] = _nothing
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ..exchange.plan import ExchangePlan, Push
     from ..interfaces import Done, ExecOptions, RunGraphResult, Value, WorkerCache
     from ..limits import Limits
+    from .loaded_program import LoadedProgram
     from .pools import MakePools, Pools
-    from .program import Program
     from .rendezvous import Rendezvous
 
 
@@ -114,7 +114,9 @@ class GraphManager:
             self._lost.began(run)
         return run
 
-    def _begin(self, session_handle: str, graph_handle: str, step_id: int) -> tuple[WorkerSession, Program, Rendezvous]:
+    def _begin(
+        self, session_handle: str, graph_handle: str, step_id: int
+    ) -> tuple[WorkerSession, LoadedProgram, Rendezvous]:
         """What a run needs. Raises what keeps it from starting."""
         self._check_open()
         session = self._sessions.get(session_handle)

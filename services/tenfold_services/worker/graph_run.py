@@ -8,12 +8,12 @@ by event_loop_waiter.py. The first error of a step on this task is the one that 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tenfold_core import errors
 
 from ..interfaces import RunGraphResult
-from .event_loop_waiter import EventLoopWaiter
+from .event_loop_waiter import EventLoopWaiter, WaitersWorker
 from .execution import kept
 from .part_run import DONE, LONG, WAITS, PartRun
 from .rendezvous import read_now
@@ -23,18 +23,38 @@ from .tracing import TracedExecution
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_compiler.part.edges import Edges
+    from tenfold_compiler.program import Program
     from tenfold_kernels.resources.state import Variable
 
     from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Done, Value
+    from ..limits import Limits
     from .execution import Execution, StepIO
-    from .graph_manager import GraphManager
+    from .loaded_program import LoadedProgram
     from .outbox import Outbox
-    from .program import Program
     from .rendezvous import Rendezvous
     from .sessions import WorkerSession
 
 _log = logging.getLogger("tenfold.worker")
+
+
+class RunsWorker(WaitersWorker, Protocol):
+    """What a run needs of its task."""
+
+    limits: Limits
+
+    def began(self, session: WorkerSession, run: GraphRun) -> None:
+        """A run starts."""
+        ...
+
+    def over(self, session: WorkerSession, run: GraphRun) -> None:
+        """A run has ended."""
+        ...
+
+    def forget_step(self, rendezvous: Rendezvous) -> None:
+        """No task will ask for a tensor of this step any more."""
+        ...
 
 
 class GraphRun:
@@ -47,15 +67,15 @@ class GraphRun:
 
     def __init__(
         self,
-        worker: GraphManager,
+        worker: RunsWorker,
         session: WorkerSession,
-        program: Program,
+        program: LoadedProgram,
         rendezvous: Rendezvous,
         fetches: Sequence[str],
         done: Done,
         plan: ExchangePlan | None = None,
         outbox: Outbox | None = None,
-        executor: Callable[[Program, StepIO], Execution] | None = None,
+        executor: Callable[[Program, Edges, StepIO], Execution] | None = None,
     ) -> None:
         """`executor` as in PartRun."""
         self._executor = executor
@@ -80,7 +100,7 @@ class GraphRun:
             send = rendezvous.send if outbox is None else outbox.send
             run = self._run = PartRun(program, feeds, send, executor)
             # a straight program wants nothing: a short one needs no waiter
-            if executor is not None or not program.is_straight or run.turn(EVENT_LOOP) != DONE:
+            if executor is not None or not program.compiled.is_straight or run.turn(EVENT_LOOP) != DONE:
                 if outbox is not None:
                     run.advanced = outbox.flush
                 expected = () if self.plan is None else self.plan.expected
@@ -162,7 +182,7 @@ def explained(error: BaseException, task: str, step_id: int) -> errors.OpError:
 
 
 def run_at_once(
-    program: Program,
+    program: LoadedProgram,
     plan: ExchangePlan,
     step_id: int,
     feeds: Mapping[str, Value],
@@ -175,11 +195,13 @@ def run_at_once(
     one that does not belong on the event loop's thread, has branches, or sends what is not pushed. Raises what the step
     raises.
     """
+    compiled = program.compiled
+    transfers = compiled.transfers
     if (
-        program.generated is None
-        or program.blocks
-        or not plan.sent.issuperset(program.send_keys)
-        or (program.recv_keys and not program.recv_keys <= brought.keys())
+        compiled.generated is None
+        or compiled.blocks
+        or not plan.sent.issuperset(transfers.send_keys)
+        or (transfers.recv_keys and not transfers.recv_keys <= brought.keys())
     ):
         return None
     sent: list[Sent] = []

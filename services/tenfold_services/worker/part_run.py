@@ -27,13 +27,15 @@ from .run_policy import CALLER, EVENT_LOOP, clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
     from tenfold_compiler.write.region_schedule import Wanted
     from tenfold_kernels.resources.waiting import Waiting
 
     from ..interfaces import Value
     from .execution import Execution
-    from .program import Program
+    from .loaded_program import LoadedProgram
 
 DONE, WAITS, LONG = range(3)
 
@@ -53,10 +55,10 @@ class PartRun:
 
     def __init__(
         self,
-        program: Program,
+        program: LoadedProgram,
         feeds: Mapping[str, Value],
         send: Callable[[str, Any, bool], None],
-        executor: Callable[[Program, StepIO], Execution] | None = None,
+        executor: Callable[[Program, Edges, StepIO], Execution] | None = None,
         brought: Mapping[str, tuple[Value, bool]] | None = None,
     ) -> None:
         """`send` takes what goes to other parts, as Rendezvous.send. `executor` makes the execution of a run that is
@@ -66,7 +68,9 @@ class PartRun:
         #: Not empty once the run is over or has to end; programs look at it now and then.
         self.stop: list[Any] = []
         io = StepIO(feeds, send, self.stop)
-        self.execution: Execution | None = program.start(io) if executor is None else executor(program, io)
+        self.execution: Execution | None = (
+            program.start(io) if executor is None else executor(program.compiled, program.node_edges(), io)
+        )
         self._policy = program.policy
         #: The first one.
         self.error: BaseException | None = None

@@ -18,14 +18,15 @@ from tenfold_services.worker.await_tensor import receive, settle
 from ..interfaces import RunGraphResult
 from .dynamic_executor import DynamicExecution
 from .execution import kept
+from .feeds import feed_value
 from .graph_run import GraphRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..interfaces import Value
-    from .graph_manager import GraphManager
-    from .program import Program
+    from .graph_run import RunsWorker
+    from .loaded_program import LoadedProgram
     from .rendezvous import Rendezvous
     from .sessions import WorkerSession
 
@@ -46,10 +47,12 @@ class PartialExecution(DynamicExecution):
 class PartialRun:
     """On the event loop's thread only. Kept by the step's rendezvous until CleanupGraph."""
 
-    def __init__(self, worker: GraphManager, session: WorkerSession, program: Program, rendezvous: Rendezvous) -> None:
+    def __init__(
+        self, worker: RunsWorker, session: WorkerSession, program: LoadedProgram, rendezvous: Rendezvous
+    ) -> None:
         self._rendezvous = rendezvous
-        self._feeds = {feed.key: feed for feed in program.feeds}
-        self._program = program
+        self._feeds = {feed.key: feed for feed in program.compiled.transfers.feeds}
+        self._fetchable = program.compiled.transfers.fetch_keys
         self._limits = worker.limits
         #: Calls that wait now, and when the last one came.
         self._calls, self._last_call = 0, time.monotonic()
@@ -82,7 +85,7 @@ class PartialRun:
         result = RunGraphResult()
         try:
             for key, value in feeds.items():
-                self._rendezvous.send(key, self._program.feed_value(self._feeds[key], {key: value}))
+                self._rendezvous.send(key, feed_value(self._feeds[key], {key: value}))
             for key in fetches:
                 value, is_dead = await receive(self._rendezvous, key)
                 if is_dead:
@@ -102,7 +105,7 @@ class PartialRun:
         return result
 
     def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:
-        fetchable: Any = self._program.fetch_keys
+        fetchable: Any = self._fetchable
         for keys, known, verb in ((feeds, self._feeds, "fed"), (fetches, fetchable, "fetched")):
             for key in keys:
                 if key not in known:

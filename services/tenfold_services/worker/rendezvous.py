@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.env_settings import limit_reached
@@ -20,8 +20,9 @@ from tenfold_kernels.resources.state import Variable
 from ..limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from ..interfaces import Value
-    from .partial_runs import PartialRun
+    from collections.abc import Mapping, Sequence
+
+    from ..interfaces import RunGraphResult, Value
 
 #: Told once: (value, is_dead, None) or (None, False, error). Runs on the sender's or the aborter's thread.
 Done: TypeAlias = Callable[[Any, bool, errors.OpError | None], None]
@@ -30,6 +31,22 @@ Done: TypeAlias = Callable[[Any, bool, errors.OpError | None], None]
 def read_now(value: Value | Variable) -> Value:
     """What a reference refers to at this moment; any other value as it is. Never blocks."""
     return value.value if isinstance(value, Variable) else value
+
+
+class PartialCalls(Protocol):
+    """A run that takes its feeds and fetches in several calls (partial_runs.py)."""
+
+    def is_idle(self, now: float) -> bool:
+        """Whether there was no call for so long that none will come."""
+        ...
+
+    def give_up(self) -> None:
+        """Ends a run that is not called any more."""
+        ...
+
+    async def call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> RunGraphResult:
+        """One of its calls."""
+        ...
 
 
 class Rendezvous:
@@ -45,7 +62,7 @@ class Rendezvous:
         #: Partitions of this task that run now; a step with a run is never forgotten.
         self.runs = 0
         #: The run that takes its feeds and fetches in several calls, if this step is such.
-        self.partial: PartialRun | None = None
+        self.partial: PartialCalls | None = None
         self._limit = limit
         self._lock = threading.Lock()
         #: Sent and not yet received. Disjoint from _waiting.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.part.guards import Edge, Guard
     from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
     from tenfold_kernels.arrays import Array
 
-    from .program import Program
     from .row_values import Value
 
 #: Ops that take stacks of elements as they take one; those of rows.py never fail, these may.
@@ -53,7 +53,7 @@ class RowPlan:
         self._program = program
         self._origin: dict[Edge, Edge] = {} if program.flow is None else program.flow.origin
         self._guards = None if program.flow is None else program.flow.guards
-        numbers = {feed.key: feed.node.index for feed in program.feeds}
+        numbers = {feed.key: feed.node.index for feed in program.transfers.feeds}
         self._feeds = [None if key is None else numbers[key] for key in feeds]
         self._nodes: list[PartNode] = []
         sent: dict[str, Edge] = {}

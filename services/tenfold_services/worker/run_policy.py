@@ -15,7 +15,7 @@ from tenfold_kernels.resources import state
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from .program import Program
+    from tenfold_compiler.program import Program
 
 #: The clock of all runs, in nanoseconds: processor time of the thread. Waiting for a core or for the interpreter's lock
 #: does not make a program long.
@@ -123,14 +123,14 @@ class RunPolicy:
 
 def is_callable(program: Program) -> bool:
     """Whether a run on a caller's thread is one call (direct_call.py): one region that receives and sends nothing."""
-    return program.is_straight and not program.send_keys
+    return program.is_straight and not program.transfers.send_keys
 
 
 def waits_for_links_only(program: Program, pushed: Collection[str]) -> bool:
     """Whether a caller's thread that waits for links can run the program: no kernel waits, and all is `pushed`."""
-    return not program.blocks and program.recv_keys.issubset(pushed)
+    return not program.blocks and program.transfers.recv_keys.issubset(pushed)
 
 
 def waits_for_kernels_only(program: Program) -> bool:
     """Whether a caller's thread that waits for kernels can run the program: it takes and gives what is the caller's."""
-    return not program.recv_keys and not program.send_keys
+    return not program.transfers.recv_keys and not program.transfers.send_keys

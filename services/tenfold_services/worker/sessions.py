@@ -21,8 +21,9 @@ from .master_lives import MasterLives
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .program import Program
-    from .program_compiler import StatefulKernels
+    from tenfold_compiler.node_kernels import StatefulKernels
+
+    from .loaded_program import LoadedProgram
 
 
 @dataclass(slots=True)
@@ -34,21 +35,21 @@ class WorkerSession:
     master_task: str = ""
     master_incarnation: int = 0
     #: By handle; of the session "", the one unused for longest first.
-    graphs: dict[str, Program] = field(default_factory=dict)
+    graphs: dict[str, LoadedProgram] = field(default_factory=dict)
     #: Kernels that keep something from step to step, shared by the session's graphs. The session "" belongs to several
     #: masters, whose node names may clash, and shares none.
     stateful: StatefulKernels = field(default_factory=dict)
     #: Steps of this session that run here now, in order; cancelled when the session ends.
     running: dict[Any, None] = field(default_factory=dict)
 
-    def add_graph(self, program: Program, limits: Limits) -> str:
+    def add_graph(self, program: LoadedProgram, limits: Limits) -> str:
         """A new graph handle. Raises ResourceExhaustedError over the limit.
 
         The session "" is never closed, and masters that use it forget to deregister: there the graphs that were unused
         for longest make room.
         """
         if not self.handle:
-            self._make_room(program.size, limits)
+            self._make_room(program.compiled.size, limits)
         elif len(self.graphs) >= limits.graphs_per_session:
             raise limits.reached(
                 "graphs_per_session", f"Session {self.handle!r} has {len(self.graphs)} graphs registered"
@@ -59,13 +60,13 @@ class WorkerSession:
 
     def _make_room(self, size: int, limits: Limits) -> None:
         """For a graph of so many bytes."""
-        size += sum(program.size for program in self.graphs.values())
+        size += sum(program.compiled.size for program in self.graphs.values())
         while self.graphs and (
             len(self.graphs) >= limits.graphs_without_session or size > limits.graph_bytes_without_session
         ):
-            size -= self.graphs.pop(next(iter(self.graphs))).size
+            size -= self.graphs.pop(next(iter(self.graphs))).compiled.size
 
-    def graph(self, handle: str) -> Program:
+    def graph(self, handle: str) -> LoadedProgram:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""
         program = self.graphs.get(handle)
         if program is None:

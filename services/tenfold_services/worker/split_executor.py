@@ -13,18 +13,17 @@ from tenfold_compiler.write.region_schedule import Wanted
 from .execution import StepIO
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from ..interfaces import Value
     from .execution import Execution
-    from .program import Program
 
 
 class SplitExecution:
     """One step of a program in halves."""
 
-    def __init__(self, programs: Sequence[Program], keys: Collection[str], io: StepIO) -> None:
-        """`keys` are those of the cut edges."""
+    def __init__(self, halves: Sequence[Callable[[StepIO], Execution]], keys: Collection[str], io: StepIO) -> None:
+        """`halves` start a step of each half; `keys` are those of the cut edges."""
         self.io = io
         self._keys = keys
         #: Over a cut edge and not yet wanted: (value, is_dead) by key.
@@ -33,7 +32,7 @@ class SplitExecution:
         self._tokens: dict[str, tuple[Execution, Any]] = {}
         self._wanted: list[Wanted] = []
         inner = StepIO(io.feeds, self._send, io.stop)
-        self._halves = [program.start(inner) for program in programs]
+        self._halves = [start(inner) for start in halves]
         self._collect()
 
     @property

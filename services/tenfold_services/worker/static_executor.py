@@ -18,22 +18,23 @@ from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
 
 from .execution import OBJECTS, StepIO, cancelled, check_leaves, extent, kept
+from .feeds import feed_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_compiler.write.codegen import GeneratedCode
+    from tenfold_compiler.program import Program
+    from tenfold_compiler.write.generated_code import GeneratedCode
 
     from ..interfaces import Value
-    from .program import Program
 
 
 class StaticExecution:
     """One step of a static program."""
 
     __slots__ = (
-        "_branches", "_dead", "_fresh", "_generated", "_left", "_missing", "_program", "_rest", "_slots", "_values",
-        "_waits", "_wanted", "done", "io", "ready", "shapes",
+        "_branches", "_dead", "_fresh", "_generated", "_left", "_missing", "_program", "_rest", "_schedule", "_slots",
+        "_values", "_waits", "_wanted", "done", "io", "ready", "shapes",
     )  # fmt: skip
 
     def __init__(self, program: Program, generated: GeneratedCode, io: StepIO) -> None:
@@ -46,14 +47,16 @@ class StaticExecution:
         #: A kernel has given what it took from elsewhere since `advance` was called: its size may be any.
         self._fresh = False
         for slot, feed in program.feed_slots:
-            value = self._slots[slot] = program.feed_value(feed, io.feeds)
+            value = self._slots[slot] = feed_value(feed, io.feeds)
             self.shapes += hash((slot, extent(value)))
         #: Fetched values by number.
-        self._values: list[Any] = [None] * len(program.fetch_keys)
+        self._values: list[Any] = [None] * len(program.transfers.fetch_keys)
         #: Regions that did not run, and Execution.done: there is none.
         self._left = len(program.regions)
         self.done = not self._left
         schedule = program.schedule
+        assert schedule is not None
+        self._schedule = schedule
         #: Per region: tensors and regions it still waits for; -1 once queued.
         self._waits = list(schedule.waits)
         #: Regions whose tensors are all here and that did not run. FIFO.
@@ -100,7 +103,7 @@ class StaticExecution:
         self._count_down(start.region)
 
     def advance(self, careful: bool = False) -> None:
-        schedule, queue, dead, stop = self._program.schedule, self.ready, self._dead, self.io.stop
+        schedule, queue, dead, stop = self._schedule, self.ready, self._dead, self.io.stop
         self._fresh = False
         while queue and not (careful and self._fresh):
             region = queue.pop(0)
@@ -140,7 +143,7 @@ class StaticExecution:
                 self._count_down(successor)
 
     def fetched(self) -> dict[str, Value]:
-        return dict(zip(self._program.fetch_keys, self._values))  # noqa: B905 - of one length, and `strict` takes time
+        return dict(zip(self._program.transfers.fetch_keys, self._values))  # noqa: B905 - of one length, and `strict` takes time
 
     def _count_down(self, region: int) -> None:
         self._waits[region] -= 1
@@ -180,13 +183,13 @@ class StaticExecution:
         if type(value) is np.ndarray:
             value.flags.writeable = False
             if value.dtype is OBJECTS:
-                check_leaves(value, self._program.send_keys[number])
+                check_leaves(value, self._program.transfers.send_keys[number])
         elif isinstance(value, Variable):
             value.check_initialized()
         elif value is DEAD:
-            self.io.send(self._program.send_keys[number], None, True)
+            self.io.send(self._program.transfers.send_keys[number], None, True)
             return
-        self.io.send(self._program.send_keys[number], value, False)
+        self.io.send(self._program.transfers.send_keys[number], value, False)
 
     def _fetch(self, number: int, value: Value) -> None:
         self._values[number] = kept(value)
@@ -196,5 +199,5 @@ class StaticExecution:
             if node.op not in SEND_OPS:
                 continue
             if node.client_terminated:
-                raise dead_fetch(self._program.keys[node.index])
-            self.io.send(self._program.keys[node.index], None, True)
+                raise dead_fetch(self._program.transfers.keys[node.index])
+            self.io.send(self._program.transfers.keys[node.index], None, True)

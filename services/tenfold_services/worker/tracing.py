@@ -27,12 +27,13 @@ from .dynamic_executor import DynamicExecution
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
     from tenfold_protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
     from ..interfaces import Value
     from .execution import StepIO
-    from .program import Program
     from .propagator import Token
 
 #: Steps, and transfers of one step, that a log keeps.
@@ -44,14 +45,14 @@ _RECORDED = 200_000
 class TracedExecution(DynamicExecution):
     """Any program, node by node, with the times of each. Dead nodes are not recorded."""
 
-    def __init__(self, program: Program, io: StepIO) -> None:
+    def __init__(self, program: Program, edges: Edges, io: StepIO) -> None:
         #: Filled as nodes run, on their thread: at the end, thousands of them would keep the event loop busy.
         self._stats = step_stats_pb2.StepStats()
         self._devices: dict[str, DeviceStepStats] = {}
         self._recorded = 0
         #: When nodes that wait now were started, by their token.
         self._begun: dict[int, int] = {}
-        super().__init__(program, io)
+        super().__init__(program, edges, io)
 
     def _run(self, token: Token) -> Sequence[Any] | None:
         begin = time.time_ns()

@@ -12,6 +12,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.graph_sizes import is_small
 from tenfold_core import errors, script_functions
 from tenfold_core.device import task_name
@@ -29,7 +30,7 @@ from .file_pool import beside
 from .graph_manager import GraphManager
 from .partial_runs import PartialRun
 from .pools import pools_of
-from .program_compiler import compile_program
+from .program_loader import ProgramLoader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
     from ..session_cluster import SessionCluster
+    from .loaded_program import LoadedProgram
     from .pools import MakePools
-    from .program import Program
     from .sessions import WorkerSession
 
 
@@ -194,23 +195,20 @@ class Worker(GraphManager):
         if self.sessions_set_threads:
             limit_blas_threads(self, config.intra_op_parallelism_threads)
         pool = self.pool if is_small(graph_def) else self.graph_pool
-        program = await pool.run(
-            session.handle,
-            lambda: compile_program(
-                graph_def,
-                self.task,
-                session.resources,
-                self.limits,
-                stateful,
-                self._fusion,
-                gradients=self._gradients,
-                is_own_session=script_functions.is_own_session(session.handle),
-                with_files=partial(beside, pool=self.file_pool, owner=session.handle),
-            ),
+        target = Target(
+            self.task,
+            session.resources,
+            self.limits.nodes_per_graph,
+            stateful,
+            is_own_session=script_functions.is_own_session(session.handle),
+            with_files=partial(beside, pool=self.file_pool, owner=session.handle),
+            fuses=self._fusion.options.mode != "off",
+            most_turns=self.limits.loop_turns,
         )
-        return session.add_graph(program, self.limits)
+        loader = ProgramLoader(target, self.limits, self._fusion, self._gradients)
+        return session.add_graph(await pool.run(session.handle, lambda: loader.load(graph_def)), self.limits)
 
-    def program(self, session_handle: str, graph_handle: str) -> Program:
+    def program(self, session_handle: str, graph_handle: str) -> LoadedProgram:
         """What `register_graph` made, for a master of this process. Raises AbortedError for an unknown handle."""
         return self._guest(session_handle)._sessions.get(session_handle).graph(graph_handle)
 
@@ -244,7 +242,7 @@ class Worker(GraphManager):
             run.cancel(errors.cancelled(f"Step {step_id} was cancelled on {self.task}."))
             raise
         if options.record_partition_graphs:
-            result.partition_graphs.append(self.program(session_handle, graph_handle).as_graph_def())
+            result.partition_graphs.append(self.program(session_handle, graph_handle).compiled.as_graph_def())
         return result
 
     async def _run_partial(

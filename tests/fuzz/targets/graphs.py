@@ -21,6 +21,7 @@ from fuzz.messages import mutated as message_mutated
 from fuzz.messages import parsed
 from fuzz.small_graphs import small_graphs
 from support.fake_cluster import fake_device
+from support.programs import compile_program
 from support.verify_graph import verify, verify_parts
 from tenfold.server_gradients import gradient_of_op
 from tenfold_compiler.graph.copy_constants import copy_constants
@@ -41,7 +42,6 @@ from tenfold_protos.master_pb2 import RunStepRequest
 from tenfold_services.limits import Limits
 from tenfold_services.master import untrusted
 from tenfold_services.server import TaskServer
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     import random

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.fuse import Group, find_groups, fusible_nodes
 from tenfold_compiler.fuse.nodes import is_alias
 from tenfold_compiler.optimize.constant_folding import fold_constants
@@ -21,8 +22,7 @@ from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker import fusion_tiers
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program import Program
-from tenfold_services.worker.program_compiler import compile_program
+from tenfold_services.worker.loaded_program import LoadedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,26 +40,26 @@ def eager() -> Iterator[FusionCompiler]:
     compiler.close()
 
 
-def compiled(part: PartBuilder, resources: ResourceManager | None = None, compiler: Any = None) -> Program:
+def compiled(part: PartBuilder, resources: ResourceManager | None = None, compiler: Any = None) -> LoadedProgram:
     return compile_program(part.graph_def, TASK, resources or ResourceManager(), DEFAULT_LIMITS, compiler=compiler)
 
 
-def run(program: Program, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def run(program: LoadedProgram, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
     execution = program.start(StepIO(feeds or {}, lambda key, value, is_dead: None))
     execution.advance()
     return execution.fetched()
 
 
-def groups(program: Program) -> list[set[str]]:
+def groups(program: LoadedProgram) -> list[set[str]]:
     """The names in each group of a fused program."""
-    generated = program.generated
+    generated = program.compiled.generated
     assert generated is not None
     return [{part.name for part in group.members} for group in _groups(program)]
 
 
-def _groups(program: Program) -> list[Group]:
-    assert program.fusion is not None, "the program was not fused"
-    return program.fusion.groups
+def _groups(program: LoadedProgram) -> list[Group]:
+    assert program.compiled.fusion is not None, "the program was not fused"
+    return program.compiled.fusion.groups
 
 
 def chain(part: PartBuilder, source: str, names: str, op: str = "Neg") -> str:
@@ -69,7 +69,7 @@ def chain(part: PartBuilder, source: str, names: str, op: str = "Neg") -> str:
     return source
 
 
-def fuse_by_running(part: PartBuilder, feeds: Mapping[str, Any], eager: FusionCompiler) -> Program:
+def fuse_by_running(part: PartBuilder, feeds: Mapping[str, Any], eager: FusionCompiler) -> LoadedProgram:
     """The program after the step in which it was fused."""
     program = compiled(part, compiler=eager)
     for _ in range(3):
@@ -361,10 +361,8 @@ def test_find_groups_leaves_out_what_was_never_seen(eager: FusionCompiler) -> No
     part.feed("x")
     part.fetch(chain(part, "x", "a b c"))
     program = compiled(part)
-    nodes = fusible_nodes(program.part, dict(program.constants))
-    fusion = find_groups(
-        program.part, program.regions, program.region_of, dict(program.constants), nodes, {}, eager.cache
-    )
+    nodes = fusible_nodes(program.compiled.part, program.compiled.constants)
+    fusion = find_groups(program.compiled, nodes, {}, eager.cache)
     assert [node.name for node in nodes] == ["a", "b", "c"]
     assert fusion.groups == []
 
@@ -382,14 +380,14 @@ def test_a_hot_program_is_swapped_while_steps_go_on() -> None:
     part, x, y = hot_part()
     compiler = FusionCompiler(FusionOptions(hot_steps=3))
     program = compiled(part, compiler=compiler)
-    first = program.generated
+    first = program.compiled.generated
     under_way = program.start(StepIO({x: np.float32([1])}, lambda key, value, is_dead: None))
 
     for _ in range(8):
         assert run(program, {x: np.float32([1])})[y] == -1
     compiler.join(60)
 
-    assert program.generated is not first
+    assert program.compiled.generated is not first
     assert groups(program) == [{"a", "b", "c"}]
     assert run(program, {x: np.float32([1])})[y] == -1
     under_way.advance()
@@ -403,13 +401,13 @@ def test_the_compilation_happens_in_another_process(tmp_path: Path, monkeypatch:
     folder = tmp_path / "cache"
     compiler = FusionCompiler(FusionOptions(hot_steps=1, cache_folder=folder))
     there: list[list[Path]] = []
-    swap = Program.swap
+    swap = LoadedProgram.swap
 
-    def looked_at(program: Program, fusion: Any) -> None:
+    def looked_at(program: LoadedProgram, fusion: Any) -> None:
         there.append(list(folder.rglob("run_*.nbc")))
         swap(program, fusion)
 
-    monkeypatch.setattr(Program, "swap", looked_at)
+    monkeypatch.setattr(LoadedProgram, "swap", looked_at)
     program = compiled(part, compiler=compiler)
     for _ in range(6):
         run(program, {x: np.float32([1])})
@@ -437,13 +435,13 @@ def test_a_large_program_is_hot_after_few_steps_and_its_equal_pieces_are_one_fun
     y = part.fetch(chain(part, "x", " ".join(f"n{i}" for i in range(4096))))
     compiler = FusionCompiler(FusionOptions())
     program = compiled(part, compiler=compiler)
-    first = program.generated
+    first = program.compiled.generated
     for _ in range(8):
         assert run(program, {x: np.float32([1])})[y] == 1
     compiler.join(100)
     compiler.close()
 
-    assert program.generated is not first
+    assert program.compiled.generated is not first
     assert len({group.source for group in _groups(program)}) < len(_groups(program))
     assert run(program, {x: np.float32([1])})[y] == 1
 
@@ -453,8 +451,8 @@ def test_a_program_without_fusible_nodes_does_not_count() -> None:
     part.feed("x")
     part.fetch("x")
     program = compiled(part, compiler=FusionCompiler(FusionOptions(hot_steps=1)))
-    assert program.generated is not None
-    assert "tick" not in program.generated.namespace
+    assert program.compiled.generated is not None
+    assert "tick" not in program.compiled.generated.namespace
 
 
 def test_an_identity_that_was_folded_is_a_constant_and_no_alias() -> None:
@@ -475,7 +473,7 @@ def test_off_is_off() -> None:
     program = compiled(part, compiler=FusionCompiler(FusionOptions("off", hot_steps=0)))
     for _ in range(5):
         run(program, {x: np.float32([1])})
-    assert program.fusion is None
+    assert program.compiled.fusion is None
 
 
 def test_a_failure_of_the_compiler_is_logged_and_steps_go_on(
@@ -484,7 +482,7 @@ def test_a_failure_of_the_compiler_is_logged_and_steps_go_on(
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("LLVM is on holiday")
 
-    monkeypatch.setattr(fusion_tiers.fuse, "find_groups", broken)
+    monkeypatch.setattr(fusion_tiers, "fused", broken)
     part, x, y = hot_part()
     program = fuse_by_running(part, {x: np.float32([1])}, eager)
     assert "could not be fused" in failures_of_fusion.pop()

@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program
 from support.verify_part import verify
+from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.optimize import Optimizations, optimize
 from tenfold_compiler.optimize.constant_folding import MAX_BYTES
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import build_constants, build_kernel, compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tenfold_compiler.part.part_graph import PartGraph
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 F32, I32 = dtypes.float32, dtypes.int32
@@ -32,11 +33,9 @@ class Optimized:
 
     def __init__(self, builder: PartBuilder) -> None:
         self.part: PartGraph = read_part(builder.graph_def, TASK, 10_000)
-        resources = ResourceManager()
-        self.constants = build_constants(self.part, TASK, resources)
-        self.counts: Optimizations = optimize(
-            self.part, self.constants, lambda node: build_kernel(node, TASK, resources, None), check=verify
-        )
+        target = Target(TASK, ResourceManager(), 10_000)
+        self.constants = target.constants(self.part)
+        self.counts: Optimizations = optimize(self.part, self.constants, target.kernel, check=verify)
 
     def op(self, name: str) -> str:
         """What became of a node: its op, "constant", or "NoOp" for one that is gone."""
@@ -48,7 +47,7 @@ class Optimized:
         return [self.part.nodes[source].name for source, _ in node.inputs]
 
 
-def run(program: Program, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def run(program: LoadedProgram, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]:
     execution = program.start(StepIO(feeds or {}, lambda key, value, is_dead: None))
     execution.advance()
     return execution.fetched()

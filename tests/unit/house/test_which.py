@@ -11,12 +11,12 @@ import pytest
 import which
 from support.mirror import modules
 
-OWN = Path("tests/unit/services/worker/test_program.py")
+OWN = Path("tests/unit/services/worker/test_loaded_program.py")
 TOPIC = Path("tests/unit/services/worker/test_inline_rule.py")
 NAMES = Path("tests/unit/services/worker/test_static_executor.py")
 THROUGH = Path("tests/unit/services/worker/test_direct_call.py")
 OTHER = Path("tests/unit/core/test_errors.py")
-PROGRAM = "tenfold_services.worker.program"
+PROGRAM = "tenfold_services.worker.loaded_program"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_module_without_a_test_gets_those_of_its_users(monkeypatch: pytest.Mon
 
 
 def test_a_module_is_meant_by_the_end_of_its_path() -> None:
-    assert which.wanted("worker/program.py")[0] == PROGRAM
+    assert which.wanted("worker/loaded_program.py")[0] == PROGRAM
     assert which.wanted(PROGRAM)[1] == modules()[PROGRAM]
     with pytest.raises(SystemExit, match="is no module"):
         which.wanted("worker/no_such.py")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def program(size: int = 1) -> Any:
     """So much of a program as a session looks at."""
-    return SimpleNamespace(size=size)
+    return SimpleNamespace(compiled=SimpleNamespace(size=size))
 
 
 def test_the_session_of_nobody_drops_the_graph_unused_for_longest() -> None:

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.fuse import captures, fusible_nodes, groups, updates
+from tenfold_compiler.fuse import fusion as fusion_module
 from tenfold_compiler.fuse.groups import Fusion, Group, find_groups
 from tenfold_core import dtypes
 from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import FusedRun, source_and_signature
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tenfold_compiler.part.part_graph import PartNode
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 F32, I32 = dtypes.float32, dtypes.int32
@@ -30,26 +31,26 @@ CACHE: Any = object()
 Shape = tuple[int, ...]
 
 
-def compiled(part: PartBuilder) -> Program:
+def compiled(part: PartBuilder) -> LoadedProgram:
     return compile_program(part.graph_def, TASK, ResourceManager())
 
 
-def node_of(program: Program, name: str) -> PartNode:
-    return next(node for node in program.part.nodes if node.name == name)
+def node_of(program: LoadedProgram, name: str) -> PartNode:
+    return next(node for node in program.compiled.part.nodes if node.name == name)
 
 
-def grouped(program: Program, shapes: Mapping[str, Shape], **more: Any) -> Fusion:
+def grouped(program: LoadedProgram, shapes: Mapping[str, Shape], **more: Any) -> Fusion:
     """The groups for a step in which the outputs of these nodes had these shapes."""
-    by_index: dict[int, Shape] = {node.index: shapes[node.name] for node in program.part.nodes if node.name in shapes}
-    constants = dict(program.constants)
+    part, constants = program.compiled.part, program.compiled.constants
+    by_index: dict[int, Shape] = {node.index: shapes[node.name] for node in part.nodes if node.name in shapes}
     by_index.update({index: value[0].shape for index, value in constants.items()})
-    nodes = fusible_nodes(program.part, constants)
+    nodes = fusible_nodes(part, constants)
     known = {
         node.index: (tuple(by_index[source] for source, _ in node.inputs), by_index[node.index])
         for node in nodes
         if node.index in by_index and all(source in by_index for source, _ in node.inputs)
     }
-    return find_groups(program.part, program.regions, program.region_of, constants, nodes, known, CACHE, **more)
+    return find_groups(program.compiled, nodes, known, CACHE, **more)
 
 
 def names(fusion: Fusion) -> list[list[str]]:
@@ -102,7 +103,7 @@ def test_a_long_row_is_cut_into_groups_of_about_one_length(
     assert [group.key for group in fusion.groups] == [-1 - number for number in range(len(sizes))]
 
 
-def sum_of(terms: int) -> Program:
+def sum_of(terms: int) -> LoadedProgram:
     """A sum of so many feeds, whose last two partial sums are fetched."""
     part = PartBuilder()
     for number in range(terms):
@@ -120,7 +121,7 @@ def sum_of(terms: int) -> Program:
 def test_a_group_has_so_many_arguments(monkeypatch: pytest.MonkeyPatch, most: int, found: bool) -> None:
     monkeypatch.setattr(groups, "MAX_ARGUMENTS", most)  # four inputs and two results
     program = sum_of(4)
-    fusion = grouped(program, {node.name: (7,) for node in program.part.nodes})
+    fusion = grouped(program, {node.name: (7,) for node in program.compiled.part.nodes})
     assert bool(fusion.groups) == found
     if found:
         (group,) = fusion.groups
@@ -166,7 +167,7 @@ def test_rows_columns_and_scalars_go_along_in_a_loop() -> None:
 # -- what depends on shapes --------------------------------------------------------------------------------------------
 
 
-def of_shapes(outside: str = "Shape") -> Program:
+def of_shapes(outside: str = "Shape") -> LoadedProgram:
     """x ─► Shape ─► one, two (of constants) ─► Reshape(y)."""
     part = PartBuilder()
     part.feed("x")
@@ -220,7 +221,7 @@ def test_all_runs_after_what_it_waits_for_and_a_group_where_its_last_member_was(
     fusion = grouped(program, dict.fromkeys(("x", "a", "b", "cumsum", "sum", "d"), (3,)))
     order = [name for name in order_of(fusion) if name in ("a+b", "cumsum", "sum+d")]
     assert order == ["a+b", "cumsum", "sum+d"]
-    assert len(order_of(fusion)) == len(program.regions[0].nodes) - 2
+    assert len(order_of(fusion)) == len(program.compiled.regions[0].nodes) - 2
     assert fusion.before == []
     (send,) = [item for item in fusion.schedule[0] if not isinstance(item, Group) and item.op == "_Send"]
     assert fusion.schedule[0].index(send) > order_of(fusion).index("sum+d")
@@ -246,7 +247,7 @@ def test_without_groups_the_schedule_is_the_order_of_the_nodes() -> None:
     program = sum_of(4)
     fusion = grouped(program, {})
     assert fusion.groups == []
-    assert [[item] for item in fusion.schedule[0]] == [[node] for node in program.regions[0].nodes]
+    assert [[item] for item in fusion.schedule[0]] == [[node] for node in program.compiled.regions[0].nodes]
 
 
 def test_each_region_has_its_schedule() -> None:
@@ -285,13 +286,13 @@ def test_a_part_with_branches_gets_what_each_node_waits_for(gpu: OnGpu) -> None:
     part.node("Merge", "merge", [chain(part, "switch:0", "a b"), chain(part, "switch:1", "c d")], T=F32, N=2)
     part.fetch("merge")
     program = compiled(part)
-    assert program.flow is not None
+    assert program.compiled.flow is not None
     shapes = dict.fromkeys(("x", "p", "switch", *"abcd", "merge"), (3,))
-    fusion = grouped(program, shapes, flow=program.flow, resources=ResourceManager())
+    fusion = grouped(program, shapes, resources=ResourceManager())
     assert gpu.orders == [], "nothing is on a GPU"
     assert fusion.schedule == []
     assert sorted(map(tuple, names(fusion))) == [("a", "b"), ("c", "d")]
-    assert len(fusion.before) == len(program.part.nodes)
+    assert len(fusion.before) == len(program.compiled.part.nodes)
     a, b = node_of(program, "a"), node_of(program, "b")
     assert a.index in fusion.before[b.index]
 
@@ -325,7 +326,7 @@ def test_a_group_is_built_by_what_it_runs(monkeypatch: pytest.MonkeyPatch) -> No
     assert group(Run()).build(fallback, 7) == cast("Any", (fallback, CACHE))
     assert group(Loop()).build(fallback, 7) == cast("Any", (fallback, CACHE, 7))
     fused_run = of_chain(2, (4,)).groups[0].run
-    monkeypatch.setattr(groups, "fused", lambda *arguments: arguments)
+    monkeypatch.setattr(fusion_module, "fused", lambda *arguments: arguments)
     assert group(fused_run).build(fallback, 7) == cast("Any", (fused_run, fallback, CACHE))
 
 
@@ -370,13 +371,13 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> OnGpu:
     return OnGpu(monkeypatch)
 
 
-def with_memory(program: Program, name: str) -> Program:
+def with_memory(program: LoadedProgram, name: str) -> LoadedProgram:
     """Lets a node that cannot be fused look like one of a GPU."""
     node_of(program, name).memory = cast("Any", ((True,), (True,)))
     return program
 
 
-def four_sums() -> Program:
+def four_sums() -> LoadedProgram:
     """x ─► Cumsum ─► … four times, of which no two are fused."""
     part = PartBuilder()
     part.feed("x")
@@ -471,9 +472,9 @@ def test_of_a_part_with_loops_updates_are_sought_outside_of_them(gpu: OnGpu) -> 
     part.node("Cumsum", "r", ["exit_outer", "axis"], T=F32, Tidx=I32)
     part.fetch("r")
     program = with_memory(compiled(part), "q")
-    assert program.flow is not None
+    assert program.compiled.flow is not None
     gpu.updates = {"p", "q"}
-    fusion = grouped(program, {}, flow=program.flow, resources=ResourceManager())
+    fusion = grouped(program, {}, resources=ResourceManager())
     assert [[node.name for node in group.members] for group in fusion.groups] == [["p", "q"]]
     (order,) = gpu.orders
     (loop,) = [item for item in order if not hasattr(item, "name")]
@@ -482,5 +483,5 @@ def test_of_a_part_with_loops_updates_are_sought_outside_of_them(gpu: OnGpu) -> 
     outside = {item.name for item in order if hasattr(item, "name")}
     assert {"x", "axis", "p", "q", "r"} <= outside
     assert not inside & outside
-    assert len(inside | outside) == len(program.part.nodes)
+    assert len(inside | outside) == len(program.compiled.part.nodes)
     assert fusion.schedule == []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.functions import DEVICE, call, const, evaluate, function, graph, node
+from support.programs import compile_program
 from tenfold_compiler.graph.function_library import FunctionLibrary
 from tenfold_compiler.graph.functions import Functions
 from tenfold_compiler.graph.lower import lower
@@ -22,7 +23,6 @@ from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos.attr_value_pb2 import AttrValue
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.worker.functions import FunctionRuntime
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from tenfold_protos.function_pb2 import FunctionDef

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.optimize.common_subexpressions import merge_common_subexpressions
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker.program_compiler import build_constants
 
 TASK = "/job:localhost/replica:0/task:0"
 FAR = "/job:worker/replica:0/task:0/device:CPU:0"
@@ -24,7 +24,7 @@ class Merged:
 
     def __init__(self, builder: PartBuilder) -> None:
         self.part = read_part(builder.graph_def, TASK, 10_000)
-        constants = build_constants(self.part, TASK, ResourceManager())
+        constants = Target(TASK, ResourceManager(), 10_000).constants(self.part)
         self.count = merge_common_subexpressions(self.part, constants)
 
     def source(self, reader: str) -> str:

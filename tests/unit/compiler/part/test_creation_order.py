@@ -9,30 +9,29 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program, node_by_node
 from tenfold_compiler.part.creation_order import creation_order
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 OTHER = "/job:worker/replica:0/task:0/device:CPU:0"
 F32, BOOL, RESOURCE = dtypes.float32, dtypes.bool_, dtypes.resource
 
 
-def compiled(part: PartBuilder, resources: ResourceManager) -> Program:
+def compiled(part: PartBuilder, resources: ResourceManager) -> LoadedProgram:
     return compile_program(part.graph_def, TASK, resources)
 
 
-def run(program: Program, feeds: dict[str, Any] | None = None, dynamic: bool = False) -> dict[str, Any]:
+def run(program: LoadedProgram, feeds: dict[str, Any] | None = None, dynamic: bool = False) -> dict[str, Any]:
     """The fetched values by the name of what was fetched."""
     io = StepIO(feeds or {}, lambda *_: None)
-    execution = DynamicExecution(program, io) if dynamic else program.start(io)
+    execution = node_by_node(program, io) if dynamic else program.start(io)
     while execution.ready:
         execution.advance()
     assert execution.done

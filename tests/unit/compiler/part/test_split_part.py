@@ -10,15 +10,16 @@ import pytest
 
 import tenfold as tf
 from support.parts import PartBuilder
+from support.programs import compile_program
+from tenfold_compiler import build
 from tenfold_compiler.part import split_part
 from tenfold_compiler.part.loop_tree import Unstructured
 from tenfold_compiler.part.structured_flow import read_control_flow
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import program as program_module
+from tenfold_services.worker import loaded_program
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.split_executor import SplitExecution
 from tenfold_services.worker.static_executor import StaticExecution
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.part.part_graph import PartGraph
     from tenfold_compiler.part.structured_flow import ControlFlow
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 F32, I32 = dtypes.float32, dtypes.int32
@@ -44,11 +45,11 @@ def split_programs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
 
     class Noted(SplitExecution):
-        def __init__(self, programs: Any, keys: Any, io: Any) -> None:
-            found.append(programs)
-            super().__init__(programs, keys, io)
+        def __init__(self, halves: Any, keys: Any, io: Any) -> None:
+            found.append([start.__self__.compiled for start in halves])
+            super().__init__(halves, keys, io)
 
-    monkeypatch.setattr(program_module, "SplitExecution", Noted)
+    monkeypatch.setattr(loaded_program, "SplitExecution", Noted)
     return found
 
 
@@ -140,7 +141,7 @@ def test_a_step_is_the_same_wherever_it_is_cut(
         raise Unstructured("by chance", choose.sample(part.nodes, choose.randint(1, max(1, len(part.nodes) // 4))))
 
     monkeypatch.setattr(split_part, "_LEAST_NODES", -1_000_000)
-    monkeypatch.setattr(program_module, "read_control_flow", refuse)
+    monkeypatch.setattr(build, "read_control_flow", refuse)
     found = results_of_steps()
 
     assert split_programs
@@ -180,7 +181,7 @@ def waiting_part(dead: bool) -> tuple[PartBuilder, str]:
     return part, part.fetch("minus")
 
 
-def started(program: Program, sent: list[Any]) -> Any:
+def started(program: LoadedProgram, sent: list[Any]) -> Any:
     execution = program.start(StepIO({}, lambda key, value, is_dead: sent.append((key, value, is_dead))))
     assert isinstance(execution, SplitExecution)
     rest, piece = execution._halves

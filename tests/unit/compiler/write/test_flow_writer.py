@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program, node_by_node
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
+from tenfold_compiler import build
 from tenfold_compiler.fuse import groups
 from tenfold_core import errors
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import fusion_tiers, program_compiler
-from tenfold_services.worker.dynamic_executor import DynamicExecution
+from tenfold_services.worker import fusion_tiers
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.static_executor import StaticExecution
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 
@@ -29,13 +29,13 @@ TASK = "/job:localhost/replica:0/task:0"
 def test_random_graphs_mean_the_same_as_on_the_dynamic_executor(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = RandomGraph(seed)
     program = compile_program(graph.part.graph_def, TASK, ResourceManager())
-    monkeypatch.setattr(program_compiler, "optimize", lambda *_: None)
+    monkeypatch.setattr(build, "optimize", lambda *_: None)
     plain = compile_program(graph.part.graph_def, TASK, ResourceManager())
-    assert program.generated is not None or not program.part.is_dynamic
+    assert program.compiled.generated is not None or not program.compiled.part.is_dynamic
 
     for feeds, received in draws(graph, seed, 4):
-        expected = steps(plain, DynamicExecution, feeds, received)
-        assert steps(program, DynamicExecution, feeds, received) == expected
+        expected = steps(plain, node_by_node, feeds, received)
+        assert steps(program, node_by_node, feeds, received) == expected
         got = steps(program, lambda program, io: program.start(io), feeds, received)
         assert got == expected
 
@@ -52,13 +52,13 @@ def test_groups_in_random_graphs_mean_the_same(seed: int, monkeypatch: pytest.Mo
     fused = compile_program(graph.part.graph_def, TASK, ResourceManager(), compiler=compiler)
 
     for feeds, received in draws(graph, seed, 6):
-        expected = steps(plain, DynamicExecution, feeds, received)
+        expected = steps(plain, node_by_node, feeds, received)
         assert steps(fused, lambda program, io: program.start(io), feeds, received) == expected
 
 
-def compiled(part: PartBuilder) -> Program:
+def compiled(part: PartBuilder) -> LoadedProgram:
     program = compile_program(part.graph_def, TASK, ResourceManager())
-    assert program.flow is not None
+    assert program.compiled.flow is not None
     return program
 
 
@@ -72,8 +72,8 @@ def test_a_part_with_a_conditional_is_one_call() -> None:
     part.node("Merge", "merge", ["no", "yes"], T=F32, N=2)
     part.fetch("merge")
     program = compiled(part)
-    assert program.is_straight
-    feeds = {feed.key: np.ones((), feed.numpy_dtype) for feed in program.feeds}
+    assert program.compiled.is_straight
+    feeds = {feed.key: np.ones((), feed.numpy_dtype) for feed in program.compiled.transfers.feeds}
     assert isinstance(program.start(StepIO(feeds, lambda *_: None)), StaticExecution)
 
 
@@ -124,10 +124,10 @@ def test_a_loop_that_never_ends_stops_when_it_is_told_to() -> None:
     part.node("Exit", "exit", ["switch:0"], T=F32)
     part.fetch("exit")
     program = compiled(part)
-    io = StepIO({feed.key: np.ones((), np.float32) for feed in program.feeds}, lambda *_: None)
-    generated = program.generated
+    io = StepIO({feed.key: np.ones((), np.float32) for feed in program.compiled.transfers.feeds}, lambda *_: None)
+    generated = program.compiled.generated
     assert generated is not None
-    (index,) = [node.index for node in program.part.nodes if node.name == "body"]
+    (index,) = [node.index for node in program.compiled.part.nodes if node.name == "body"]
     turns: list[int] = []
 
     def counted(x: Any) -> Any:
@@ -169,7 +169,7 @@ def test_a_long_branch_stops_when_it_is_told_to() -> None:
     part.fetch("merge")
     program = compiled(part)
     io = StepIO({x: np.ones((), np.float32), p: np.array(True)}, lambda *_: None)
-    generated = program.generated
+    generated = program.compiled.generated
     assert generated is not None
     ran: list[int] = []
 
@@ -178,7 +178,7 @@ def test_a_long_branch_stops_when_it_is_told_to() -> None:
         io.stop.append(True)
         return value
 
-    for node in program.part.nodes:
+    for node in program.compiled.part.nodes:
         if node.name.startswith("n"):
             generated.namespace[f"k{node.index}"] = stops
     with pytest.raises(errors.CancelledError):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program, node_by_node
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_compiler.fuse import groups
 from tenfold_compiler.write import flow_names
@@ -19,14 +20,12 @@ from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources import tensor_arrays
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import fusion_tiers
-from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 I64, F64, I8 = dtypes.int64, dtypes.float64, dtypes.int8
@@ -49,7 +48,7 @@ def eager() -> FusionCompiler:
     return FusionCompiler(FusionOptions("eager"))
 
 
-def started(program: Program, io: StepIO) -> Any:
+def started(program: LoadedProgram, io: StepIO) -> Any:
     return program.start(io)
 
 
@@ -62,7 +61,7 @@ def test_random_loops_mean_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) 
     fused = compile_program(graph.part.graph_def, TASK, ResourceManager(), compiler=eager())
 
     for feeds, received in draws(graph, seed, 6):
-        expected = steps(plain, DynamicExecution, feeds, received)
+        expected = steps(plain, node_by_node, feeds, received)
         assert steps(fused, started, feeds, received) == expected
 
 
@@ -73,10 +72,10 @@ def test_random_loops_mean_the_same_compiled(seed: int) -> None:
     fused = compile_program(graph.part.graph_def, TASK, ResourceManager(), compiler=eager())
 
     for feeds, received in draws(graph, seed, 6):
-        expected = steps(plain, DynamicExecution, feeds, received)
+        expected = steps(plain, node_by_node, feeds, received)
         assert steps(fused, started, feeds, received) == expected
-    assert fused.fusion is not None
-    assert any(group.loop is not None for group in fused.fusion.groups)
+    assert fused.compiled.fusion is not None
+    assert any(group.loop is not None for group in fused.compiled.fusion.groups)
 
 
 class Loop:
@@ -119,7 +118,7 @@ class Twice:
         self.plain = compile_program(part.graph_def, TASK, ResourceManager())
         self.fused = compile_program(part.graph_def, TASK, ResourceManager(), compiler=eager())
 
-    def run(self, program: Program, feeds: dict[str, Any]) -> Any:
+    def run(self, program: LoadedProgram, feeds: dict[str, Any]) -> Any:
         execution = program.start(StepIO(feeds, lambda *_: None))
         execution.advance()
         return execution.fetched()
@@ -127,8 +126,8 @@ class Twice:
     def compile(self, feeds: dict[str, Any]) -> None:
         for _ in range(3):
             self.run(self.fused, feeds)
-        assert self.fused.fusion is not None, "the program was not fused"
-        assert any(group.loop is not None for group in self.fused.fusion.groups)
+        assert self.fused.compiled.fusion is not None, "the program was not fused"
+        assert any(group.loop is not None for group in self.fused.compiled.fusion.groups)
 
     def agree(self, feeds: dict[str, Any]) -> dict[str, Any]:
         """The fetched values, which both give."""
@@ -268,7 +267,7 @@ def with_stack(max_size: int = -1) -> tuple[Loop, str]:
 def test_what_is_pushed_is_popped() -> None:
     loop, _ = with_stack()
     both = Twice(loop.part)
-    (m,) = [feed.key for feed in both.plain.feeds if feed.key not in (loop.n, loop.x)]
+    (m,) = [feed.key for feed in both.plain.compiled.transfers.feeds if feed.key not in (loop.n, loop.x)]
 
     def feeds(pushed: int, popped: int) -> dict[str, Any]:
         numbers = {loop.n: np.array(pushed, np.int32), m: np.array(popped, np.int32)}
@@ -285,7 +284,7 @@ def test_what_is_pushed_is_popped() -> None:
 def test_a_stack_that_is_full_is_the_error_of_the_node_that_pushes() -> None:
     loop, _ = with_stack(max_size=5)
     both = Twice(loop.part)
-    (m,) = [feed.key for feed in both.plain.feeds if feed.key not in (loop.n, loop.x)]
+    (m,) = [feed.key for feed in both.plain.compiled.transfers.feeds if feed.key not in (loop.n, loop.x)]
     feeds = {loop.n: np.array(5, np.int32), m: np.array(5, np.int32), loop.x: np.array(2, np.float32)}
     both.compile(feeds)
     both.agree(feeds)
@@ -297,8 +296,8 @@ def test_a_loop_looks_for_its_stacks_once(monkeypatch: pytest.MonkeyPatch) -> No
     """What is pushed here is a vector, which no compiled loop takes."""
     loop, last = with_stack()
     program = compile_program(loop.part.graph_def, TASK, ResourceManager())
-    assert program.generated is not None
-    (m,) = [feed.key for feed in program.feeds if feed.key not in (loop.n, loop.x)]
+    assert program.compiled.generated is not None
+    (m,) = [feed.key for feed in program.compiled.transfers.feeds if feed.key not in (loop.n, loop.x)]
     found: list[str] = []
 
     def counting(bind: Callable[[Any], Any], op: str) -> Callable[[Any], Any]:
@@ -308,9 +307,9 @@ def test_a_loop_looks_for_its_stacks_once(monkeypatch: pytest.MonkeyPatch) -> No
 
         return counted
 
-    for node in program.part.nodes:
+    for node in program.compiled.part.nodes:
         if node.op in ("StackPushV2", "StackPopV2"):
-            namespace, name = program.generated.namespace, f"b{node.index}"
+            namespace, name = program.compiled.generated.namespace, f"b{node.index}"
             namespace[name] = counting(namespace[name], node.op)
 
     def ran(pushed: int, popped: int) -> Any:
@@ -340,7 +339,7 @@ def test_a_branch_inside_and_a_predicate_from_outside() -> None:
     part.node("Merge", "merge", ["no", "yes"], T=F32, N=2)
     loop.closed("merge")
     both = Twice(part)
-    (p,) = [feed.key for feed in both.plain.feeds if feed.key not in (loop.n, loop.x)]
+    (p,) = [feed.key for feed in both.plain.compiled.transfers.feeds if feed.key not in (loop.n, loop.x)]
     feeds = {loop.n: np.array(3, np.int32), loop.x: np.array(3, np.float32)}
     both.compile({**feeds, p: np.array(True)})
     for taken in (False, True):

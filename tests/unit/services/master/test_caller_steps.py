@@ -24,16 +24,16 @@ from tenfold_services.step_count import StepCount
 from tenfold_services.worker.direct_call import DirectCall
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 
 @dataclass
 class OwnWorker:
     """The master's own worker, as far as local steps know it."""
 
-    programs: dict[str, Program] = field(default_factory=dict)
+    programs: dict[str, LoadedProgram] = field(default_factory=dict)
 
-    def program(self, session_handle: str, graph_handle: str) -> Program:
+    def program(self, session_handle: str, graph_handle: str) -> LoadedProgram:
         return self.programs[graph_handle]
 
 
@@ -156,8 +156,8 @@ async def test_an_interrupted_session() -> None:
 async def test_refusing_waits_for_the_steps_of_all_sessions() -> None:
     steps, found = CallerSteps(TASK), sums()
     entered, gate = threading.Event(), threading.Event()
-    assert found.program.generated is not None
-    (region,) = found.program.generated.functions
+    assert found.program.compiled.generated is not None
+    (region,) = found.program.compiled.generated.functions
     assert region is not None
 
     def held(*arguments: Any) -> None:
@@ -165,7 +165,7 @@ async def test_refusing_waits_for_the_steps_of_all_sessions() -> None:
         assert gate.wait(20)
         region(*arguments)
 
-    found.program.generated.functions[0] = held
+    found.program.compiled.generated.functions[0] = held
     session = opened(steps, client_graph(found))
     step = steps.find("h", ("x", "y"), ("plus", "minus"), ())
     assert step is not None
@@ -245,12 +245,12 @@ async def test_names_that_no_step_is_known_by_find_none() -> None:
 
 def failing(found: Sums, error: Exception) -> None:
     """Lets the program's only function raise."""
-    assert found.program.generated is not None
+    assert found.program.compiled.generated is not None
 
     def fail(*arguments: Any) -> None:
         raise error
 
-    found.program.generated.functions[0] = fail
+    found.program.compiled.generated.functions[0] = fail
 
 
 async def test_an_error_comes_with_the_task_and_a_defect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -276,13 +276,13 @@ async def test_a_step_of_a_session_that_ends_fails_with_its_reason() -> None:
     steps, found = CallerSteps(TASK), sums()
     session = opened(steps, client_graph(found))
     step = step_of(steps)
-    assert found.program.generated is not None
+    assert found.program.compiled.generated is not None
 
     def interrupted(*arguments: Any) -> None:
         session.interrupt(errors.aborted("the session was closed"))
         raise errors.invalid_argument("and this came of it")
 
-    found.program.generated.functions[0] = interrupted
+    found.program.compiled.generated.functions[0] = interrupted
     with pytest.raises(errors.AbortedError) as caught:
         step.run(numbers(1, 2))
     assert caught.value.message == "the session was closed"
@@ -356,15 +356,15 @@ async def test_a_step_is_among_those_that_run_while_it_does() -> None:
     session = opened(steps, client_graph(found))
     step = step_of(steps)
     assert not step.may_wait
-    assert found.program.generated is not None
-    function, seen = found.program.generated.functions[0], []
+    assert found.program.compiled.generated is not None
+    function, seen = found.program.compiled.generated.functions[0], []
     assert function is not None
 
     def looking(*arguments: Any) -> None:
         seen.append(set(session.running))
         function(*arguments)
 
-    found.program.generated.functions[0] = looking
+    found.program.compiled.generated.functions[0] = looking
     step.run(numbers(1, 2))
     step.run(numbers(1, 2))
     assert seen == [{0}, {1}]

@@ -132,9 +132,7 @@ def test_an_error_of_a_kernel_is_the_step_s(queue: Any) -> None:
             sess.run(bad, {x: [np.nan]})
 
 
-def test_a_session_with_a_time_for_each_step_keeps_to_the_event_loop(
-    queue: Any, waits: threading.Semaphore
-) -> None:
+def test_a_session_with_a_time_for_each_step_keeps_to_the_event_loop(queue: Any, waits: threading.Semaphore) -> None:
     value = queue.dequeue()
     with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=50)) as sess:
         for _ in range(2):

@@ -16,6 +16,7 @@ from support.fake_cluster import FakeCluster
 from support.graph_text import parse_text
 from support.moments import started
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.part import graph_sizes, regions
 from tenfold_compiler.part.graph_sizes import is_small
 from tenfold_compiler.write import codegen
@@ -30,13 +31,12 @@ from tenfold_services.master.env import MasterEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.step_pool import GraphPool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:worker/task:0"
 LOCAL = "/job:localhost/replica:0/task:0"
@@ -337,7 +337,7 @@ def chain(length: int) -> tuple[PartBuilder, str, str]:
     return part, fed, part.fetch(last)
 
 
-def stepped(program: Program, feeds: dict[str, Any]) -> dict[str, Any]:
+def stepped(program: LoadedProgram, feeds: dict[str, Any]) -> dict[str, Any]:
     execution = program.start(StepIO(feeds, lambda key, value, is_dead: None))
     execution.advance()
     return execution.fetched()
@@ -349,7 +349,7 @@ def test_a_long_region_becomes_several_functions(monkeypatch: pytest.MonkeyPatch
 
     program = compile_program(part.graph_def, LOCAL, ResourceManager())
 
-    assert len(program.regions) == 3
+    assert len(program.compiled.regions) == 3
     assert stepped(program, {fed: np.float32([1, 2])})[fetch].tolist() == [1, 2]
 
 

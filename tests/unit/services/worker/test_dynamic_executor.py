@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.part import split_part
 from tenfold_compiler.part.frame_numbers import frame_id
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 
 TASK = "/job:localhost/replica:0/task:0"
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"

@@ -22,13 +22,13 @@ from tenfold_services.worker.execution import extent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 LIMIT = Limits().inline_nanoseconds
 SHORT = LIMIT // 2
 
 
-def program_of(build: Callable[[], Any]) -> Program:
+def program_of(build: Callable[[], Any]) -> LoadedProgram:
     """What the server makes of a graph whose placeholders are fed and whose last tensor is fetched."""
     with tf.Graph().as_default() as graph:
         last = build()

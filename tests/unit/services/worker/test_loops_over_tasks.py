@@ -13,6 +13,7 @@ import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from support.programs import compile_program
 from support.verify_graph import verify_parts
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.graph.partition import partition
@@ -24,7 +25,6 @@ from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 from tenfold_services.worker.split_executor import SplitExecution
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Cluster:
         self.executions: list[Execution] = []
         for task, part in parts.items():
             program = compile_program(part, task, ResourceManager())
-            fed = {feed.key: np.asarray(feeds[feed.key.split(";")[3]]) for feed in program.feeds}
+            fed = {feed.key: np.asarray(feeds[feed.key.split(";")[3]]) for feed in program.compiled.transfers.feeds}
             execution = program.start(StepIO(fed, self._send))
             assert dynamic_executions(execution)
             self.executions.append(execution)

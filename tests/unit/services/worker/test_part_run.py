@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_services.worker.execution import StepIO
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 LIMIT = 1_000_000
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"
@@ -85,14 +85,19 @@ class FakeExecution:
 
 
 class FakeProgram:
+    compiled = None
+
+    def node_edges(self) -> None:
+        pass
+
     def __init__(self, *, loops: bool = False) -> None:
         self.policy = RunPolicy(LIMIT, sized_by_values=False, loops=loops)
 
     def run(self, execution: FakeExecution) -> PartRun:
-        def executor(program: Program, io: StepIO) -> Any:
+        def executor(program: Any, edges: Any, io: StepIO) -> Any:
             return execution
 
-        return PartRun(cast("Program", self), {}, _no_send, executor)
+        return PartRun(cast("LoadedProgram", self), {}, _no_send, executor)
 
 
 def _no_send(key: str, value: Any, is_dead: bool) -> None:
@@ -106,7 +111,7 @@ def tensor(key: str) -> Wanted:
 def result(waiting: Waiting) -> Wanted:
     part = PartBuilder()
     part.const("dequeue", 1.0)
-    node: PartNode = compiled(part).part.nodes[0]
+    node: PartNode = compiled(part).compiled.part.nodes[0]
     return Wanted("token of dequeue", "", waiting, node)
 
 

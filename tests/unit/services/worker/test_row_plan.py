@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from support.functions import DEVICE, const, function, graph, node
+from support.programs import compile_program
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.functions import FunctionRuntime
-from tenfold_services.worker.program_compiler import compile_program
 
 F, INT, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
 #: Of 7 elements.

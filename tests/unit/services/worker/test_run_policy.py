@@ -84,9 +84,9 @@ def test_which_programs_are_one_call() -> None:
     sends.const("c", 1.0)
     sends.send("c", dtypes.float32, OTHER, "edge")
 
-    assert is_callable(sums().program)
-    assert not is_callable(compiled(receives))
-    assert not is_callable(compiled(sends))
+    assert is_callable(sums().program.compiled)
+    assert not is_callable(compiled(receives).compiled)
+    assert not is_callable(compiled(sends).compiled)
 
 
 def test_which_programs_wait_for_links_only() -> None:
@@ -97,6 +97,6 @@ def test_which_programs_wait_for_links_only() -> None:
     blocks.node("QueueDequeueV2", "element", ["queue"], component_types=[dtypes.float32])
     blocks.fetch("element")
 
-    assert waits_for_links_only(compiled(receives), {key})
-    assert not waits_for_links_only(compiled(receives), ())
-    assert not waits_for_links_only(compiled(blocks), ())
+    assert waits_for_links_only(compiled(receives).compiled, {key})
+    assert not waits_for_links_only(compiled(receives).compiled, ())
+    assert not waits_for_links_only(compiled(blocks).compiled, ())

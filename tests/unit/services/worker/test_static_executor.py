@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.part.regions import cut_regions
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program_compiler import compile_program
 
 if TYPE_CHECKING:
-    from tenfold_services.worker.program import Program
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"
@@ -26,7 +26,7 @@ F32 = dtypes.float32
 class Step:
     """One execution whose tensors the test hands in."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoadedProgram) -> None:
         self.sent: list[tuple[str, Any, bool]] = []
         self.execution = program.start(StepIO({}, lambda *edge: self.sent.append(edge)))
         self.wanted = {wanted.key: wanted.token for wanted in self.execution.take_wanted()}
@@ -40,7 +40,7 @@ class Step:
         return [key.split(";")[3] for key, _, _ in self.sent]
 
 
-def compiled(part: PartBuilder) -> Program:
+def compiled(part: PartBuilder) -> LoadedProgram:
     return compile_program(part.graph_def, TASK, ResourceManager())
 
 
@@ -59,7 +59,7 @@ def diamond() -> tuple[PartBuilder, str, str]:
 
 def test_nodes_with_the_same_received_ancestors_make_a_region() -> None:
     part, _, _ = diamond()
-    regions, _ = cut_regions(compiled(part).part)
+    regions, _ = cut_regions(compiled(part).compiled.part)
     names = {frozenset(node.name for node in region.nodes + region.recvs) for region in regions}
     assert names == {
         frozenset({"a", "f", "send_f"}),

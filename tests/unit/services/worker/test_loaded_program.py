@@ -10,22 +10,24 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
+from support.programs import compile_program
+from tenfold_compiler.build import assemble
 from tenfold_core import dtypes, errors
+from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.state import ResourceManager, Variable
-from tenfold_services.limits import Limits
+from tenfold_services.limits import DEFAULT_LIMITS, Limits
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.program import Program
-from tenfold_services.worker.program_compiler import compile_program
+from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
 F32 = dtypes.float32
 
 
-def compile_part(part: PartBuilder, resources: ResourceManager | None = None, **limits: Any) -> Program:
+def compile_part(part: PartBuilder, resources: ResourceManager | None = None, **limits: Any) -> LoadedProgram:
     return compile_program(part.graph_def, TASK, resources or ResourceManager(), Limits(**limits))
 
 
-def run(program: Program, feeds: dict[str, Any] | None = None) -> dict[str, Any]:
+def run(program: LoadedProgram, feeds: dict[str, Any] | None = None) -> dict[str, Any]:
     execution = program.start(StepIO(feeds or {}, _no_send))
     execution.advance()
     assert execution.done
@@ -36,10 +38,12 @@ def _no_send(key: str, value: Any, is_dead: bool) -> None:
     raise AssertionError(f"{key} was sent")
 
 
-def with_kernel(program: Program, name: str, kernel: Any) -> Program:
+def with_kernel(program: LoadedProgram, name: str, kernel: Any) -> LoadedProgram:
     """The same program with another kernel for one node."""
-    index = next(node.index for node in program.part.nodes if node.name == name)
-    return Program(program.part, {**program.kernels, index: kernel}, program.constants)
+    index = next(node.index for node in program.compiled.part.nodes if node.name == name)
+    kernels = {**program.compiled.kernels, index: kernel}
+    changed = assemble(program.compiled.part, kernels, program.compiled.constants, MOST_TURNS)
+    return LoadedProgram(changed, DEFAULT_LIMITS.inline_nanoseconds)
 
 
 def sum_part() -> tuple[PartBuilder, str, str]:
@@ -53,7 +57,7 @@ def sum_part() -> tuple[PartBuilder, str, str]:
 def test_feed_add_fetch() -> None:
     part, x, y = sum_part()
     program = compile_part(part)
-    assert program.is_straight
+    assert program.compiled.is_straight
     assert run(program, {x: np.float32([1, 2])})[y].tolist() == [2, 3]
 
 
