@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import dtypes, errors
-from tenfold_core.dtypes import DType
-from tenfold_core.node_names import at_node
+from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape, as_shape
 from tenfold_protos import attr_value_pb2, tensor_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold_core.op_def import AttrDef, OpDef
-    from tenfold_protos import node_def_pb2
 
 AttrValue = attr_value_pb2.AttrValue
 NameAttrList = attr_value_pb2.NameAttrList
 
-_FIELDS = {
+#: Kind of an attribute → the field of an AttrValue that holds it.
+FIELDS = {
     "string": "s",
     "int": "i",
     "float": "f",
@@ -47,13 +44,13 @@ def to_proto(value: Any, kind: str) -> AttrValue:
         inner = kind[5:-1]
         if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
             raise TypeError(f"expected a list of {inner}, got {value!r}")
-        field = getattr(result.list, _FIELDS[inner])
+        field = getattr(result.list, FIELDS[inner])
         field.extend(_encode(item, inner) for item in value)
         if not field:
             result.list.SetInParent()
         return result
     encoded = _encode(value, kind)
-    name = _FIELDS[kind]
+    name = FIELDS[kind]
     if kind in ("shape", "tensor", "func"):
         getattr(result, name).CopyFrom(encoded)
     else:
@@ -127,71 +124,9 @@ def _decode(value: Any, field: str) -> Any:
     return value
 
 
-def resolve_attrs(op_def: OpDef, node: node_def_pb2.NodeDef) -> dict[str, Any]:
-    """Every attribute of a node in Python form: defaults filled in, types, minima and allowed values checked.
-
-    Attributes that the definition does not know (`_class`, `_output_shapes`, a newer release's) are kept as they are.
-    Raises InvalidArgumentError naming node, attribute, what was given and what would have been right.
-    """
-    result: dict[str, Any] = {}
-    for name, proto in node.attr.items():
-        try:
-            result[name] = from_proto(proto)
-        except (TypeError, ValueError) as error:
-            raise _wrong(node, name, str(error)) from None
-    for attr in op_def.attrs:
-        if attr.name not in result:
-            if not attr.has_default:
-                raise _wrong(node, attr.name, f"is missing; op {op_def.name} needs it, a value of type {attr.type}")
-            result[attr.name] = attr.default
-            continue
-        which = node.attr[attr.name].WhichOneof("value")
-        wanted = "list" if attr.type.startswith("list(") else _FIELDS.get(attr.type)
-        if which == "placeholder" or (which is None and attr.type.startswith("list(")):
-            result[attr.name] = [] if which is None else result[attr.name]
-            continue
-        if which != wanted:
-            raise _wrong(node, attr.name, f"holds a value of kind {which}; op {op_def.name} wants {attr.type}")
-        if which == "list" and not _is_list_of(node.attr[attr.name].list, _FIELDS[attr.type[5:-1]]):
-            raise _wrong(node, attr.name, f"holds a list of another kind; op {op_def.name} wants {attr.type}")
-        problem = check_value(attr, result[attr.name])
-        if problem:
-            raise _wrong(node, attr.name, problem)
-    return result
-
-
-def _is_list_of(items: AttrValue.ListValue, field: str) -> bool:
-    """Whether there is nothing in the list but what that field holds."""
-    return all(found.name == field for found, _ in items.ListFields())
-
-
 def refuse_placeholders(attrs: Mapping[str, Any]) -> None:
     """Raises TypeError for a value that stands for an attribute of a function: only the body of one may have it."""
     for name, value in attrs.items():
         # The one str there is: string attributes are bytes.
         if isinstance(value, str):
             raise TypeError(f"attr '{name}' is the placeholder '{value}', which only the body of a function may have")
-
-
-def check_value(attr: AttrDef, value: Any) -> str | None:
-    """What is wrong with a value in the light of the attribute's minimum and allowed values; None if nothing is."""
-    if attr.minimum is not None:
-        number = len(value) if attr.type.startswith("list(") else value
-        if number < attr.minimum:
-            what = "length" if attr.type.startswith("list(") else "value"
-            return f"{what} {number} is below the minimum of {attr.minimum}"
-    if attr.allowed:
-        for item in value if attr.type.startswith("list(") else (value,):
-            if item not in attr.allowed:
-                return f"value {_show(item)} is not one of {', '.join(_show(a) for a in attr.allowed)}"
-    return None
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, DType):
-        return value.op_name
-    return repr(value.decode(errors="replace")) if isinstance(value, bytes) else str(value)
-
-
-def _wrong(node: node_def_pb2.NodeDef, attr: str, problem: str) -> errors.OpError:
-    return at_node(node, f"NodeDef '{node.name}' (op {node.op}): attr '{attr}' {problem}.")

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
-from tenfold_core.attr_value import resolve_attrs
 from tenfold_core.node_signature import Signature, signature
+
+from .node_attrs import resolve_attrs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

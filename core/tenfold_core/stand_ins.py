@@ -12,11 +12,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes, errors, opdefs
-from tenfold_core.attr_value import resolve_attrs
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.op_def import ArgDef, OpDef
 from tenfold_core.opdefs.elsewhere import ELSEWHERE
+
+from .node_attrs import resolve_attrs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -15,9 +15,11 @@ from tenfold_core.dtypes import DType
 from tenfold_kernels.typesets import NARROW
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
-    from tenfold_kernels.registry import Builder, Compute, KernelNode
+    #: registry.Builder
+    _Builder: TypeAlias = Callable[[Any], Callable[..., Any]]
 
 _OPAQUE = (dtypes.resource, dtypes.variant)
 
@@ -41,10 +43,10 @@ def _wide(value: Any) -> Any:
     return value
 
 
-def around(builder: Builder, attrs: Mapping[str, Any]) -> Builder:
+def around(builder: _Builder, attrs: Mapping[str, Any]) -> _Builder:
     """A builder of the narrow node from one of the wide node, whose attributes are `attrs`."""
 
-    def build(node: KernelNode) -> Compute:
+    def build(node: Any) -> Callable[..., Any]:
         compute = builder(
             dataclasses.replace(
                 node,

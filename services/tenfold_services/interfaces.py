@@ -32,6 +32,9 @@ Value: TypeAlias = Any
 #: A task's canonical name, "/job:ps/replica:0/task:0".
 TaskName: TypeAlias = str
 
+#: A task and its incarnation.
+Life: TypeAlias = tuple[TaskName, int]
+
 
 @dataclass(frozen=True, slots=True)
 class ExecOptions:

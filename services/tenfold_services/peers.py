@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from .interfaces import TaskName
 
 _log = logging.getLogger(__name__)
-
-#: A task and its incarnation.
-Life: TypeAlias = "tuple[TaskName, int]"
 
 #: Tasks that are asked at the same time.
 _AT_ONCE = 16

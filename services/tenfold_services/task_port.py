@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from tenfold_core.access.gate import Gate
     from tenfold_core.access.settings import Credentials
-    from tenfold_link.aio.link import Link
     from tenfold_link.aio.listener import LinkListener
-    from tenfold_link.aio.methods import LinkMethod
+    from tenfold_link.aio.methods import LinkMethod, PeerLink
     from tenfold_link.settings import LinkSettings
     from tenfold_services.master.master import Master
 
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
     from .worker.worker import Worker
 
 
-def endpoints(master: Master, worker: Worker) -> Callable[[Link], dict[int, LinkMethod]]:
+def endpoints(master: Master, worker: Worker) -> Callable[[PeerLink], dict[int, LinkMethod]]:
     """What a task answers over each of its links: the steps of sessions, and the calls between workers."""
     from .rpc.link_master_service import MasterEndpoint
     from .rpc.link_worker_service import WorkerEndpoint
 
-    def methods(link: Link) -> dict[int, LinkMethod]:
+    def methods(link: PeerLink) -> dict[int, LinkMethod]:
         return {**MasterEndpoint(link, master).methods(), **WorkerEndpoint(link, worker).methods()}
 
     return methods

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import attr_value, opdefs
+from tenfold_core import attr_value, node_attrs, opdefs
 from tenfold_core.node_signature import signature
 from tenfold_kernels import registry
 from tenfold_kernels.resources.state import ResourceManager
@@ -23,7 +23,7 @@ def kernel(op: str, **attrs: Any) -> Callable[..., Any]:
     kinds = {attr.name: attr.type for attr in definition.attrs}
     for name, value in attrs.items():
         node_def.attr[name].CopyFrom(attr_value.to_proto(value, kinds[name]))
-    resolved = attr_value.resolve_attrs(definition, node_def)
+    resolved = node_attrs.resolve_attrs(definition, node_def)
     types = signature(definition, resolved)
     node = registry.KernelNode(
         "n", op, resolved, types.input_types, types.output_types, "/device:CPU:0", ResourceManager()

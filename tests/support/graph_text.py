@@ -14,7 +14,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes, opdefs
-from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.attr_value import to_proto
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.tensor_util import make_tensor_proto

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold_core import dtypes, errors, opdefs, tensor_util
-from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_signature import signature
 from tenfold_kernels import registry
 from tenfold_kernels.resources.state import ResourceManager

@@ -6,20 +6,35 @@ Used by displays.py, by `Run` in notebooks, and by the tables of `tenfold status
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold.state_styles import css_colour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.control.run_answers import Progress, Run
+
+
+class Shown(Protocol):
+    """A run, as it is shown: run_answers.Run, or a row of a table."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def progress(self) -> Any: ...
+    @property
+    def tasks(self) -> tuple[Any, ...]: ...
+
 
 #: Scalars that one line has room for.
 _SCALARS = 3
 
 
-def progress_text(progress: Progress | Mapping[str, Any] | None) -> str:
+def progress_text(progress: Mapping[str, Any] | None) -> str:
     """ "step 1,200 · 85.3 steps/s"; without a global step the speed alone; empty where nothing is known."""
     if progress is None:
         return ""
@@ -28,13 +43,13 @@ def progress_text(progress: Progress | Mapping[str, Any] | None) -> str:
     return " · ".join(filter(None, parts))
 
 
-def examples_text(progress: Progress | Mapping[str, Any] | None) -> str:
+def examples_text(progress: Mapping[str, Any] | None) -> str:
     """ "5,461 examples/s"; empty where that is not known."""
     rate = None if progress is None else progress.get("examples_per_second")
     return "" if rate is None else f"{rate:,.0f} examples/s"
 
 
-def scalars_text(progress: Progress | Mapping[str, Any] | None, limit: int | None = None) -> str:
+def scalars_text(progress: Mapping[str, Any] | None, limit: int | None = None) -> str:
     """ "loss 0.1234 · accuracy 0.97": what has "loss" in its name comes first."""
     values = {} if progress is None else progress["values"]
     names = sorted(values, key=lambda name: ("loss" not in name.lower(), name))
@@ -45,19 +60,19 @@ def _number(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def what_it_does(run: Run) -> str:
+def what_it_does(run: Shown) -> str:
     """Where a run stands, without its name and state: its progress while it goes on, else why it is so."""
     parts = progress_text(run.progress), scalars_text(run.progress, _SCALARS)
     told = " · ".join(filter(None, parts))
     return told if told and run.state == "RUNNING" else " · ".join(filter(None, (run.reason, told)))
 
 
-def headline(run: Run) -> str:
+def headline(run: Shown) -> str:
     """ "run-1 is RUNNING: step 1,200 · 85.3 steps/s · loss 0.1234"."""
     return f"{run.name} is {run.state}: {what_it_does(run)}"
 
 
-def run_html(run: Run, steps: int | None = None) -> str:
+def run_html(run: Shown, steps: int | None = None) -> str:
     """A run with its tasks; with a bar if it is known how many steps it takes. Plain HTML without style sheets."""
     head = f"<b>{escape(run.name)}</b> {_state(run.state)} {escape(what_it_does(run))}"
     step = None if run.progress is None else run.progress.global_step

@@ -6,7 +6,7 @@ Follows TF 1.15's estimator/estimator.py, with its folders and error messages.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold import gfile
 from tenfold.estimator.export import signatures
@@ -24,11 +24,24 @@ from tenfold_core import errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tenfold.estimator.estimator import Estimator
+
+class Exported(Protocol):
+    """An estimator, as its export sees it (estimator.py)."""
+
+    _warm_start_settings: Any
+    _session_config: Any
+
+    @property
+    def model_dir(self) -> Any: ...
+    @property
+    def config(self) -> Any: ...
+    def _add_meta_graph_for_mode(self, *arguments: Any, **options: Any) -> Any: ...
+    def _call_model_fn(self, *arguments: Any, **options: Any) -> Any: ...
+    def _create_and_assert_global_step(self, graph: Any) -> Any: ...
 
 
 def export_all_saved_models(
-    estimator: Estimator,
+    estimator: Exported,
     export_dir_base: Any,
     input_receiver_fn_map: Mapping[str, Callable[[], Any]],
     assets_extra: Mapping[str, str] | None = None,
@@ -66,10 +79,10 @@ def export_all_saved_models(
     return export_dir
 
 
-def _warm_start_checkpoint(estimator: Estimator) -> str:
+def _warm_start_checkpoint(estimator: Exported) -> str:
     """The checkpoint that the estimator would start from. Raises ValueError without one."""
     settings = estimator._warm_start_settings
-    path = None if settings is None else settings.ckpt_to_initialize_from
+    path: str | None = None if settings is None else settings.ckpt_to_initialize_from
     if path is not None and gfile.IsDirectory(path):
         path = latest_checkpoint(path)
     if not path:
@@ -78,7 +91,7 @@ def _warm_start_checkpoint(estimator: Estimator) -> str:
 
 
 def add_meta_graph_for_mode(
-    estimator: Estimator,
+    estimator: Exported,
     builder: Any,
     input_receiver_fn_map: Mapping[str, Callable[[], Any]],
     checkpoint_path: str,

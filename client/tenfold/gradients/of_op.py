@@ -15,7 +15,7 @@ from tenfold.graph.graph import Graph
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array
 from tenfold_core import dtypes, opdefs
-from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_signature import signature
 from tenfold_core.op_gradients import OpGradient
 

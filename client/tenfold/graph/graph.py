@@ -23,7 +23,7 @@ from tenfold.graph.shapes import set_output_shapes
 from tenfold.graph.tensor import Tensor
 from tenfold.graph.traceback import Traceback
 from tenfold_core import attr_value as attr_values
-from tenfold_core import graph_versions, opdefs
+from tenfold_core import graph_versions, node_attrs, opdefs
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.node_signature import signature
 from tenfold_protos import attr_value_pb2, graph_pb2, node_def_pb2, tensor_pb2
@@ -124,7 +124,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         node_def = node_def_pb2.NodeDef(op=op_type)
         for key, value in (attrs or {}).items():
             node_def.attr[key].CopyFrom(value)
-        resolved = attr_values.resolve_attrs(definition, node_def)
+        resolved = node_attrs.resolve_attrs(definition, node_def)
         values = {attr.name: resolved[attr.name] for attr in definition.attrs}
         extra = {key: value for key, value in (attrs or {}).items() if key not in definition.attr_by_name}
         if dtypes is not None:

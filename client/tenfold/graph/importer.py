@@ -20,7 +20,7 @@ from tenfold.graph.import_unknown import definitions_of_unknown, marked
 from tenfold.graph.operation import LOCATION_PREFIX, Operation
 from tenfold.graph.shapes import set_output_shapes
 from tenfold_core import attr_value as attr_values
-from tenfold_core import errors, graph_versions, opdefs
+from tenfold_core import errors, graph_versions, node_attrs, opdefs
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_core.op_def import OpDef
@@ -208,7 +208,7 @@ class _Import:
         try:
             op_def = self.stand_ins.get(node.name) or self.definition(node.op)
             graph_versions.check_op(node.op, self.producer)
-            resolved = attr_values.resolve_attrs(op_def, node)
+            resolved = node_attrs.resolve_attrs(op_def, node)
             attr_values.refuse_placeholders(resolved)
             attrs = {attr.name: resolved[attr.name] for attr in op_def.attrs}
             wanted = signature(op_def, attrs).input_types

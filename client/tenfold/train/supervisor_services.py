@@ -6,7 +6,7 @@ Each is a LooperThread of the supervisor's coordinator. Follows TF 1.15's traini
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold import logging
 from tenfold.train import training_util
@@ -15,13 +15,34 @@ from tenfold_protos import event_pb2, summary_pb2
 
 if TYPE_CHECKING:
     from tenfold.session.session import Session
-    from tenfold.train.supervisor import Supervisor
+    from tenfold.train.coordinator import Coordinator
+
+
+class Supervised(Protocol):
+    """A supervisor, as its threads see it (supervisor.py)."""
+
+    @property
+    def coord(self) -> Coordinator: ...
+    @property
+    def summary_op(self) -> Any: ...
+    @property
+    def summary_writer(self) -> Any: ...
+    @property
+    def save_summaries_secs(self) -> Any: ...
+    @property
+    def global_step(self) -> Any: ...
+    @property
+    def saver(self) -> Any: ...
+    @property
+    def save_model_secs(self) -> Any: ...
+    @property
+    def save_path(self) -> Any: ...
 
 
 class SVSummaryThread(LooperThread):
     """Runs the summary op every `save_summaries_secs`."""
 
-    def __init__(self, sv: Supervisor, sess: Session) -> None:
+    def __init__(self, sv: Supervised, sess: Session) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
         self._sv, self._sess = sv, sess
 
@@ -39,7 +60,7 @@ class SVSummaryThread(LooperThread):
 class SVStepCounterThread(LooperThread):
     """Writes steps per second every `save_summaries_secs`."""
 
-    def __init__(self, sv: Supervisor, sess: Session, step_counter: Any = None) -> None:
+    def __init__(self, sv: Supervised, sess: Session, step_counter: Any = None) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
         self._sv, self._sess = sv, sess
         self._last_time, self._last_step = 0.0, 0
@@ -64,7 +85,7 @@ class SVStepCounterThread(LooperThread):
 class SVTimerCheckpointThread(LooperThread):
     """Saves a checkpoint every `save_model_secs`."""
 
-    def __init__(self, sv: Supervisor, sess: Session) -> None:
+    def __init__(self, sv: Supervised, sess: Session) -> None:
         super().__init__(sv.coord, sv.save_model_secs)
         self._sv, self._sess = sv, sess
 

@@ -17,7 +17,8 @@ from tenfold_core.node_names import at_node
 
 if TYPE_CHECKING:
     from .device_set import DeviceSet
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 _CLASS_PREFIX = b"loc:@"
 _ANYWHERE = DeviceSpec()

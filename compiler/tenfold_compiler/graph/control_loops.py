@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from tenfold_protos.node_def_pb2 import NodeDef
 
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 
 class ControlLoops(NamedTuple):

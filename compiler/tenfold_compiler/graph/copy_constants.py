@@ -17,7 +17,8 @@ from tenfold_core.node_names import TensorName
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS, STATE_READING_OPS, TRANSFER_OPS, VARIABLE_OPS
 
 if TYPE_CHECKING:
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 #: A constant whose attributes take more bytes than this crosses as any tensor does.
 MAX_BYTES = 4096

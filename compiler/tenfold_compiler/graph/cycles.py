@@ -11,7 +11,7 @@ from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .runtime_graph import Node
+    from .node import Node
 
 
 def is_back_edge(source: Node, consumer: Node) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import NameAttrList
 
     from .functions import Functions
-    from .runtime_graph import Node
+    from .node import Node
 
 
 def check_fits(functions: Functions, node: Node, called: Sequence[NameAttrList]) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .function_library import FunctionLibrary
     from .functions import Functions
-    from .runtime_graph import Node
+    from .node import Node
 
 #: Ops that decide which nodes run: their rules need the loop or branch around, which only a client's graph knows.
 _CONTROL_FLOW_OPS = """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors, opdefs
-from tenfold_core.attr_value import resolve_attrs
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_names import TensorName, suggestion
 from tenfold_core.node_signature import signature
 from tenfold_core.stand_ins import may_stand_in, stand_ins
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tenfold_protos.function_pb2 import FunctionDef
 
     from .function_library import FunctionLibrary
-    from .runtime_graph import Node
+    from .node import Node
 
 #: How deep attributes of functions may nest in each other; no honest graph nests deeper.
 _MAX_ATTR_DEPTH = 32

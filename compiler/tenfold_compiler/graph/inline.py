@@ -7,13 +7,13 @@ Called by lower.py and, for branches and loops, by lower_if.py and lower_while.p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tenfold_core.device import DeviceSpec
 from tenfold_core.node_names import TensorName
 from tenfold_protos import node_def_pb2
 
-from .runtime_graph import Node
+from .node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,23 +24,6 @@ if TYPE_CHECKING:
     from .lowering import Lowering
 
 _CLASS_PREFIX = b"loc:@"
-
-
-class CallToLower(NamedTuple):
-    """A functional node that waits for its turn."""
-
-    node: Node
-    #: The functions whose bodies it stands in, outermost first.
-    chain: tuple[str, ...]
-
-
-class Lowered(NamedTuple):
-    """What has come of a functional node."""
-
-    #: Its outputs; of a call some may be inputs of it.
-    outputs: Sequence[TensorName]
-    #: Nodes that have run when it is over.
-    after: Sequence[str]
 
 
 def inline_call(

@@ -16,7 +16,8 @@ from .cycles import in_order, is_back_edge
 from .runtime_graph import assigned
 
 if TYPE_CHECKING:
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 
 @dataclass(frozen=True, slots=True)

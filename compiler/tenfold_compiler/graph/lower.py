@@ -15,17 +15,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors, opdefs
-from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.attr_value import to_proto
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_names import TensorName, node_reference
 from tenfold_core.op_gradients import no_gradients
 from tenfold_protos import attr_value_pb2, node_def_pb2
 
 from .function_fit import check_fits, check_gradient, is_loop
 from .function_gradients import FunctionGradients
-from .inline import CallToLower, Lowered, inline_call
+from .inline import inline_call
 from .lower_if import lower_branches
 from .lower_while import lower_loop
-from .lowering import CALL_OPS, CASE_OPS, FUNCTIONAL_OPS, IF_OPS, WHILE_OPS, Lowering
+from .lowering import CALL_OPS, CASE_OPS, FUNCTIONAL_OPS, IF_OPS, WHILE_OPS, CallToLower, Lowered, Lowering
 from .runtime_graph import MAX_NODES
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
     from tenfold_core.op_gradients import OpGradients
 
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 #: The client's own word on a branch or loop; we lower them all but those for which it says no.
 _LOWERING = "_lower_using_switch_merge"

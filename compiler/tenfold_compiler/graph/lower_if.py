@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes
 from tenfold_core.node_names import TensorName
 
-from .inline import Lowered, inline_call
+from .inline import inline_call
+from .lowering import Lowered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold_protos.attr_value_pb2 import NameAttrList
 
-    from .inline import CallToLower
-    from .lowering import Lowering
+    from .lowering import CallToLower, Lowering
 
 
 def lower_branches(

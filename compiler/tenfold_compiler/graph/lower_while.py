@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes
 from tenfold_core.node_names import TensorName, at_node
 
-from .inline import Lowered, inline_call
+from .inline import inline_call
+from .lowering import Lowered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from tenfold_protos.attr_value_pb2 import NameAttrList
 
     from .functions import FunctionBody
-    from .inline import CallToLower
-    from .lowering import Lowering
+    from .lowering import CallToLower, Lowering
 
 
 def lower_loop(lowering: Lowering, call: CallToLower, cond: NameAttrList, body: NameAttrList) -> Lowered | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_core import errors
 from tenfold_core.env_settings import limit_reached
@@ -16,15 +16,15 @@ from tenfold_core.node_names import TensorName, free_name
 from .cycles import check_acyclic
 from .expansion import least_nodes
 from .functions import Functions
-from .inline import CallToLower
 from .new_nodes import new_def, node_of
-from .runtime_graph import NODES_VARIABLE, Node, RuntimeGraph
+from .runtime_graph import NODES_VARIABLE, RuntimeGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from .inline import Lowered
+    from .node import Node
+
 
 CALL_OPS = frozenset(("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"))
 IF_OPS = frozenset(("If", "StatelessIf"))
@@ -34,6 +34,23 @@ FUNCTIONAL_OPS = CALL_OPS | IF_OPS | CASE_OPS | WHILE_OPS
 _ENTERS = frozenset(("Enter", "RefEnter"))
 #: Bodies may add so many nodes: few functions that call each other twice each would make a huge graph of a tiny one.
 MAX_BODY_NODES = 100_000
+
+
+class CallToLower(NamedTuple):
+    """A functional node that waits for its turn."""
+
+    node: Node
+    #: The functions whose bodies it stands in, outermost first.
+    chain: tuple[str, ...]
+
+
+class Lowered(NamedTuple):
+    """What has come of a functional node."""
+
+    #: Its outputs; of a call some may be inputs of it.
+    outputs: Sequence[TensorName]
+    #: Nodes that have run when it is over.
+    after: Sequence[str]
 
 
 class Lowering:

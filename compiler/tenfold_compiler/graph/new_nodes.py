@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tenfold_core import opdefs
-from tenfold_core.attr_value import resolve_attrs, to_proto
+from tenfold_core.attr_value import to_proto
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_core.node_signature import signature
 from tenfold_protos import node_def_pb2
 
-from .runtime_graph import Node
+from .node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tenfold_compiler.graph.loop_frames import LoopFrame
 
     from .control_loops import ControlLoops
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 #: Full device name → its incarnation, unsigned.
 Incarnation: TypeAlias = Callable[[str], int]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tenfold_core.device import DeviceSpec
 
     from .device_set import DeviceSet
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 #: (op, attributes) → device types with a kernel, best first. Nothing means: not known here, any CPU may have one.
 DevicesWithKernel: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[str, ...]]

@@ -15,8 +15,9 @@ from .placement_reasons import placement_reasons
 
 if TYPE_CHECKING:
     from .device_set import DeviceSet
+    from .node import Node
     from .place import DevicesWithKernel
-    from .runtime_graph import Node, RuntimeGraph
+    from .runtime_graph import RuntimeGraph
 
 #: Of nodes that are placed with each step's part of the graph.
 _LATER = "placed anew for each step (place_pruned_graph)"

@@ -19,8 +19,9 @@ from .runtime_graph import assigned
 if TYPE_CHECKING:
     from .colocation import ColocationGroup
     from .device_set import DeviceSet
+    from .node import Node
     from .place import DevicesWithKernel
-    from .runtime_graph import Node, RuntimeGraph
+    from .runtime_graph import RuntimeGraph
 
 #: Of nodes whose device a later extension of the graph does not explain any more.
 _EARLIER = "placed when it was added to the graph"

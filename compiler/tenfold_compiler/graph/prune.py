@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 #: Feeding one of these replaces the node altogether: nodes that waited for it wait for the feed.
 _PLACEHOLDER_OPS = frozenset(("Placeholder", "PlaceholderV2"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .runtime_graph import Node
+    from .node import Node
 
 #: What comes after one of these may not run in every step, or runs several times: nothing outside can wait for it.
 _CONDITIONAL = frozenset(("Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter", "Merge", "RefMerge"))

@@ -20,7 +20,8 @@ from .new_nodes import new_def, node_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .runtime_graph import Node, RuntimeGraph
+    from .node import Node
+    from .runtime_graph import RuntimeGraph
 
 _ELEMENTWISE_NAMES = """
 Abs Add AddV2 Atan Atan2 Ceil ClipByValue Cos Elu Equal Erf Exp Expm1 Floor Greater GreaterEqual Identity IsFinite

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenfold_core.node_names import TensorName
     from tenfold_protos.node_def_pb2 import NodeDef
 
-    from .runtime_graph import Node
+    from .node import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tenfold_protos import link_pb2
 
     from .link import Link
-    from .methods import OnLink
+    from .methods import OnLink, PeerLink
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 _SETTLED = (errors.UnimplementedError, errors.FailedPreconditionError)
 
 
-def _serves_nothing(link: Link) -> dict[int, Any]:
+def _serves_nothing(link: PeerLink) -> dict[int, Any]:
     return {}
 
 

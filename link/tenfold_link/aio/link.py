@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_core.access.gate import EVERYBODY
 from tenfold_core.access.roles import Role
-from tenfold_link.aio.methods import Deferred
+from tenfold_link.aio.methods import Deferred, PeerLink
 from tenfold_link.aio.outbound import AioOutbound
 from tenfold_link.aio.serving import Serving
-from tenfold_link.link_end import LinkEnd
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import Frame, FrameKind, pack
 from tenfold_link.wire.inbound import RECEIVE_ERRORS
@@ -58,7 +57,7 @@ class CallFuture(Deferred):
         return True
 
 
-class Link(LinkEnd):
+class Link(PeerLink):
     """An open link. Made by LinkListener and by dial.connect, on the running loop."""
 
     def __init__(

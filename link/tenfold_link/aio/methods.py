@@ -13,17 +13,53 @@ from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
+from tenfold_link.link_end import LinkEnd
 
 if TYPE_CHECKING:
-    from tenfold_link.aio.link import Link
-    from tenfold_link.wire.buffers import Incoming, Outgoing
+    from tenfold_link.wire.buffers import Answer, Incoming, Outgoing
 
 #: What a handler answers: header and buffers; None is an empty answer.
 Reply: TypeAlias = "tuple[bytes, Sequence[Outgoing]] | None"
 #: Called on the loop with (link, header, buffers). Must not block. Returns the reply, or an awaitable of it: a
 #: coroutine runs as a task that the link owns, a future is waited for. An OpError becomes the caller's error, of the
 #: same class and text.
-Handler: TypeAlias = "Callable[[Link, bytes, list[Incoming]], Reply | Awaitable[Reply]]"
+Handler: TypeAlias = "Callable[[PeerLink, bytes, list[Incoming]], Reply | Awaitable[Reply]]"
+
+
+class PeerLink(LinkEnd):
+    """A link, as its handlers see it; link.py has what it does."""
+
+    #: What the peer may do, and who that is.
+    peer_role: Role
+    peer_caller: Caller
+
+    async def call(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> Answer:
+        """Calls a method of the peer's."""
+        raise NotImplementedError
+
+    def call_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> Deferred:
+        """Calls it now; the answer comes later."""
+        raise NotImplementedError
+
+    async def notify(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
+        """Tells the peer something that is not answered; waits for room."""
+        raise NotImplementedError
+
+    def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
+        """The same without waiting."""
+        raise NotImplementedError
+
+    def on_close(self, callback: Callable[[errors.OpError], None]) -> None:
+        """`callback` is called once, with the reason, when the link has ended."""
+        raise NotImplementedError
+
+    def abort(self, reason: str) -> None:
+        """Ends the link at once."""
+        raise NotImplementedError
+
+    async def close(self, reason: str = "it is no longer needed", seconds: float = 1.0) -> None:
+        """Ends the link once what is queued has gone."""
+        raise NotImplementedError
 
 
 class LinkMethod(NamedTuple):
@@ -37,7 +73,7 @@ class LinkMethod(NamedTuple):
 #: Method number → method.
 Methods: TypeAlias = Mapping[int, LinkMethod]
 #: Makes the methods of a new link, so that they can keep state per link.
-OnLink: TypeAlias = "Callable[[Link], Methods]"
+OnLink: TypeAlias = "Callable[[PeerLink], Methods]"
 
 
 def permitted(methods: Methods, role: Role, task: str) -> Methods:
@@ -49,7 +85,7 @@ def permitted(methods: Methods, role: Role, task: str) -> Methods:
 
 
 def _refusing(method: LinkMethod, role: Role, task: str) -> Handler:
-    def refuse(link: Link, header: bytes, buffers: list[Incoming]) -> Reply:
+    def refuse(link: PeerLink, header: bytes, buffers: list[Incoming]) -> Reply:
         why = f"it needs the role {method.needs.word}"
         audit.refusals.note(Caller(role, link.peer), method.name, why, address="over a link")
         raise errors.permission_denied(

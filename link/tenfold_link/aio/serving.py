@@ -19,8 +19,7 @@ from tenfold_link.wire.frames import FrameKind
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from tenfold_link.aio.link import Link
-    from tenfold_link.aio.methods import Methods, Reply
+    from tenfold_link.aio.methods import Methods, PeerLink, Reply
     from tenfold_link.aio.outbound import AioOutbound
     from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
@@ -53,7 +52,7 @@ class Serving:
         self.inflow: Inflow | None = None
         self._costs: dict[int, int] = {}
 
-    def request(self, link: Link, frames: list[Frame]) -> None:
+    def request(self, link: PeerLink, frames: list[Frame]) -> None:
         """Takes a call out of `frames`, the last one, and answers it, now or later. Raises ProtocolError."""
         _, method, number, header, buffers, cost = frames.pop()
         if number == self._newest + 1:
@@ -134,7 +133,7 @@ class Serving:
         else:
             self._reply(number, method, work.result())
 
-    def notice(self, link: Link, frame: Frame) -> None:
+    def notice(self, link: PeerLink, frame: Frame) -> None:
         """What the peer wants no answer to. Raises ProtocolError."""
         if len(self._notices) >= self._settings.calls_in_flight:
             raise ProtocolError(f"more than {len(self._notices)} notifications that are still worked on")
@@ -156,7 +155,9 @@ class Serving:
 
         work.add_done_callback(done)
 
-    def _run_handler(self, link: Link, number: int, header: bytes, buffers: list[Incoming]) -> Reply | Awaitable[Reply]:
+    def _run_handler(
+        self, link: PeerLink, number: int, header: bytes, buffers: list[Incoming]
+    ) -> Reply | Awaitable[Reply]:
         method = self.methods.get(number)
         if method is None:
             raise errors.UnimplementedError(None, None, f"This end of the link serves no method {number}.")

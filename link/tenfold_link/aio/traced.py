@@ -13,7 +13,7 @@ from tenfold_core import telemetry
 from tenfold_link.wire.traced import ABILITY, TRACED, in_trace, without_trace
 
 from .link import Link
-from .methods import LinkMethod
+from .methods import LinkMethod, PeerLink
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -47,7 +47,7 @@ def also_traced(methods: Methods) -> Methods:
 
 
 def _within(handle: Handler) -> Handler:
-    def handle_in_trace(link: Link, header: bytes, buffers: list[Incoming]) -> Reply | Awaitable[Reply]:
+    def handle_in_trace(link: PeerLink, header: bytes, buffers: list[Incoming]) -> Reply | Awaitable[Reply]:
         parent, header = without_trace(header)
         if not telemetry.is_on():
             return handle(link, header, buffers)

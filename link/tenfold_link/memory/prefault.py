@@ -11,24 +11,34 @@ import queue
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tenfold_link.memory.remains import REMAINS
-
-if TYPE_CHECKING:
-    from tenfold_link.memory.arena import Arena
 
 #: Bytes that are written at a time: the first piece can be used while the next is made.
 PIECE = 8 << 20
 #: An arena that lent nothing for this long gives back what it has beyond its settings.
 IDLE_SECONDS = 30.0
 
+
+class Grows(Protocol):
+    """An arena, as its thread sees it."""
+
+    def prefault(self) -> None:
+        """Takes page faults."""
+        ...
+
+    def trim(self, now: float) -> bool:
+        """Gives memory back; whether there may be more to give later."""
+        ...
+
+
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
-_requests: queue.SimpleQueue[weakref.ref[Arena]] = queue.SimpleQueue()
+_requests: queue.SimpleQueue[weakref.ref[Grows]] = queue.SimpleQueue()
 
 
-def request(arena: Arena) -> None:
+def request(arena: Grows) -> None:
     """Has `arena.prefault()` called soon. Never blocks."""
     global _thread
     _requests.put(weakref.ref(arena))
@@ -41,7 +51,7 @@ def request(arena: Arena) -> None:
 
 def _work() -> None:
     #: Arenas that may have something to give back.
-    grown: weakref.WeakSet[Arena] = weakref.WeakSet()
+    grown: weakref.WeakSet[Grows] = weakref.WeakSet()
     while True:
         try:
             arena = _requests.get(timeout=IDLE_SECONDS / 2 if grown or REMAINS else None)()

@@ -8,17 +8,15 @@ number from then on (frames.py). Decision 0008.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_protos.link_calls_pb2 import LinkRunPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..interfaces import TaskName, Value
-
 #: One tensor on its way: (rendezvous key, value, is_dead).
-Sent: TypeAlias = "tuple[str, Value, bool]"
+Sent: TypeAlias = "tuple[str, Any, bool]"
 #: Takes tensors to a task: (task, step_id, tensors). On the loop's thread, never blocks. Raises UnavailableError.
 Push: TypeAlias = "Callable[[str, int, list[Sent]], None]"
 
@@ -38,7 +36,7 @@ class ExchangePlan:
         feeds: tuple[str, ...] = (),
         fetches: tuple[str, ...] = (),
         answered: tuple[str, ...] = (),
-        pushed: tuple[tuple[TaskName, tuple[str, ...]], ...] = (),
+        pushed: tuple[tuple[str, tuple[str, ...]], ...] = (),
         expected: tuple[str, ...] = (),
         brought: tuple[str, ...] = (),
     ) -> None:
@@ -99,6 +97,6 @@ class ExchangePlan:
         return message
 
 
-def numbered(tensors: Sequence[Sent], plan: ExchangePlan) -> list[tuple[int, Value, bool]]:
+def numbered(tensors: Sequence[Sent], plan: ExchangePlan) -> list[tuple[int, Any, bool]]:
     """Tensors that go with the call for a run: (number of the key in the call, value, is_dead)."""
     return [(plan.brought[key], value, is_dead) for key, value, is_dead in tensors]

@@ -6,7 +6,7 @@ Used by server.py, which ends them, and by calls.py.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.memory_limits import tensor_limit
 
@@ -22,13 +22,27 @@ if TYPE_CHECKING:
 
     from tenfold_core.access.gate import Gate
 
-    from .calls import GrpcCall, Wire
     from .handler import UnaryHandler
     from .message import Budget
     from .settings import Http2Settings
 
 #: Paths whose handlers are remembered.
 _MOST_PATHS = 1000
+
+
+class OpenCall(Protocol):
+    """A call, as its server ends it."""
+
+    def give_up(self, failure: Failure) -> None:
+        """Answers with `failure` unless the call is over."""
+        ...
+
+
+class PeerConnection(Protocol):
+    """The connection that a call came on."""
+
+    #: The peer's host; "" if it is this machine.
+    host: str
 
 
 class OpenCalls:
@@ -51,7 +65,7 @@ class OpenCalls:
         #: Handlers that were found, by path; there are as many as methods.
         self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}
         #: Calls that were opened and are not over, their tasks included, and the connection of each.
-        self.open: dict[GrpcCall, Wire] = {}
+        self.open: dict[OpenCall, PeerConnection] = {}
         self._shares = CallShares(settings.calls)
         #: What peers have not read yet of answers; and the most.
         self.unread = Unread()
@@ -72,12 +86,12 @@ class OpenCalls:
                 self._handlers[path] = known
         return known
 
-    def begin(self, call: GrpcCall, wire: Wire) -> str | None:
+    def begin(self, call: OpenCall, wire: PeerConnection) -> str | None:
         """The call is open, until `over`. Why it is to be refused, if it is: there are too many, or the peer has."""
         self.open[call] = wire
         return self._shares.begin(wire, wire.host)
 
-    def over(self, call: GrpcCall) -> None:
+    def over(self, call: OpenCall) -> None:
         """Twice is no error."""
         wire = self.open.pop(call, None)
         if wire is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from tenfold_core import errors
 from tenfold_services.exchange.plan import ExchangePlan, numbered
@@ -20,10 +20,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_services.exchange.plan import Sent
-    from tenfold_services.interfaces import Done, PushWorker, RunningPart
-    from tenfold_services.master.client_graph import Part
-    from tenfold_services.master.step_runner import StepRunner
+    from tenfold_services.interfaces import Done, ExecOptions, PushWorker, RunningPart, Value
     from tenfold_services.worker.worker import Worker
+
+    from .graph_part import Part
+
+
+class ArrangedStep(Protocol):
+    """What a step is, to a part that is started."""
+
+    step_id: int
+    options: ExecOptions
+
+    def push(self, task: str, step_id: int, tensors: list[Sent]) -> None:
+        """Takes what our own part sends to another task."""
+        ...
+
+    def feeds_of(self, part: Part) -> dict[str, Value]:
+        """What the client feeds there, by rendezvous key."""
+        ...
 
 
 @dataclass(slots=True)
@@ -49,7 +64,7 @@ class Arrangement:
         own = self.plans.get(self.own_task)
         return own is not None and bool(own.pushed) and self.local.runs_inline(own.session_handle, own.graph_handle)
 
-    def start(self, runner: StepRunner, part: Part, held: Sequence[Sent], done: Done) -> RunningPart:
+    def start(self, runner: ArrangedStep, part: Part, held: Sequence[Sent], done: Done) -> RunningPart:
         """Runs a part that has a plan. Raises what keeps our own one from starting.
 
         Another task gets what is `held` for it along with the call.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,15 @@ from tenfold_services.worker.rendezvous import read_now
 from tenfold_services.worker.run_policy import CALLER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from tenfold_kernels.resources.state import Variable
     from tenfold_link.blocking.calls import PendingCall
     from tenfold_services.exchange.plan import ExchangePlan, Sent
-    from tenfold_services.interfaces import Value
-    from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
-    from tenfold_services.master.step_links import StepLinks
+    from tenfold_services.interfaces import PushWorker, Value
+    from tenfold_services.master.running_steps import RunningSteps
+    from tenfold_services.master.step_links import StepLinkPool, StepLinks
+    from tenfold_services.worker.loaded_program import LoadedProgram
 
 _log = logging.getLogger("tenfold.master")
 
@@ -38,6 +42,31 @@ _LONG_CALL = 30e-6
 _step_ids = random.Random()
 
 
+@dataclass(slots=True)
+class LinkedParts:
+    """A client graph whose parts exchange all by push, as its runs see it."""
+
+    session: RunningSteps
+    pool: StepLinkPool
+    #: Our own part's program, if there is one, and where what it sends goes.
+    own: LoadedProgram | None
+    sends: Mapping[str, str]
+    #: How the other tasks' parts are run, and by whom.
+    plans: Mapping[str, ExchangePlan]
+    workers: Mapping[str, PushWorker]
+    #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
+    explain: Callable[[errors.OpError], Any] | None
+    #: In which order the other tasks are called. Replaced as a whole.
+    order: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = tuple(self.plans)
+
+    def call_last(self, task: str) -> None:
+        """Calls this one after the others from now on: it runs on our core, and begins before our call returns."""
+        self.order = (*(other for other in self.order if other != task), task)
+
+
 class CallerClusterRun:
     """One step. On its caller's thread, but for `interrupt`."""
 
@@ -45,7 +74,7 @@ class CallerClusterRun:
         "_calls", "_frames", "_graph", "_lines", "_out", "_own", "_step_id",
     )  # fmt: skip
 
-    def __init__(self, graph: CallerClusterGraph, lines: StepLinks) -> None:
+    def __init__(self, graph: LinkedParts, lines: StepLinks) -> None:
         self._graph, self._lines = graph, lines
         self._step_id = _step_ids.getrandbits(56) or 1
         #: Our own part, from its start to the end of the step.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_services.master.caller_cluster_run import CallerClusterRun
+from tenfold_services.master.caller_cluster_run import CallerClusterRun, LinkedParts
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_that_waits import StepThatWaits
 from tenfold_services.worker.run_policy import waits_for_links_only
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from tenfold_core import errors
     from tenfold_services.exchange.plan import ExchangePlan
     from tenfold_services.interfaces import PushWorker, Value
-    from tenfold_services.master.caller_steps import SessionSteps
-    from tenfold_services.master.client_graph import ClientGraph, Part
+    from tenfold_services.master.running_steps import RunningSteps
     from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.worker.loaded_program import LoadedProgram
+
+    from .client_graph import ClientGraph
+    from .graph_part import Part
 
 #: Seconds. A step looks at its clock after each wait for its links, half a second at most; one whose time is shorter
 #: than this takes the scheduled path, where a timer ends it to the millisecond.
@@ -37,7 +39,7 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
 
     def __init__(
         self,
-        session: SessionSteps,
+        session: RunningSteps,
         pool: StepLinkPool,
         own: tuple[Part, LoadedProgram] | None,
         plans: dict[str, ExchangePlan],
@@ -47,20 +49,13 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
         part = None if own is None else own[0]
         super().__init__(session, {} if part is None else part.feed_keys, {} if part is None else part.fetch_keys)
         self.pool = pool
-        #: Our own part's program, if there is one, and where what it sends goes.
-        self.own = None if own is None else own[1]
-        self.sends = {} if part is None else part.sends
-        #: How the other tasks' parts are run.
-        self.plans = plans
-        #: In which order the other tasks are called. Replaced as a whole.
-        self.order = tuple(plans)
-        self.workers = workers
-        #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
-        self.explain = explain
+        program, sends = (None, {}) if own is None else (own[1], own[0].sends)
+        #: What each run of it is given.
+        self.linked = LinkedParts(session, pool, program, sends, plans, workers, explain)
 
     @classmethod
     def of(
-        cls, session: SessionSteps, session_handle: str, graph: ClientGraph, pool: StepLinkPool, explain: Any = None
+        cls, session: RunningSteps, session_handle: str, graph: ClientGraph, pool: StepLinkPool, explain: Any = None
     ) -> CallerClusterGraph | None:
         """None if some edge is not pushed, or some part is reached in another way."""
         pushes = graph.pushes
@@ -79,10 +74,6 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
     def _make(self, feeds: list[str | None], fetches: list[str]) -> CallerClusterStep:
         return CallerClusterStep(self, feeds, fetches)
 
-    def call_last(self, task: str) -> None:
-        """Calls this one after the others from now on: it runs on our core, and begins before our call returns."""
-        self.order = (*(other for other in self.order if other != task), task)
-
 
 class CallerClusterStep(StepThatWaits):
     """One run signature with feeds and fetches in a given order. See caller_steps.CallerStep."""
@@ -97,19 +88,18 @@ class CallerClusterStep(StepThatWaits):
         """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
         graph = self._graph
         session = graph.session
-        number = next(session.numbers)
-        session.running.add(number)
+        number = session.begin()
         try:
             if self._ended:
                 return None
-            lines = graph.pool.take(graph.workers)
+            lines = graph.pool.take(graph.linked.workers)
             if lines is None:
                 return None
             graph.used = True
-            if graph.own is not None:
+            if graph.linked.own is not None:
                 session.steps += 1
             given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
-            run = CallerClusterRun(graph, lines)
+            run = CallerClusterRun(graph.linked, lines)
             try:
                 session.linked.add(run)
                 fetched = run.run(given)
@@ -118,6 +108,4 @@ class CallerClusterStep(StepThatWaits):
                 graph.pool.give(lines)
             return [fetched[key] for key in self._fetches]
         finally:
-            session.running.discard(number)
-            if session.watched:
-                session.tell_watcher()
+            session.over(number)

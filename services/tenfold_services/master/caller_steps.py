@@ -13,15 +13,12 @@ only then looks at `running`. So no step slips through, though the way of a step
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-import logging
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tenfold_core import errors
+from tenfold_services.master.running_steps import RunningSteps
 from tenfold_services.master.step_orders import StepOrders
-from tenfold_services.master.step_state import from_task
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable, waits_for_kernels_only
 from tenfold_services.worker.step_waits import told
@@ -30,16 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_services.interfaces import Value
-    from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterStep
-    from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph, CallerWaitingStep
+    from tenfold_services.master.caller_cluster_steps import CallerClusterStep
+    from tenfold_services.master.caller_waiting_steps import CallerWaitingStep
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
     from tenfold_services.step_count import StepCount
     from tenfold_services.worker.loaded_program import LoadedProgram
-    from tenfold_services.worker.part_run import PartRun
-
-_log = logging.getLogger("tenfold.master")
 
 
 @runtime_checkable
@@ -48,17 +42,6 @@ class HasPrograms(Protocol):
 
     def program(self, session_handle: str, graph_handle: str) -> LoadedProgram:
         """Raises AbortedError for an unknown handle."""
-        ...
-
-
-class _Interruptible(Protocol):
-    @property
-    def part_run(self) -> PartRun | None:
-        """Our own part of the step, if it has one."""
-        ...
-
-    def interrupt(self) -> None:
-        """The session ends, and `SessionSteps.stop` says why. On the event loop's thread."""
         ...
 
 
@@ -89,8 +72,7 @@ class CallerStep:
         """
         graph = self._graph
         session = graph.session
-        number = next(session.numbers)
-        session.running.add(number)
+        number = session.begin()
         try:
             call = self._call
             if call is None:
@@ -105,9 +87,7 @@ class CallerStep:
         except Exception as error:
             raise session.unexpected(error) from error
         finally:
-            session.running.discard(number)
-            if session.watched:
-                session.tell_watcher()
+            session.over(number)
 
     def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
         """`run` for an event loop's thread: remembers how long it took, which decides `is_short`."""
@@ -128,7 +108,7 @@ class CallerStep:
 class CallerGraph(StepOrders[CallerStep]):
     """A client graph that is one straight part of this task."""
 
-    def __init__(self, session: SessionSteps, graph: ClientGraph, program: LoadedProgram) -> None:
+    def __init__(self, session: RunningSteps, graph: ClientGraph, program: LoadedProgram) -> None:
         super().__init__(session, graph.parts[0].feed_keys, graph.parts[0].fetch_keys)
         self.program = program
 
@@ -155,32 +135,17 @@ class CallerGraph(StepOrders[CallerStep]):
         return CallerStep(self, DirectCall(self.program, feeds, fetches))
 
 
-class SessionSteps:
-    """One session's share. Made on the event loop's thread."""
+class SessionSteps(RunningSteps):
+    """One session's share, and what may run. Made on the event loop's thread."""
 
     def __init__(self, owner: CallerSteps, handle: str, seconds: float | None, runs: RunTable) -> None:
-        self.task = owner.task
-        #: The session's own deadline for each step.
-        self.seconds = seconds
-        self.numbers = itertools.count()
-        #: Steps that began here. Any thread adds to it; counts as StepCount does.
-        self.steps = 0
-        #: Numbers of the steps that run now. Changed by single operations only, which are atomic.
-        self.running: set[int] = set()
-        #: Why all steps have to end; empty while they need not.
-        self.stop: list[errors.OpError] = []
-        #: `idle` waits for `running` to be empty.
-        self.watched = False
+        super().__init__(owner.task, seconds)
         #: All that the session knows of its runs.
         self.runs = runs
-        #: Steps that run now and may wait: across tasks, or for kernels.
-        self.linked: set[_Interruptible] = set()
         self._owner, self._handle = owner, handle
-        self._loop = asyncio.get_running_loop()
-        self._idle = asyncio.Event()
 
     @property
-    def graphs(self) -> dict[RunSignature, CallerGraph | CallerClusterGraph | CallerWaitingGraph]:
+    def graphs(self) -> dict[RunSignature, StepOrders[Any]]:
         """What was taken of what was offered."""
         return {graph.signature: graph.local for graph in self.runs.graphs if graph.local is not None}
 
@@ -212,19 +177,6 @@ class SessionSteps:
 
             graph.local = CallerWaitingGraph(self, part, program)
 
-    def failure(self, error: errors.OpError) -> errors.OpError:
-        """A step's error as the client sees it."""
-        if self.stop:
-            why: errors.OpError = self.stop[0]
-            return errors.from_code(why.code, why.message)
-        if error.code == errors.INTERNAL:
-            _log.error("A step on %s: %s", self.task, error.message, exc_info=error.__cause__ or error)
-        return from_task(error, self.task)
-
-    def unexpected(self, error: Exception) -> errors.OpError:
-        text = f"{self.task}: {type(error).__name__}: {error}"
-        return self.failure(errors.internal(text))
-
     def refuse(self) -> None:
         """No step starts here any more; those under way go on."""
         for graph in self.graphs.values():
@@ -237,21 +189,6 @@ class SessionSteps:
         for run in list(self.linked):
             run.interrupt()
         self._owner.forget(self._handle)
-
-    async def idle(self) -> None:
-        """Returns once nothing runs; after `refuse`."""
-        self.watched = True
-        while self.running:
-            self._idle.clear()
-            if self.running:
-                await self._idle.wait()
-
-    def tell_watcher(self) -> None:
-        """A step is over; any thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._idle.set)
-        except RuntimeError:
-            return  # the loop has ended, and `idle` with it
 
 
 class CallerSteps:

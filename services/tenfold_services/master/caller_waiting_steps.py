@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_services.interfaces import Value
-    from tenfold_services.master.caller_steps import SessionSteps
-    from tenfold_services.master.client_graph import Part
+    from tenfold_services.master.running_steps import RunningSteps
     from tenfold_services.worker.loaded_program import LoadedProgram
+
+    from .graph_part import Part
 
 
 class CallerWaitingGraph(StepOrders["CallerWaitingStep"]):
     """A client graph that is one part of this task, which gets nothing from elsewhere but from its own kernels."""
 
-    def __init__(self, session: SessionSteps, part: Part, program: LoadedProgram) -> None:
+    def __init__(self, session: RunningSteps, part: Part, program: LoadedProgram) -> None:
         super().__init__(session, part.feed_keys, part.fetch_keys)
         self.program = program
 
@@ -94,8 +95,7 @@ class CallerWaitingStep(StepThatWaits):
         """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
         graph = self._graph
         session = graph.session
-        number = next(session.numbers)
-        session.running.add(number)
+        number = session.begin()
         try:
             if self._ended:
                 return None
@@ -115,9 +115,7 @@ class CallerWaitingStep(StepThatWaits):
         except Exception as error:
             raise session.unexpected(error) from error
         finally:
-            session.running.discard(number)
-            if session.watched:
-                session.tell_watcher()
+            session.over(number)
 
 
 def _no_send(key: str, value: Any, is_dead: bool) -> None:

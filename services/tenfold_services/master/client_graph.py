@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_compiler.graph.copy_constants import copy_constants
 from tenfold_compiler.graph.partition import partition
@@ -19,6 +19,7 @@ from tenfold_compiler.part.frame_numbers import NUMBERS_SINCE, set_numbers
 from tenfold_core import errors, graph_versions
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_services.master.graph_part import Part
 from tenfold_services.master.step_state import from_task
 
 if TYPE_CHECKING:
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.interfaces import WorkerCache, WorkerInterface
+    from tenfold_services.interfaces import WorkerCache
     from tenfold_services.master.arrangement import Arrangement
-    from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
-    from tenfold_services.master.caller_steps import CallerGraph
-    from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
     from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.step_orders import StepOrders
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +83,6 @@ def check_counts(feeds: int, fetches: int, targets: int) -> None:
             f"A step with {feeds} feeds, {fetches} fetches and {targets} targets: a run has {MAX_NAMES} of them at "
             "most."
         )
-
-
-@dataclass(slots=True)
-class Part:
-    """One task's share of a client graph."""
-
-    task: str
-    #: Set when the graph is no longer a Cut.
-    worker: WorkerInterface = field(init=False)
-    #: Canonical tensor name → rendezvous key, of what the client feeds and fetches here. Only the master's own task has
-    #: any: feeds enter and fetches leave there.
-    feed_keys: dict[str, str] = field(default_factory=dict)
-    fetch_keys: dict[str, str] = field(default_factory=dict)
-    #: Rendezvous key → consuming task, of what this part sends to others.
-    sends: dict[str, str] = field(default_factory=dict)
-    #: The same for what it sends in the iterations of a loop, under a key of its own each time; never pushed.
-    loop_sends: dict[str, str] = field(default_factory=dict)
-    #: From register_graph; "" before.
-    handle: str = ""
 
 
 class Cut(NamedTuple):
@@ -169,7 +149,7 @@ class ClientGraph:
     #: How its parts hand each other tensors by push; None: they do not.
     pushes: Arrangement | None = None
     #: Set by caller_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
-    local: CallerGraph | CallerClusterGraph | CallerWaitingGraph | None = None
+    local: StepOrders[Any] | None = None
     was_offered: bool = False
 
     @classmethod

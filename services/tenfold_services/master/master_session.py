@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import TaskName, Value
     from tenfold_services.master.callables import CallableGraph
     from tenfold_services.master.caller_steps import SessionSteps
-    from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.env import MasterEnv
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.peer_use import PeerUse
+
+    from .client_graph import ClientGraph, RunNames
+    from .graph_part import Part
 
 _log = logging.getLogger("tenfold.master")
 

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
-    from tenfold_services.master.client_graph import ClientGraph, Part, RunNames
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.peer_use import PeerUse
     from tenfold_services.master.session_graph import SessionGraph
     from tenfold_services.owned_tasks import OwnedTasks
+
+    from .client_graph import ClientGraph, RunNames
+    from .graph_part import Part
 
 
 class PartialStep:

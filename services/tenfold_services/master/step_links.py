@@ -18,7 +18,7 @@ from tenfold_link.blocking.step_link import StepLink, connect_for_steps
 from tenfold_link.spin_wait import SpinWait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from tenfold_core.access.settings import Credentials
     from tenfold_link.settings import LinkSettings
@@ -125,7 +125,7 @@ class StepLinkPool:
         #: Task → until when no link to it is tried.
         self._not_before: dict[str, float] = {}
 
-    def take(self, workers: dict[str, PushWorker]) -> StepLinks | None:
+    def take(self, workers: Mapping[str, PushWorker]) -> StepLinks | None:
         """Links to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
         with self._lock:
             if self._closed:

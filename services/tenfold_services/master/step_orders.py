@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold_services.master.caller_steps import SessionSteps
+    from tenfold_services.master.running_steps import RunningSteps
 
 #: Orders that one graph keeps ready; a program has one or two.
 _ORDERS = 64
@@ -28,7 +28,7 @@ S = TypeVar("S", bound=_Step)
 class StepOrders(Generic[S]):
     """Of one client graph. Any thread; its lock is not held while a step runs."""
 
-    def __init__(self, session: SessionSteps, feed_keys: Mapping[str, str], fetch_keys: Mapping[str, str]) -> None:
+    def __init__(self, session: RunningSteps, feed_keys: Mapping[str, str], fetch_keys: Mapping[str, str]) -> None:
         """The keys of our own part, by canonical name. What is fed and needed by nothing that runs has no key."""
         self.session, self.feed_keys, self.fetch_keys = session, feed_keys, fetch_keys
         #: A step ran it since the cache of client graphs last asked.

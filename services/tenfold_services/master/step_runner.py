@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_services.exchange.plan import Sent
     from tenfold_services.interfaces import ExecOptions, RunGraphResult, RunningPart, Value
-    from tenfold_services.master.client_graph import ClientGraph, Part
     from tenfold_services.master.limits import MasterLimits
+
+    from .client_graph import ClientGraph
+    from .graph_part import Part
 
 _log = logging.getLogger("tenfold.master")
 

@@ -36,7 +36,7 @@ from ..master.client_graph import MAX_NAMES, check_counts
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from tenfold_link.aio.link import Link
+    from tenfold_link.aio.methods import PeerLink
     from tenfold_link.wire.values import ValueReader
     from tenfold_protos.config_pb2 import RunMetadata
     from tenfold_services.master.caller_cluster_steps import CallerClusterStep
@@ -67,14 +67,14 @@ class _NumberedStep:
 class MasterEndpoint:
     """One client's link. On the event loop's thread only."""
 
-    def __init__(self, link: Link, master: Master) -> None:
+    def __init__(self, link: PeerLink, master: Master) -> None:
         self._link, self._master = link, master
         self._steps: KnownIds[_NumberedStep] = KnownIds()
 
     def methods(self) -> dict[int, LinkMethod]:
         return {LinkCall.RUN_STEP: LinkMethod("RunStep", self.run_step, Role.RUN_UNTRUSTED)}
 
-    def run_step(self, link: Link, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
+    def run_step(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
         """A step. Raises InvalidArgumentError for a malformed frame, and what the step raises."""
         try:
             number, flags, feed_count, length = RUN_STEP.unpack_from(header)

@@ -25,7 +25,7 @@ from tenfold_services.worker.feeds import check_counts
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from tenfold_link.aio.link import Link
+    from tenfold_link.aio.methods import PeerLink
 
     from ..exchange.plan import Sent
     from ..interfaces import ExecOptions, PushWorker, RunGraphResult, Value
@@ -42,7 +42,7 @@ _CALLER = ""
 class WorkerEndpoint:
     """One peer's link. On the event loop's thread only."""
 
-    def __init__(self, link: Link, worker: Worker) -> None:
+    def __init__(self, link: PeerLink, worker: Worker) -> None:
         self._link, self._worker = link, worker
         self._plans: KnownIds[ExchangePlan] = KnownIds()
         #: The task that pushes over this link, once it said so.
@@ -60,7 +60,7 @@ class WorkerEndpoint:
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
-    def run_graph(self, link: Link, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
+    def run_graph(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply | Awaitable[Reply]:
         """A run of a registered graph. Raises as WorkerInterface.run_graph, and for a malformed frame."""
         try:
             number, step_id, flags, record, feed_count, brought, length = RUN_GRAPH.unpack_from(header)
@@ -147,12 +147,12 @@ class WorkerEndpoint:
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
-    def push(self, link: Link, header: bytes, buffers: list[Any]) -> None:
+    def push(self, link: PeerLink, header: bytes, buffers: list[Any]) -> None:
         """Tensors that their producer brings."""
         with self._worker.arrivals:
             read_push(header, buffers, self._worker.pushed)
 
-    async def recv_tensor(self, link: Link, header: bytes, buffers: list[Any]) -> Reply:
+    async def recv_tensor(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply:
         """Waits for one tensor. Raises as WorkerInterface.recv_tensor."""
         try:
             (step_id,) = STEP.unpack_from(header)
@@ -165,7 +165,7 @@ class WorkerEndpoint:
         pack(value, is_dead, parts, out, link)
         return b"".join(parts), out
 
-    def cleanup_graph(self, link: Link, header: bytes, buffers: list[Any]) -> None:
+    def cleanup_graph(self, link: PeerLink, header: bytes, buffers: list[Any]) -> None:
         """Forgets steps."""
         try:
             steps = [step_id for (step_id,) in STEP.iter_unpack(header)]
@@ -176,13 +176,13 @@ class WorkerEndpoint:
 
     # -- which task pushes to which ------------------------------------------------------------------------------------
 
-    async def arrange(self, link: Link, header: bytes, buffers: list[Any]) -> Reply:
+    async def arrange(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply:
         """Opens links to these tasks; answers with those that can be pushed to."""
         request = _parse(LinkArrangeRequest(), header)
         reachable = await arrange(self._worker, list(request.task))
         return LinkArrangeResponse(task=reachable).SerializeToString(), ()
 
-    def producer(self, link: Link, header: bytes, buffers: list[Any]) -> Reply:
+    def producer(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply:
         """The task that pushes over this link: when it breaks, runs that wait for that task's tensors end."""
         message = _parse(LinkProducer(), header)
         known, self._producer = self._producer, message.task
@@ -197,7 +197,7 @@ class WorkerEndpoint:
 class _Pending(Deferred):
     """A run that a peer waits for. Cancelling it stops the run."""
 
-    def __init__(self, link: Link, fetches: Sequence[str]) -> None:
+    def __init__(self, link: PeerLink, fetches: Sequence[str]) -> None:
         super().__init__()
         self._link, self._fetches = link, fetches
         self.run: GraphRun | None = None

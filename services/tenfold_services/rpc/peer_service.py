@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from tenfold_core.access.settings import Credentials
 
     from ..finished import FinishedTasks
-    from ..interfaces import TaskName
-    from ..peers import Life
+    from ..interfaces import Life, TaskName
 
 DESCRIPTOR = peers_pb2.DESCRIPTOR.services_by_name["PeerService"]
 _METHOD = "/tenfold.PeerService/ExchangeFinished"

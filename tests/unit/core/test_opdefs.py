@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors, opdefs
-from tenfold_core.attr_value import from_proto, resolve_attrs, to_proto
+from tenfold_core.attr_value import from_proto, to_proto
+from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_signature import signature
 from tenfold_core.op_def import parse
 from tenfold_core.opdefs import input_ranks

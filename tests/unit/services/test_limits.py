@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_core import attr_value, errors, opdefs, rendezvous_key
+from tenfold_core import errors, node_attrs, opdefs, rendezvous_key
 from tenfold_core.device import DeviceSpec
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
@@ -205,7 +205,7 @@ def test_a_list_of_another_kind_is_refused() -> None:
     node.attr["T"].list.i.extend([1, 2])
     for _ in range(2):
         with pytest.raises(errors.InvalidArgumentError, match=r"attr 'T' holds a list of another kind; .*list\(type\)"):
-            attr_value.resolve_attrs(opdefs.get("IdentityN"), node)
+            node_attrs.resolve_attrs(opdefs.get("IdentityN"), node)
         node.attr["T"].list.type.append(1)  # beside the numbers
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
     from tenfold_core.tensor_shape import TensorShape
     from tenfold_kernels.registry import Function
-    from tenfold_kernels.resources.datasets.statistics import StatsAggregator
     from tenfold_kernels.resources.datasets.threads import Threads
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -154,6 +153,14 @@ def element_of(values: Sequence[Any]) -> Element:
     return tuple(arrays)
 
 
+class Aggregator(Protocol):
+    """Takes figures of a pipeline (statistics.py)."""
+
+    def add_to_histogram(self, name: str, value: float, step: int) -> None: ...
+
+    def add_scalar(self, name: str, value: float, step: int) -> None: ...
+
+
 class Run:
     """One iterator's calls under way. Thread-safe: a call is made on one thread and cancelled from another."""
 
@@ -163,7 +170,7 @@ class Run:
         #: Parallel maps may give what is ready first, whatever they were told themselves.
         self.is_sloppy = False
         #: Where what the pipeline tells of itself goes, and what stands before the names.
-        self.aggregator: StatsAggregator | None = None
+        self.aggregator: Aggregator | None = None
         self.statistics_tag = ""
         #: Where functions run; None for the thread that needs what they give.
         self.threads: Threads | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run
+from tenfold_kernels.resources.datasets.core import Aggregator, Dataset, Element, Like, Machine, Run
 from tenfold_protos import event_pb2, summary_pb2
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class StatsAggregator:
 class Figures:
     """What one pass over a dataset notes of itself."""
 
-    def __init__(self, aggregator: StatsAggregator, name: str) -> None:
+    def __init__(self, aggregator: Aggregator, name: str) -> None:
         self._aggregator, self._name = aggregator, name
         self._count = 0
 

@@ -13,7 +13,7 @@ from support.programs import compile_program
 from tenfold_compiler.graph.function_library import FunctionLibrary
 from tenfold_compiler.graph.functions import Functions
 from tenfold_compiler.graph.lower import lower
-from tenfold_compiler.graph.runtime_graph import Node, RuntimeGraph
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import dtypes, errors
 from tenfold_core.attr_value import to_proto
 from tenfold_core.node_names import TensorName
@@ -25,6 +25,7 @@ from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.worker.functions import FunctionRuntime
 
 if TYPE_CHECKING:
+    from tenfold_compiler.graph.node import Node
     from tenfold_protos.function_pb2 import FunctionDef
     from tenfold_protos.node_def_pb2 import NodeDef
 

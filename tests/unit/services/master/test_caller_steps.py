@@ -18,7 +18,8 @@ from tenfold_core import errors
 from tenfold_services.master import caller_cluster_steps, caller_steps
 from tenfold_services.master.caller_steps import CallerStep, CallerSteps, SessionSteps
 from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
-from tenfold_services.master.client_graph import ClientGraph, Part, RunSignature
+from tenfold_services.master.client_graph import ClientGraph, RunSignature
+from tenfold_services.master.graph_part import Part
 from tenfold_services.master.run_table import RunTable
 from tenfold_services.step_count import StepCount
 from tenfold_services.worker.direct_call import DirectCall

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tenfold_services.master import step_links as lines_module
-from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
+from tenfold_services.master.caller_cluster_run import LinkedParts
 from tenfold_services.master.step_links import StepLinks
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_a_new_link_takes_the_place_of_the_old_one(lines: StepLinks, links: dict
 
 def test_a_task_on_our_core_is_called_last() -> None:
     others: Any = {f"ps:{index}": SimpleNamespace() for index in range(3)}
-    graph = CallerClusterGraph(cast("Any", None), cast("Any", None), None, others, {}, None)
+    graph = LinkedParts(cast("Any", None), cast("Any", None), None, {}, others, {}, None)
     assert graph.order == ("ps:0", "ps:1", "ps:2")
     graph.call_last("ps:0")
     assert graph.order == ("ps:1", "ps:2", "ps:0")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
+from tenfold_services.master.running_steps import RunningSteps
 from tenfold_services.master.step_orders import StepOrders
 
 FETCHES = ("a:0", "b:0")
@@ -65,9 +65,8 @@ def test_after_the_end_there_are_no_steps(orders: Orders) -> None:
     assert orders.step((), FETCHES) is None
 
 
-def test_a_step_across_tasks_that_has_ended_does_not_run() -> None:
-    numbers = iter(range(9))
-    session: Any = SimpleNamespace(numbers=numbers, running=set(), watched=False)
+async def test_a_step_across_tasks_that_has_ended_does_not_run() -> None:
+    session = RunningSteps("/job:worker/replica:0/task:0", None)
     graph = CallerClusterGraph(session, cast("Any", None), None, {}, {}, None)
     step = graph.step((), ())
     assert step is not None
