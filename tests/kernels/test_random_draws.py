@@ -273,7 +273,7 @@ def test_a_window_lies_where_the_words_say(ops: Any) -> None:
     def crop(height: int, width: int) -> Any:
         return ops.run("RandomCrop", [image, np.array([height, width], np.int64)], seed=3, seed2=4)
 
-    top, left = words[0] % 4, words[1] % 5
+    left, top = words[0] % 5, words[1] % 4
     assert crop(2, 3).tolist() == image[top : top + 2, left : left + 3].tolist()
     # a side that stays whole takes no word
     left = words[0] % 3

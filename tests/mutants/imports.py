@@ -72,5 +72,5 @@ def may_be_warm(module: str, tests: list[str]) -> list[str]:
     """What the tests import and what does not import `module`, nor has it as its package."""
     wanted: set[str] = set()
     for test in tests:
-        wanted |= imports_of(ROOT / test, "")
+        wanted |= imports_of(ROOT / test.partition("::")[0], "")
     return sorted(name for name in closure(wanted) if module not in closure({name}))

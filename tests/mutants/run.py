@@ -26,7 +26,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import which
-from mutants import equivalent, imports
+from mutants import equivalent, imports, nets
 from mutants.draw import AREAS, Mutant, draw_changes, draw_files, path_of
 from mutants.scratch import FOLDER, interpreter_of, scratch_tree
 from support.mirror import ROOT, modules
@@ -88,7 +88,7 @@ def tests_of(path: str) -> list[str]:
     slow = ("tests/process/", "tests/chaos/", "tests/cuda/", "tests/control/", "tests/cluster/")
     found = sorted(covers, key=lambda cover: (min(cover.rank, 2), cover.test.startswith(slow), cover.rank, cover.uses))
     near = [cover.test for cover in found if cover.rank < 2]
-    every = [*near, *by_op_name(Path(path)), *(cover.test for cover in found)]
+    every = [*nets.tests_of(Path(path)), *near, *by_op_name(Path(path)), *(cover.test for cover in found)]
     return [test for test in dict.fromkeys(every) if not test.startswith(_LEFT_OUT)]
 
 

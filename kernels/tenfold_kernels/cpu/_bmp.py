@@ -21,7 +21,8 @@ _MOST_PIXELS = (1 << 31) // 8
 def decode_bmp(data: bytes, channels: int) -> Array:
     """uint8 [height, width, channels], grey or red first; 0 channels means those of the file.
 
-    Raises InvalidArgumentError for what is no such file, or one with other channels.
+    Grey becomes a colour where channels are wanted, opacity is complete or left out. Raises InvalidArgumentError for
+    what is no such file, or one with other channels.
     """
     if len(data) < _HEAD:
         raise invalid(
@@ -30,7 +31,7 @@ def decode_bmp(data: bytes, channels: int) -> Array:
         )
     offset, width, height, bits = struct.unpack_from("<i4xii2xi", data, 10)
     found = bits // 8
-    if channels and channels != found:
+    if channels not in (0, 3, 4, found):
         raise invalid(f"channels attribute {channels} does not match bits per pixel from file {found}")
     if found not in (1, 3, 4):
         raise invalid(f"Number of channels inherent in the image must be 1, 3 or 4, was {found}")
@@ -48,10 +49,13 @@ def decode_bmp(data: bytes, channels: int) -> Array:
     needed = offset + (rows - 1) * stride + width * found
     if needed > len(data):
         raise invalid(f"Incomplete bmp content, requires at least {needed} bytes, got {len(data)} bytes")
-    allow((rows, width, found), np.uint8)
+    wanted = channels or found
+    allow((rows, width, wanted), np.uint8)
     stored = np.frombuffer(data, np.uint8, needed - offset, offset)
     pixels = np.lib.stride_tricks.as_strided(stored, (rows, width, found), (stride, found, 1), writeable=False)
     if height > 0:
         pixels = pixels[::-1]
-    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[found]
-    return np.ascontiguousarray(pixels[..., order])
+    order = ([0] if wanted == 1 else [0, 0, 0]) if found == 1 else [2, 1, 0, 3][: min(found, wanted)]
+    made = np.full((rows, width, wanted), 255, np.uint8)
+    made[..., : len(order)] = pixels[..., order]
+    return made

@@ -122,12 +122,12 @@ def _zero(node: KernelNode) -> Any:
 def build_fill(node: KernelNode) -> Compute:
     dtype = output_type(node)
 
-    return lambda dims, value: np.full(fill_shape(dims, value, dtype), value[()], dtype=dtype)
+    return lambda dims, value: np.full(fill_shape(dims, value, dtype), value.item(), dtype=dtype)
 
 
 def fill_shape(dims: Array, value: Array, dtype: Any) -> tuple[int, ...]:
     """The shape that a Fill gives. Raises InvalidArgumentError."""
-    if value.ndim:
+    if value.ndim and value.shape != (1,):
         raise invalid(f"value must represent a scalar, got shape {shape_text(value.shape)}")
     if dims.ndim > 1:
         raise invalid(f"dims must represent a vector, got shape {shape_text(dims.shape)}")

@@ -81,8 +81,8 @@ def _band(low: int, high: int, rows: int, columns: int, node: KernelNode, beyond
 
 
 def check_padding(padding: Array) -> None:
-    """Raises InvalidArgumentError unless it is a scalar."""
-    if padding.ndim:
+    """Raises InvalidArgumentError unless it is one number."""
+    if padding.size != 1:
         raise invalid(f"padding_value must be a scalar, got shape {shape_text(padding.shape)}")
 
 

@@ -156,7 +156,7 @@ def _gather_batched(params: Array, indices: Array, axis: int, batch_dims: int) -
     lead, rest = params.shape[:batch], indices.shape[batch:]
     count = math.prod(lead)
     moved = params.reshape((count, *params.shape[batch:]))
-    picked = indices.reshape(count, -1)
+    picked = indices.reshape(count, math.prod(indices.shape[batch:]))
     parts = [np.take(moved[i], picked[i], axis=axis - batch) for i in range(count)]
     shape = (*lead, *params.shape[batch:axis], *rest, *params.shape[axis + 1 :])
     return np.stack(parts).reshape(shape) if parts else np.empty(shape, dtype=params.dtype)
@@ -294,7 +294,8 @@ def build_dynamic_stitch(node: KernelNode) -> Compute:
             return merged
         merged = np.full((size, *row), zero, dtype=dtype)
         for index, values in zip(indices, data, strict=True):
-            merged[index] = values
+            # bytes in an array of no dimensions would be taken for a sequence
+            merged[index.reshape(-1)] = values.reshape(index.size, *row)
         return merged
 
     return compute

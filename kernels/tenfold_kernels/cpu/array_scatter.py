@@ -60,6 +60,8 @@ def build_inplace(node: KernelNode) -> Compute:
     """(x, rows, values) → a copy of x with those rows changed: no kernel writes to an input."""
 
     def compute(x: Array, rows: Array, values: Array) -> Array:
+        if rows.ndim != 1:
+            raise invalid(f"i must be a vector, got shape {shape_text(rows.shape)}")
         if x.ndim < 1 or values.shape != (*rows.shape, *x.shape[1:]):
             raise invalid(f"v must have the shape of the rows of x that i names: {shape_text(values.shape)}")
         out = x.copy()

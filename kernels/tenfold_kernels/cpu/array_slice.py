@@ -181,6 +181,8 @@ def build_strided_slice_grad(node: KernelNode) -> Compute:
 
     def compute(shape: Array, *slices: Array) -> Array:
         dtype = slices[3].dtype
+        if shape.ndim != 1:
+            raise invalid(f"shape must be 1-D, got shape {shape_text(shape.shape)}")
         z = np.zeros(as_shape(shape, dtype=dtype), dtype=dtype)
         for i, index in enumerate(indices):
             begin, end, strides, dy = slices[4 * i : 4 * i + 4]

@@ -28,7 +28,9 @@ def build_unique_v2(node: KernelNode) -> Compute:
     of_integers = _of_integers(node, with_counts) if node.input_types[0] in INDEX else None
 
     def compute(x: Array, axis: Array) -> tuple[Array, ...]:
-        if axis.size > 1 or axis.ndim > 1:
+        if axis.ndim != 1:
+            raise invalid(f"axis expects a 1D vector, got shape {shape_text(axis.shape)}")
+        if axis.size > 1:
             raise invalid("axis does not support input tensors larger than 1 elements")
         if axis.size == 0:
             if x.ndim != 1:

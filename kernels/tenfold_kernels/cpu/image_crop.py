@@ -87,7 +87,9 @@ def build_crop_and_resize_grad_image(node: KernelNode) -> Compute:
     run = sampling.crop_gradient()
 
     def compute(gradient: Array, boxes: Array, box_index: Array, image_size: Array) -> Array:
-        dims = tuple(int(v) for v in image_size.reshape(-1).tolist())
+        if image_size.ndim != 1:
+            raise invalid(f"image_size must be 1-D, got shape {shape_text(image_size.shape)}")
+        dims = tuple(int(v) for v in image_size.tolist())
         if len(dims) != 4 or min(dims) < 0:
             raise invalid(f"image_size must hold 4 sizes, got {shape_text(dims)}")
         _check_boxes(boxes, box_index, dims[0], gradient)

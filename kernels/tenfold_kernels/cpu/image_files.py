@@ -136,8 +136,8 @@ def _frames(data: bytes, channels: int, op: str, animated: bool) -> Array:
 @kernel("DecodeBmp")
 def build_decode_bmp(node: KernelNode) -> Compute:
     channels = int(node.attrs.get("channels", 0))
-    if channels not in (0, 1, 3, 4):
-        raise invalid(f"channels must be 0, 1, 3 or 4, got {channels}")
+    if channels not in (0, 3, 4):
+        raise invalid(f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
 
     def compute(contents: Array) -> Array:
         data = _contents(contents)

@@ -222,7 +222,9 @@ def build_resize_bicubic(node: KernelNode) -> Compute:
 
     def compute(images: Array, size: Array) -> Array:
         height, width = _sizes(images, size)
-        if not images.size:  # NumPy would visit every image of one without channels
+        if not images.shape[3]:
+            raise invalid("image must have at least one channel")
+        if not images.size:
             return np.empty((len(images), height, width, images.shape[3]), np.float32)
         wide = images.astype(np.float32, copy=False)
         rows = _gathered(wide, 1, *_cubic(scale, images.shape[1], height))
@@ -254,7 +256,7 @@ def build_resize_bicubic_grad(node: KernelNode) -> Compute:
 
 def _coverage(scale: _Scale, size: int, count: int) -> Array:
     """How much of each input an output covers: [count, size]."""
-    factor = scale.factor(size, count)
+    factor = scale.factor(size, count) or np.float32(size / count)  # of one input with aligned corners: a share of it
     steps = np.arange(count, dtype=np.float32)
     first, last = steps * factor, (steps + 1) * factor
     weights = np.zeros((count, size), np.float32)

@@ -170,7 +170,13 @@ def build_parse_sequence_example(node: KernelNode) -> Compute:
         else:
             if serialized.ndim:
                 raise invalid(f"Expected serialized to be a scalar, got shape: {shape_text(serialized.shape)}")
-            missing = set(keys_of(inputs.one()))
+            assumed = inputs.one()
+            if assumed.ndim != 1:
+                raise invalid(
+                    "Expected feature_list_dense_missing_assumed_empty to be a vector, got shape: "
+                    f"{shape_text(assumed.shape)}"
+                )
+            missing = set(keys_of(assumed))
             counts = (len(context_sparse_types), len(context_types), len(list_sparse_types), len(list_types))
             keys = [inputs.keys(count) for count in counts]
             may_be_missing = [key in missing for key in keys[3]]

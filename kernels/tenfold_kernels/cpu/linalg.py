@@ -166,6 +166,8 @@ def build_solve_least_squares(node: KernelNode) -> Compute:
             raise invalid(f"l2_regularizer must be scalar, got shape {shape_text(regularizer.shape)}")
         wide, l2 = matrices(matrix, square=False), float(regularizer)
         _check_sides(node, matrix, right, -2)
+        if matrix.shape[:-2] != right.shape[:-2]:
+            raise invalid(f"Input batches do not match: {shape_text(matrix.shape)} vs. {shape_text(right.shape)}")
         if l2 < 0:
             raise invalid("l2_regularizer must be >= 0.")
         turned, right = adjoint(wide), right.astype(wide.dtype, copy=False)

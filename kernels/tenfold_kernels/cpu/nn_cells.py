@@ -139,12 +139,24 @@ def build_lstm_cell_grad(node: KernelNode) -> Compute:
         *rest: Array,
     ) -> Any:
         inputs, cells = _check_states(x, cs_prev, h_prev, 2)
+        _check_made(cs_prev.shape, dict(zip((*_MADE, "cs_grad", "h_grad"), rest, strict=True)))
         *made, cs_grad, h_grad = rest
         lstm = _lstm(node, w, (wci, wcf, wco), b, inputs, cells)
         before, gates, peepholes = lstm.step_back(cs_prev, made, cs_grad, h_grad)
         return before, gates, *(peepholes or (np.zeros(cells, x.dtype) for _ in range(3)))
 
     return compute
+
+
+def _check_made(shape: tuple[int, ...], named: dict[str, Array]) -> None:
+    """What a gradient is told of the forward step has one shape. Raises InvalidArgumentError."""
+    for name, value in named.items():
+        if value.shape != shape:
+            raise invalid(f"{name} must have shape {shape_text(shape)}, got {shape_text(value.shape)}")
+
+
+#: What LSTMs hand to their gradients.
+_MADE = ("i", "cs", "f", "o", "ci", "co")
 
 
 def _steps(seq_len_max: Array, x: Array) -> int:
@@ -208,6 +220,7 @@ def build_block_lstm_grad(node: KernelNode) -> Compute:
         count = _steps(seq_len_max, x)
         inputs, cells = _check_states(x, cs_prev, h_prev, 3)
         lstm = _lstm(node, w, (wci, wcf, wco), b, inputs, cells)
+        _check_made((*x.shape[:2], cells), dict(zip((*_MADE, "h", "cs_grad", "h_grad"), rest, strict=True)))
         *made, h, cs_grad, h_grad = rest
         cs = made[1]
         x_grad, w_grad, b_grad = np.zeros_like(x), np.zeros_like(w), np.zeros_like(b)
@@ -284,6 +297,7 @@ def build_gru_cell_grad(node: KernelNode) -> Compute:
         d_h: Array,
     ) -> Any:
         inputs, cells = _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
+        _check_made(h_prev.shape, {"r": r, "u": u, "c": c, "d_h": d_h})
         one = u.dtype.type(1)
         d_c_bar = d_h * (one - u) * (one - c * c)
         of_xhr = product(d_c_bar, np.ascontiguousarray(w_c.T))

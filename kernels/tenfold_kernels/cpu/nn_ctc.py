@@ -38,6 +38,8 @@ def build_ctc_loss(node: KernelNode) -> Compute:
         lengths = lengths.copy()  # a loop runs as far as they say
         labels = _checked_labels(inputs, indices, values, lengths)
         steps, batch, classes = inputs.shape
+        if not classes:
+            raise invalid("num_classes is 0")
         rows = [_label_row(b, labels[b], collapses, classes) for b in range(batch)]
         is_left_out = np.zeros(batch, bool)
         for b, row in enumerate(labels):

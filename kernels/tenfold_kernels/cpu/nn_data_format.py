@@ -46,6 +46,8 @@ def build_data_format_vec_permute(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         if x.ndim not in (1, 2):
             raise invalid(f"input must be a vector or 2D tensor, but got shape {shape_text(x.shape)}")
+        if x.ndim == 2 and x.shape[1] != 2:
+            raise invalid(f"Second dimension of 2D input must be of size 2, but got shape {shape_text(x.shape)}")
         letters, wanted = source, target
         if len(x) == len(source) - 2:
             letters = "".join(d for d in source if d not in "NC")

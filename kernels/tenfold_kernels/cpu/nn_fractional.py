@@ -87,7 +87,7 @@ def build_fractional_pool(node: KernelNode) -> Compute:
         if x.ndim != 4:
             raise invalid(f"tensor_in must be 4-dimensional, got shape {shape_text(x.shape)}")
         outs = [int(x.shape[i] / ratios[i]) for i in (1, 2)]
-        if min(outs) < 1:
+        if min(*outs, *x.shape) < 1:
             raise invalid(f"pooling_ratio {ratios} leaves nothing of an image of shape {shape_text(x.shape)}")
         generator = Generator(*seeds)
         rows, columns = (

@@ -393,8 +393,8 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
             norm.shaped(back, shape),
             (product * inverse).astype(norm.wide),
             total.astype(norm.wide),
-            np.zeros((), norm.wide),
-            np.zeros((), norm.wide),
+            np.zeros(0, norm.wide),
+            np.zeros(0, norm.wide),
         )
 
     return compute

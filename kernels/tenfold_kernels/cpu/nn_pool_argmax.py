@@ -44,6 +44,8 @@ def build_max_pool_with_argmax(node: KernelNode) -> Compute:
     run = pooling.largest_place(wide)
 
     def compute(x: Array) -> tuple[Array, Array]:
+        if not x.size:
+            raise invalid(f"{node.op}: the input must not be empty, got shape {shape_text(x.shape)}")
         last, place = pool_of(()).images(x, wide)
         found = _places(run, last, place)
         out = last.reshape(-1)[found] if found.size else np.empty(found.shape, wide)

@@ -395,14 +395,14 @@ def build_random_crop(node: KernelNode) -> Compute:
         if size.shape != (2,):
             raise invalid("size must be a vector of size 2, got shape " + shape_text(size.shape))
         words = generator.reserve(1).single()
-        window = []
-        for name, whole, wanted in zip(("height", "width"), image.shape, size.tolist(), strict=False):
+        window: list[slice] = []
+        for name, whole, wanted in zip(("width", "height"), image.shape[1::-1], size.tolist()[::-1], strict=True):
             if wanted > whole:
                 raise errors.FailedPreconditionError(
                     None, None, f"{name} must be >= target_{name}: {name} = {whole}, target_{name} = {wanted}"
                 )
             start = next(words) % (whole - wanted + 1) if wanted < whole else 0
-            window.append(slice(start, start + wanted))
+            window.insert(0, slice(start, start + wanted))
         return image[tuple(window)].copy()
 
     return compute

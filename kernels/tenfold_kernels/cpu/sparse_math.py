@@ -19,7 +19,7 @@ from tenfold_kernels.typesets import FLOATING, NUMERIC, REAL
 
 @kernel("SparseAdd", T=NUMERIC)
 def build_sparse_add(node: KernelNode) -> Compute:
-    """The sum over both sets of places; what is smaller than `thresh` is left out."""
+    """The sum over both sets of places; where both have a value, a sum smaller than `thresh` is left out."""
 
     def compute(ai: Array, av: Array, shape: Array, bi: Array, bv: Array, b_shape: Array, threshold: Array) -> Any:
         if threshold.ndim:
@@ -27,8 +27,9 @@ def build_sparse_add(node: KernelNode) -> Compute:
         dims = check_sparse(ai, av, shape)
         if check_sparse(bi, bv, b_shape) != dims:
             raise invalid(f"Input shapes must match: {shape_text(dims)} vs. {shape_text(b_shape.tolist())}")
-        numbers, total = _merged(place_numbers(ai, dims), av, place_numbers(bi, dims), bv, np.add)
-        keep = np.abs(total) >= threshold
+        of_a, of_b = place_numbers(ai, dims), place_numbers(bi, dims)
+        numbers, total = _merged(of_a, av, of_b, bv, np.add)
+        keep = (np.abs(total) >= threshold) | ~(np.isin(numbers, of_a) & np.isin(numbers, of_b))
         return places_of(numbers[keep], dims), total[keep], shape.copy()
 
     return compute
@@ -122,9 +123,6 @@ def _reduce(
         if not -len(dims) <= axis < len(dims):
             raise invalid(f"Invalid reduction dimension {axis}, for input with {len(dims)} dimensions.")
         reduced.add(axis % len(dims))
-    if not axes.size:
-        # No axes means all of them in a client; in the op itself, none given reduces everything.
-        reduced = set(range(len(dims)))
     kept = [i for i in range(len(dims)) if i not in reduced]
     kept_dims = tuple(dims[i] for i in kept)
     numbers = place_numbers(indices[:, kept], kept_dims)

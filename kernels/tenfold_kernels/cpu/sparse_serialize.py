@@ -50,6 +50,7 @@ def build_serialize_many_sparse(node: KernelNode) -> Compute:
             raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(dims)}")
         allow((dims[0], 3), np.int64)
         out = np.empty((dims[0], 3), object)
+        _check_order(indices)
         ends = np.searchsorted(indices[:, 0], np.arange(dims[0] + 1))
         for member in range(dims[0]):
             own = slice(ends[member], ends[member + 1])
@@ -57,6 +58,21 @@ def build_serialize_many_sparse(node: KernelNode) -> Compute:
         return out
 
     return compute
+
+
+def _check_order(indices: Array) -> None:
+    """Raises InvalidArgumentError for the first index that does not come after the one before it."""
+    moves = np.diff(indices, axis=0)
+    steps = moves[np.arange(len(moves)), (moves != 0).argmax(axis=1)]  # in the first dimension that differs
+    wrong = np.flatnonzero(steps <= 0)
+    if wrong.size:
+        at = int(wrong[0]) + 1
+        if not steps[at - 1]:
+            raise invalid(f"indices[{at}] = {shape_text(indices[at])} is repeated")
+        raise invalid(
+            f"indices[{at}] = {shape_text(indices[at])} is out of order. Many sparse ops require sorted indices.\n"
+            "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+        )
 
 
 @kernel("DeserializeSparse", "DeserializeManySparse")

@@ -33,17 +33,17 @@ def build_regex_full_match(node: KernelNode) -> Compute:
 
 @kernel("RegexReplace", "StaticRegexReplace")
 def build_regex_replace(node: KernelNode) -> Compute:
-    r"""The rewrite names groups as \1, the whole match as \0, a backslash as \\; another one replaces nothing."""
+    r"""The rewrite names groups as \1, the whole match as \0, a backslash as \\."""
     everywhere = bool(node.attrs.get("replace_global", True))
     fixed = None
     if node.op == "StaticRegexReplace":
         regex = _compile(bytes_attr(node, "pattern"))
-        fixed = regex, _rewrite(regex, bytes_attr(node, "rewrite"))
+        fixed = regex, _rewrite(regex, bytes_attr(node, "rewrite"), everywhere)
 
     def compute(x: Array, pattern: Array | None = None, rewrite: Array | None = None) -> Array:
         if fixed is None:
             regex = _compile(scalar_bytes(pattern, "Pattern"))
-            template = _rewrite(regex, scalar_bytes(rewrite, "Rewrite"))
+            template = _rewrite(regex, scalar_bytes(rewrite, "Rewrite"), everywhere)
         else:
             regex, template = fixed
         if template is None:
@@ -67,24 +67,27 @@ def _compile(pattern: bytes) -> Any:
         raise invalid(f"Invalid pattern: {printable(pattern)}, error: {text}") from None
 
 
-def _rewrite(regex: Any, template: bytes) -> Rewrite | None:
-    """The function of a match that gives what it is replaced by, or None where RE2 would refuse the template."""
+def _rewrite(regex: Any, template: bytes, everywhere: bool) -> Rewrite | None:
+    """The function of a match that gives what it is replaced by, or None where RE2 would refuse the template.
+
+    Where all matches are replaced, RE2 writes what is before an escape that it does not know.
+    """
     parts: list[bytes | int] = []
-    at = 0
+    at, is_known = 0, True
     while at < len(template):
         escape = template.find(b"\\", at)
-        if escape < 0:
-            parts.append(template[at:])
-            break
-        parts.append(template[at:escape])
-        name = template[escape + 1 : escape + 2]
-        if name == b"\\":
-            parts.append(b"\\")
-        elif name.isdigit() and int(name) <= regex.groups:
-            parts.append(int(name))
-        else:
+        text, name = (template[at:], b"") if escape < 0 else (template[at:escape], template[escape + 1 : escape + 2])
+        if name.isdigit() and int(name) > regex.groups:
             return None
+        parts += [text] if is_known else []
+        if escape < 0:
+            break
+        is_known = is_known and (name == b"\\" or name.isdigit())
+        if is_known:
+            parts.append(int(name) if name.isdigit() else b"\\")
         at = escape + 2
+    if not is_known and not everywhere:
+        return None
     return lambda match: b"".join(part if isinstance(part, bytes) else match.group(part) or b"" for part in parts)
 
 

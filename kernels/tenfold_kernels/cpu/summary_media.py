@@ -93,7 +93,7 @@ def build_audio_summary(node: KernelNode) -> Compute:
         batch, frames = tensor.shape[:2]
         channels = tensor.shape[2] if tensor.ndim == 3 else 1
         whole_rate = max(round(rate), 1) if np.isfinite(rate) else 0
-        if not frames or not channels or not 0 < channels < 1 << 16 or not 0 < whole_rate * channels * 2 < 1 << 32:
+        if not 0 < channels < 1 << 16 or not 0 < whole_rate * channels * 2 < 1 << 32:
             raise invalid(f"cannot write a WAV of {frames} frames, {channels} channels at {rate} Hz")
         name = tag_of(tag)
         summary = summary_pb2.Summary()

@@ -185,7 +185,7 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
             back = _loops.run_loop(in_training, [gradient, x, *vectors])[0]
         else:
             back = _loops.run_loop(in_inference, [gradient, norm.along(factor, x)])[0]
-        return back, scale_backprop, total, _zero(x), _zero(x)
+        return back, scale_backprop, total, *(x.runtime.empty((0,), wide(x.dtype)) for _ in range(2))
 
     return compute
 

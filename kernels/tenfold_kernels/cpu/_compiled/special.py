@@ -49,7 +49,7 @@ def zeta(x, q):  # type: ignore[no-untyped-def]
         return math.nan
     if q <= 0:
         if q == math.floor(q):
-            return math.inf
+            return math.inf if x % 2 == 0 else math.nan  # of an odd power the sides of the pole differ
         if x != math.floor(x):
             return math.nan
     total = 0.0

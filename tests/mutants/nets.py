@@ -1,0 +1,39 @@
+"""Which part of the wide nets is about a file: tests that ask a whole family what TensorFlow answered.
+
+No import tells, and they come before all other tests of a file, as they are quick and say most.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from support.mirror import ROOT
+
+KERNELS = "tests/kernels/test_kernel_net.py"
+
+
+def tests_of(path: Path) -> list[str]:
+    """Test files, or single tests of them, nearest first."""
+    if path.parts[:2] != ("kernels", "tenfold_kernels") or "cuda" in path.parts:
+        return []
+    if "cpu" not in path.parts:
+        return []
+    ops = _ops_by_file().get(str(path), [])
+    return [f"{KERNELS}::test_answers_as_tensorflow[{op}]" for op in ops] or [KERNELS]
+
+
+@functools.cache
+def _ops_by_file() -> dict[str, list[str]]:
+    """A file of kernels → the ops of the net that it computes."""
+    from support.kernel_net import answers
+    from tenfold_kernels import registry
+
+    found: dict[str, list[str]] = {}
+    for op in answers.table():
+        for row in registry._rows_of(op, "CPU"):
+            path = str(Path(row.place.rpartition(":")[0]).relative_to(ROOT))
+            ops = found.setdefault(path, [])
+            if op not in ops:
+                ops.append(op)
+    return found
