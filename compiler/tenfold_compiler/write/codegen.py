@@ -17,16 +17,23 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.part.regions import rest_of
+from tenfold_compiler.part.regions import MOST_NODES, Region, rest_of
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import registry
 
 from .flow_names import names_of_branches
+from .flow_reads import FlowReads
 from .flow_writer import FlowWriter
 from .generated_code import GeneratedCode
+from .lines import Heads, Lines
+from .node_lines import NodeLines
 from .region_writer import RegionWriter
+from .slots import straight_slots
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold_compiler.fuse import Group
     from tenfold_compiler.fuse.fusion import Fusion
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_compiler.program import Program
@@ -47,11 +54,23 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
     """
     flow, kernels = program.flow, program.kernels
     regions = program.regions
-    writer = RegionWriter(program) if flow is None else FlowWriter(program, flow, fusion)
+    lines = Lines()
+    heads = Heads(lines, ticks)
+    writer: RegionWriter | FlowWriter
+    if flow is None:
+        slots = straight_slots(program)
+        nodes = NodeLines(program, lines, slots)
+        writer = RegionWriter(program, lines, heads, slots, nodes)
+    else:
+        reads = FlowReads(program, flow)
+        slots = reads.slots()
+        nodes = NodeLines(program, lines, slots)
+        writer = FlowWriter(program, reads, fusion, lines, heads, slots, nodes)
     schedules = None if fusion is None or flow is not None else fusion.schedule
-    writer.tick = ticks
     names = [writer.region(region, None if schedules is None else schedules[region.index]) for region in regions]
-    rest = writer.rest(rest_of(regions), schedules)
+    heads.begin_rest()
+    with nodes.without_stores():
+        rest = _write_rest(writer, rest_of(regions), schedules)
     groups = fusion.groups if fusion is not None else ()
     for group in groups:
         writer.unfused(group)
@@ -61,7 +80,7 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
     namespace["__builtins__"] = {}
     if flow is not None:
         namespace.update(names_of_branches(program.part, program.transfers.fetch_keys, program.most_turns))
-    _compile(writer, namespace)
+    _compile(lines, namespace)
     functions = [namespace[name] if name else None for name in names]
     all_rest = namespace[rest] if rest else None
     unfused = [namespace[f"f{group.number}"] for group in groups]
@@ -69,19 +88,35 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
         namespace[f"g{group.number}"] = group.build(fallback, program.most_turns)
     if ticks:
         namespace["tick"] = _nothing
-    nodes = program.part.nodes
+    part = program.part.nodes
     return GeneratedCode(
-        nodes=nodes,
+        nodes=part,
         functions=functions,
         rest=all_rest,
-        computes=any(map(_computes, nodes)),
-        slot_count=len(writer.slots),
-        slot_of={node: slot for (node, _), slot in writer.slots.items() if nodes[node].op in RECV_OPS},
-        awaited_slots={node: writer.awaited_slots(nodes[node]) for node in writer.starts},
-        node_at_line=writer.node_at_line,
+        computes=any(map(_computes, part)),
+        slot_count=len(slots.numbers),
+        slot_of={node: slot for (node, _), slot in slots.numbers.items() if part[node].op in RECV_OPS},
+        awaited_slots={node: slots.awaited(part[node]) for node in slots.starts},
+        node_at_line=lines.node_at_line,
         codes=frozenset(f.__code__ for f in (*functions, all_rest, *unfused) if isinstance(f, FunctionType)),
         namespace=namespace,
     )
+
+
+def _write_rest(
+    writer: RegionWriter | FlowWriter,
+    regions: Sequence[Region],
+    schedules: Sequence[Sequence[PartNode | Group]] | None,
+) -> str | None:
+    """Writes these regions, each after those that it waits for, as one function; its name, or None for too few, and for
+    a part that is too long for being written twice."""
+    if len(regions) < 2 or sum(len(region.nodes) for region in regions) > MOST_NODES:
+        return None
+    work: list[PartNode | Group] = []
+    for region in regions:
+        work.extend(region.nodes if schedules is None else schedules[region.index])
+    whole = Region(-1, nodes=[node for region in regions for node in region.nodes])
+    return writer.region(whole, work, "rest")
 
 
 def _nothing() -> None:
@@ -92,12 +127,12 @@ def _computes(node: PartNode) -> bool:
     return node.op not in _MOVES and any(x.is_floating or x.is_complex for x in node.input_types)
 
 
-def _compile(writer: RegionWriter, namespace: dict[str, Any]) -> None:
+def _compile(lines: Lines, namespace: dict[str, Any]) -> None:
     """Puts the functions into `namespace`, some at a time. Their lines keep the numbers that they have in the whole."""
-    borders = [*writer.defs, len(writer.lines)]
+    borders = [*lines.defs, len(lines.text)]
     begin = borders[0]
     for border, following in zip(borders, [*borders[1:], None], strict=True):
         if border > begin and (following is None or following - begin > _PIECE):
-            text = "\n" * begin + "\n".join(writer.lines[begin:border]) + "\n"
+            text = "\n" * begin + "\n".join(lines.text[begin:border]) + "\n"
             exec(compile(text, FILENAME, "exec", dont_inherit=True), namespace)
             begin = border

@@ -10,29 +10,8 @@ from typing import TYPE_CHECKING
 
 from tenfold_compiler.part.guards import ALIVE, TRUTH
 
-from .region_writer import Registers
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tenfold_compiler.part.guards import Edge, Literal
-
-
-class Names(Registers):
-    """In the place of region_writer's registers: each edge has a variable of its own."""
-
-    def __init__(self, used: Iterable[Edge]) -> None:
-        super().__init__(dict.fromkeys(used, 0))
-
-    def take(self, edge: Edge) -> str:
-        return name_of(edge)
-
-    def give_back(self, node: int, port: int) -> None:
-        """Nothing is used again."""
-
-    def free_after(self, node: int, edges: Iterable[Edge]) -> list[str]:
-        """The writer clears what it made."""
-        return []
 
 
 def name_of(edge: Edge) -> str:

@@ -14,32 +14,31 @@ from tenfold_compiler.part.guards import ALWAYS
 from tenfold_compiler.part.loop_tree import Loop, is_back_edge, member_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tenfold_compiler.part.guards import Guard
     from tenfold_compiler.part.part_graph import PartGraph
-    from tenfold_compiler.part.structured_flow import ControlFlow
+
+    from .flow_reads import FlowReads
 
 
 class MemberOrder:
     """Of one part."""
 
-    def __init__(
-        self,
-        part: PartGraph,
-        flow: ControlFlow,
-        fusion: Fusion | None,
-        guard_of: Callable[[Any], Guard],
-        stands_alone: Callable[[Any], bool],
-    ) -> None:
-        """`guard_of` says what is tested where a member stands, `stands_alone` that it has a test of its own."""
-        self.part, self.flow = part, flow
-        self._guard, self._stands_alone = guard_of, stands_alone
+    def __init__(self, part: PartGraph, reads: FlowReads, fusion: Fusion | None) -> None:
+        self.part, self.flow, self._reads = part, reads.flow, reads
         groups: Sequence[Group] = () if fusion is None else fusion.groups
         #: The group of each node that is fused.
         self.group_of: Mapping[int, Group] = {node.index: group for group in groups for node in group.members}
         self.group_of_loop = {group.loop: group for group in groups if group.loop is not None}
         self._before = None if fusion is None else fusion.before
+
+    def with_groups(self, members: Sequence[Any]) -> Sequence[Any]:
+        """The members, groups in the place of their nodes."""
+        if not self.group_of:
+            return members
+        grouped = (m if isinstance(m, (Loop, Group)) else self.group_of.get(m.index, m) for m in members)
+        return list(dict.fromkeys(grouped))
 
     def grouped(self, members: Sequence[Any], loop: Loop | None) -> list[Any]:
         """An order that keeps all waits and changes from one guard to another seldom."""
@@ -57,8 +56,8 @@ class MemberOrder:
         guard = ALWAYS
 
         def add(member: Any) -> None:
-            alone = not isinstance(member, (Loop, Group)) and self._stands_alone(member)
-            its = ALWAYS if alone else self._guard(member)
+            alone = not isinstance(member, (Loop, Group)) and self._reads.has_else(member)
+            its = ALWAYS if alone else self._reads.guard(member)
             entry = _place(member), len(order) + len(pending)
             heapq.heappush(ready.setdefault(its, []), (*entry, _Item(member)))
             heapq.heappush(everything, (*entry, its))

@@ -1,4 +1,4 @@
-"""What the lines of a part with branches read and test: the front half of flow_writer.py, which writes them."""
+"""What the lines of a part with branches read and test. Writes nothing; asked by the writers of this package."""
 
 from __future__ import annotations
 
@@ -7,56 +7,66 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.part.guards import ANY
 from tenfold_compiler.part.loop_tree import Loop, is_back_edge
+from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, MERGE_OPS, SEND_OPS
 
-from .flow_lines import Names
-from .flow_order import MemberOrder
-from .region_writer import RegionWriter
+from .slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tenfold_compiler.fuse.fusion import Fusion
     from tenfold_compiler.part.guards import Edge, Guard, Literal
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_compiler.part.structured_flow import ControlFlow
     from tenfold_compiler.program import Program
 
 
-class FlowReader(RegionWriter):
+#: Handed on or told by others; nothing to write unless a reference is read.
+NAMES_ONLY = ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_OPS | ops.TRIGGER_OPS
+
+
+class FlowReads:
     """Of one part."""
 
-    def __init__(self, program: Program, flow: ControlFlow, fusion: Fusion | None = None) -> None:
+    def __init__(self, program: Program, flow: ControlFlow) -> None:
         self.flow, self.guards = flow, flow.guards
-        #: What lines test, with the number of its values; and the outputs that nodes read, which need a variable.
-        self._tested: dict[Edge, int] = {}
-        self._used: set[Edge] = set()
-        self._order = MemberOrder(program.part, flow, fusion, self._guard, self._has_else)
-        self._group_of = self._order.group_of
-        super().__init__(program)
+        self._program = program
+        self._nodes = program.part.nodes
+        self._starts = {node.index for region in program.regions for node in region.starts}
+        #: What lines test, with the number of its values.
+        self.tested: dict[Edge, int] = {literal.edge: literal.values for literal in self._literals()}
+        #: The outputs that nodes read, which need a variable.
+        self.used = {self.resolve(edge) for node in self._nodes for edge in node.inputs}
 
-    def _find_crossings(self) -> None:
-        self.origin = self.flow.origin
-        for literal in self._literals():
-            self._tested[literal.edge] = literal.values
-        for node in self.part.nodes:
-            self._used.update(map(self._resolve, node.inputs))
-        self._names = Names(self._used)
+    def resolve(self, edge: Edge) -> Edge:
+        """The output that an edge really is."""
+        return self.flow.origin.get(edge, edge)
+
+    def slots(self) -> Slots:
+        """The slots of the part."""
+        slots = Slots(self._program, self.flow.origin)
         for member in self.flow.tree.members:
             first = next(iter(member.nodes())) if isinstance(member, Loop) else member
-            self._note_reads(first.index, self._reads(member))
-        self._note_slots()
+            slots.note_reads(first.index, self.reads(member))
+        slots.note_outside()
+        return slots
+
+    def is_silent(self, slots: Slots, node: PartNode) -> bool:
+        """Whether there is nothing to run for the node."""
+        if node.op in NAMES_ONLY:
+            return not any(node.deref)
+        return self.is_variable(node) if node.op in MERGE_OPS else slots.is_silent(node)
 
     def _literals(self) -> Iterator[Literal]:
         """All that some line tests."""
         for member in self._all_members(self.flow.tree.members):
-            yield from self._guard(member)
+            yield from self.guard(member)
             if isinstance(member, Loop):
                 goes_on = self.flow.turns[member].goes_on
-                if self.part.nodes[goes_on.edge[0]].op in BRANCH_OPS:
+                if self._nodes[goes_on.edge[0]].op in BRANCH_OPS:
                     yield goes_on
-            if not isinstance(member, Loop) and member.op in MERGE_OPS and not self._is_variable(member):
-                for case in self._cases(member):
+            if not isinstance(member, Loop) and member.op in MERGE_OPS and not self.is_variable(member):
+                for case in self.cases(member):
                     yield from case
 
     def _all_members(self, members: Iterable[Any]) -> Iterator[Any]:
@@ -65,7 +75,7 @@ class FlowReader(RegionWriter):
             if isinstance(member, Loop):
                 yield from self._all_members(member.members)
 
-    def _guard(self, member: Any) -> Guard:
+    def guard(self, member: Any) -> Guard:
         """What has to be tested where the member stands: in a loop's body, the loop goes on."""
         if isinstance(member, Group):
             member = member.members[0]
@@ -78,53 +88,55 @@ class FlowReader(RegionWriter):
         literal = self.flow.turns[loop].goes_on
         return guard - {literal, literal._replace(value=1 - literal.value)}
 
-    def _cases(self, merge: PartNode) -> list[Guard]:
+    def cases(self, merge: PartNode) -> list[Guard]:
         """Per input of a Merge: what has to be tested where it stands to know that it is alive."""
         own = self.guards.of[merge.index]
         return [self.guards.of_edge(source, port) - own for source, port in merge.inputs]
 
-    def _is_variable(self, node: PartNode) -> bool:
-        return any(is_back_edge(self.part, node, source) for source, _ in node.inputs)
+    def is_variable(self, node: PartNode) -> bool:
+        return any(is_back_edge(self._program.part, node, source) for source, _ in node.inputs)
 
-    def _reads(self, member: Any) -> set[Edge]:
+    def reads(self, member: Any) -> set[Edge]:
         """Outputs, and what is tested of them, that are read by the member or by what is in it."""
         if isinstance(member, Loop):
-            found = {edge for inner in member.members for edge in self._reads(inner)}
-            found.update(literal.edge for literal in self._guard(member))
-            return found.union(self._resolve(enter.inputs[0]) for enter in member.enters)
+            found = {edge for inner in member.members for edge in self.reads(inner)}
+            found.update(literal.edge for literal in self.guard(member))
+            return found.union(self.resolve(enter.inputs[0]) for enter in member.enters)
         if isinstance(member, Group):
-            return {*member.inputs, *(literal.edge for literal in self._guard(member))}
-        found = {self._resolve(edge) for edge in member.inputs}
-        found.update(literal.edge for literal in self._guard(member))
-        if member.op in MERGE_OPS and not self._is_variable(member):
-            found.update(literal.edge for case in self._cases(member) for literal in case)
+            return {*member.inputs, *(literal.edge for literal in self.guard(member))}
+        found = {self.resolve(edge) for edge in member.inputs}
+        found.update(literal.edge for literal in self.guard(member))
+        if member.op in MERGE_OPS and not self.is_variable(member):
+            found.update(literal.edge for case in self.cases(member) for literal in case)
         return found
 
-    def _has_else(self, node: PartNode) -> bool:
+    def has_else(self, node: PartNode) -> bool:
         """Whether there is something to do for the node where it does not run."""
-        return bool(self._guard(node)) and (node.op in SEND_OPS or node.index in self.starts)
+        return bool(self.guard(node)) and (node.op in SEND_OPS or node.index in self._starts)
 
     def borders(self, loop: Loop) -> tuple[list[Edge], list[Edge]]:
         """What comes into the loop, but for constants, and what is read of it when it has ended."""
-        read = {self._resolve(enter.inputs[0]) for enter in loop.enters if not enter.attrs.get("is_constant")}
+        read = {self.resolve(enter.inputs[0]) for enter in loop.enters if not enter.attrs.get("is_constant")}
         turns = self.flow.turns[loop]
-        read.update(edge for member in (*turns.head, *turns.body) for edge in self._reads(member))
-        left = [edge for edge in self._left(loop) if self._is_made_in(loop, edge)]
+        read.update(edge for member in (*turns.head, *turns.body) for edge in self.reads(member))
+        left = [edge for edge in self.left(loop) if self.is_made_in(loop, edge)]
         # a constant has its name everywhere, what is tested of it has one in a function
-        inputs = [e for e in read if not self._is_made_in(loop, e) and not (e[1] >= 0 and e[0] in self.constants)]
+        inputs = [
+            e for e in read if not self.is_made_in(loop, e) and not (e[1] >= 0 and e[0] in self._program.constants)
+        ]
         return sorted(inputs), sorted(left)
 
-    def _is_made_in(self, loop: Loop, edge: Edge) -> bool:
-        if edge[0] in self.constants:
+    def is_made_in(self, loop: Loop, edge: Edge) -> bool:
+        if edge[0] in self._program.constants:
             return False
         frame = self.flow.tree.frame_of[edge[0]]
         while frame is not None and frame is not loop:
             frame = frame.parent
         return frame is loop
 
-    def _is_there(self, loop: Loop, source: int) -> bool:
+    def is_there(self, loop: Loop, source: int) -> bool:
         """Whether a node outside of the loop has run wherever the loop runs."""
-        if source in self.constants:
+        if source in self._program.constants:
             return True
         frame = self.flow.tree.frame_of[source]
         guard = self.guards.of[source]
@@ -136,8 +148,8 @@ class FlowReader(RegionWriter):
             guard, frame = self.guards.of_loop[frame], frame.parent
         return guard <= next(self.guards.of_loop[inner] for inner in around if inner.parent is frame)
 
-    def _left(self, loop: Loop) -> set[Edge]:
+    def left(self, loop: Loop) -> set[Edge]:
         """What has to be there after the turns."""
-        left = {self._resolve(node.inputs[0]) for node in loop.exits}
-        left.update(edge for member in self.flow.turns[loop].tail for edge in self._reads(member))
+        left = {self.resolve(node.inputs[0]) for node in loop.exits}
+        left.update(edge for member in self.flow.turns[loop].tail for edge in self.reads(member))
         return left

@@ -1,0 +1,178 @@
+"""Where the members of a frame stand: blocks of one guard, the turns of a loop, what is cleared when.
+
+The order is flow_order.py's, the lines are those of a FrameText (flow_text.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tenfold_compiler.fuse import Group
+from tenfold_compiler.part.guards import ALWAYS, source_of
+from tenfold_compiler.part.loop_tree import Loop
+from tenfold_core.opdefs import runtime_ops as ops
+
+from .flow_lines import name_of
+from .flow_reads import NAMES_ONLY
+from .region_writer import STOP_EVERY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tenfold_compiler.part.guards import Edge, Guard
+
+    from .flow_order import MemberOrder
+    from .flow_reads import FlowReads
+    from .flow_text import FrameText
+    from .lines import Lines
+    from .slots import Slots
+
+
+class FrameWriter:
+    """One instance a part, for one function after the other."""
+
+    def __init__(self, reads: FlowReads, order: MemberOrder, lines: Lines, slots: Slots, text: FrameText) -> None:
+        self._reads, self._order, self._lines, self._slots, self._text = reads, order, lines, slots, text
+        #: The guard of the block that is open, and what to clear when it ends.
+        self._open: Guard = ALWAYS
+        self._late: list[str] = []
+        self._block = self._blocks = 0
+        #: Lines when the open block began.
+        self._began = 0
+
+    def is_silent(self, member: Any) -> bool:
+        """Whether there is nothing to write for a member."""
+        return not isinstance(member, (Loop, Group)) and self._reads.is_silent(self._slots, member)
+
+    # -- sequences and blocks ----------------------------------------------------------------------------------------
+
+    def sequence(
+        self, members: Sequence[Any], loop: Loop | None, kept: set[Edge], made: Iterable[Edge] = ()
+    ) -> set[Edge]:
+        """Writes members of one frame, blocks of one guard together. Clears what they make, and what was `made` before,
+        after its last use, but for `kept`. Returns what they make.
+        """
+        reads, text = self._reads, self._text
+        order = self._order.grouped(self._order.with_groups(members), loop)
+        last: dict[Edge, int] = {}
+        for position, member in enumerate(order):
+            for edge in reads.reads(member):
+                last[edge] = position
+        #: In which block each output got its value.
+        made_in: dict[Edge, int] = dict.fromkeys(made, -1)
+        written = 0
+        for position, member in enumerate(order):
+            conditional = not isinstance(member, (Loop, Group)) and reads.has_else(member)
+            if not self.is_silent(member):
+                written += 1
+                if written % STOP_EVERY == 0:
+                    self._enter(ALWAYS)
+                    text.look_at_stop()
+                self._enter(ALWAYS if conditional else reads.guard(member))
+                self._write_member(member, conditional)
+                for edge in self._makes(member):
+                    made_in[edge] = self._block
+            freed = [
+                edge
+                for edge in reads.reads(member)
+                if last[edge] == position and edge in made_in and edge not in kept and edge[1] >= 0
+            ]
+            now = [name_of(edge) for edge in freed if not self._open or made_in[edge] == self._block]
+            text.clear(now)
+            self._late += [name_of(edge) for edge in freed if name_of(edge) not in now]
+        self._enter(ALWAYS)
+        return set(made_in)
+
+    def _enter(self, guard: Guard) -> None:
+        """Ends the open block unless it is that of the guard, and begins one."""
+        if guard == self._open:
+            return
+        lines = self._lines
+        if self._open:
+            lines.dedent()
+            self._open = ALWAYS
+            if len(lines.text) == self._began:
+                # its nodes had nothing to write
+                lines.text.pop()
+            self._text.clear(self._late)
+            self._late = []
+        self._blocks += 1
+        self._block = self._blocks
+        if guard:
+            lines.write(f"if {self._text.condition(guard)}:")
+            lines.indent()
+            self._open = guard
+            self._began = len(lines.text)
+
+    def _makes(self, member: Any) -> list[Edge]:
+        """The outputs that the member gives a variable, for those that follow it."""
+        if isinstance(member, Loop):
+            return [self._reads.resolve(node.inputs[0]) for node in member.exits]
+        if isinstance(member, Group):
+            return member.outputs
+        return [(member.index, port) for port in range(len(member.output_types))]
+
+    def _write_member(self, member: Any, conditional: bool) -> None:
+        if isinstance(member, Loop):
+            self._loop(member)
+        elif isinstance(member, Group):
+            self._text.group(member)
+        elif conditional:
+            self._text.node_or_else(member, self._reads.guard(member))
+        elif member.op in ops.MERGE_OPS:
+            self._text.merge(member)
+        elif member.op in NAMES_ONLY:
+            self._text.reference(member)
+        else:
+            self._text.node(member)
+
+    # -- loops -------------------------------------------------------------------------------------------------------
+
+    def _loop(self, loop: Loop) -> None:
+        outer = self._open, self._late, self._block, self._began
+        left = self._reads.left(loop)
+        group = self._order.group_of_loop.get(loop)
+        if group is None:
+            self.first_values(loop)
+            self.turns(loop, left)
+        else:
+            self._text.loop(group)
+        self._open, self._late = ALWAYS, []
+        self.sequence(self._reads.flow.turns[loop].tail, loop, left)
+        self._open, self._late, self._block, self._began = outer
+        for edge in {self._reads.resolve(node.inputs[0]) for node in loop.exits}:
+            self._text.store(edge)
+
+    def first_values(self, loop: Loop) -> None:
+        """What the loop's variables are before its first turn."""
+        for enter in loop.enters:
+            if enter.deref[0]:
+                self._text.reference(enter)
+        for node in loop.variables:
+            self._lines.write(f"{name_of((node.index, 0))} = {self._text.input(node, 0)}", node)
+
+    def turns(self, loop: Loop, left: set[Edge]) -> None:
+        """The loop's turns; `left` has to be there after them."""
+        reads, text, lines = self._reads, self._text, self._lines
+        turns = reads.flow.turns[loop]
+        variables = [(node.index, 0) for node in loop.variables]
+        self._open, self._late = ALWAYS, []
+        text.begin_turns(loop)
+        lines.indent()
+        for node in loop.variables:
+            text.known((node.index, 0), node)
+        nexts = {reads.resolve(node.inputs[1]) for node in loop.variables}
+        in_body = {edge for member in turns.body for edge in reads.reads(member)}
+        made = self.sequence(turns.head, loop, left | nexts | in_body | {source_of(turns.goes_on.edge)})
+        text.leave(turns.goes_on)
+        # a turn that goes on gives the variables other values
+        kept = (left - set(variables)) | nexts
+        made = self.sequence(turns.body, loop, kept, {*made, *variables})
+        moved = [node for node in loop.variables if reads.resolve(node.inputs[1]) != (node.index, 0)]
+        if moved:
+            targets, texts = [name_of((node.index, 0)) for node in moved], [text.input(node, 1) for node in moved]
+            lines.write(f"{', '.join(targets)} = {', '.join(texts)}", moved[0])
+            text.clear([name_of(edge) for edge in nexts & made - left - set(variables)])
+        text.end_turn(loop)
+        lines.dedent()
+        text.end_turns(loop)
