@@ -18,7 +18,8 @@ from tenfold_kernels.cuda import _loops, _replaying
 from tenfold_kernels.cuda._replaying import Replayed
 from tenfold_kernels.cuda._runtime import runtime
 from tenfold_kernels.cuda._variables import DeviceVariable
-from tenfold_kernels.cuda.loop_text import Loop, Step
+from tenfold_kernels.cuda.loop_text import Loop
+from tenfold_kernels.fusion.runs import FusedOp
 from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.cuda._arrays import DeviceArray
 
-_ADD = partial(Loop, steps=(Step("Add", (), (("input", 0), ("input", 1)), np.dtype(np.float32)),), outputs=(0,))
+_ADD = partial(Loop, steps=(FusedOp("Add", (), (("input", 0), ("input", 1)), np.dtype(np.float32)),), outputs=(0,))
 GPU = DEVICE.replace("CPU", "GPU")
 #: Calls after which a stretch is launched as a whole.
 SOME = _replaying._CALLS_BEFORE + 3

@@ -12,7 +12,8 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.cuda import _loops
-from tenfold_kernels.cuda.loop_text import Loop, Step, has_expression
+from tenfold_kernels.cuda.loop_text import Loop, has_expression
+from tenfold_kernels.fusion.runs import FusedOp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,7 @@ class DeviceElements:
         """Raises UnimplementedError for types that a GPU's loops have no arithmetic for."""
         if not has_expression("Add", [x.dtype, y.dtype], x.dtype):
             raise errors.UnimplementedError(None, None, f"No sum of {x.dtype.name} on a GPU.")
-        steps = (Step("Add", (), (("input", 0), ("input", 1)), x.dtype),)
+        steps = (FusedOp("Add", (), (("input", 0), ("input", 1)), x.dtype),)
         return _loops.run_loop(partial(Loop, steps=steps, outputs=(0,)), [x, y])[0]
 
     def stack(self, values: Sequence[DeviceArray]) -> DeviceArray:

@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels.cuda import _loops, loop_sums
-from tenfold_kernels.cuda.loop_text import Loop, Step
+from tenfold_kernels.cuda.loop_text import Loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tenfold_kernels.cuda._arrays import DeviceArray
     from tenfold_kernels.fusion.cache import FusionCache
@@ -39,7 +39,7 @@ class DeviceRun:
     def build(self, fallback: Callable[..., Any], cache: FusionCache) -> Callable[..., Any]:
         """Inputs by position → one array, or a tuple of them. Compiles at the first call."""
         run = self.run
-        loop_of = partial(Loop, steps=_steps(run), outputs=run.outputs, constants=run.constants)
+        loop_of = partial(Loop, steps=run.ops, outputs=run.outputs, constants=run.constants)
         full = next((i for i, given in enumerate(run.inputs) if given.role == "full"), 0)
         roles = [given.role for given in run.inputs]
         alone = len(run.outputs) == 1
@@ -70,12 +70,3 @@ def _wanted(role: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if role == "row":
         return shape[-1:]
     return (*shape[:-1], 1) if role == "column" else ()
-
-
-def _steps(run: FusedRun) -> tuple[Step, ...]:
-    names = {"input": "input", "op": "step", "constant": "constant"}
-    steps = []
-    for op in run.ops:
-        sources: Sequence[tuple[str, int]] = [(names[kind], number) for kind, number in op.sources]
-        steps.append(Step(op.op, op.attrs, tuple(sources), op.dtype, op.reduce))
-    return tuple(steps)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_kernels.cuda import _loops, _reduce
 from tenfold_kernels.cuda._launch import Kernel, blocks_for, pointer
-from tenfold_kernels.cuda.loop_text import Loop, Operand, Step, element, operand, parameters
+from tenfold_kernels.cuda.loop_text import Loop, Operand, element, operand, parameters
 from tenfold_kernels.cuda.reduction_text import Pass
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tenfold_kernels.cuda._arrays import DeviceArray
+    from tenfold_kernels.fusion.runs import FusedOp
 
 #: The rows of reduction_text.py that ops are made of.
 _ROWS = {"BiasAddGrad": "Sum"}
@@ -68,11 +69,11 @@ def run_loop(
     return results
 
 
-def _pass(step: Step) -> Pass:
+def _pass(step: FusedOp) -> Pass:
     return Pass(_ROWS.get(step.op, step.op), step.dtype, False, True)
 
 
-def _written(step: Step) -> np.dtype[np.generic]:
+def _written(step: FusedOp) -> np.dtype[np.generic]:
     return _pass(step).partial if step.reduce else step.dtype
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from tenfold_kernels.fusion.runs import FusedOp
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -35,23 +37,9 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One op of the loop. Sources are an "input", a "step" or a "constant", by number.
-
-    `reduce` is "all" or "rows" for one that adds up its source, see loop_sums.py: no step reads such a one.
-    """
-
-    op: str
-    attrs: tuple[tuple[str, Any], ...]
-    sources: tuple[tuple[str, int], ...]
-    dtype: np.dtype[Any]
-    reduce: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Loop:
     operands: tuple[Operand, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[FusedOp, ...]
     #: The steps whose values are written.
     outputs: tuple[int, ...]
     #: (value, type) of the scalars that are known beforehand.

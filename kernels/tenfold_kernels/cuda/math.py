@@ -13,8 +13,9 @@ from tenfold_kernels.cpu.math import shaped_as
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda._types import ANY_NUMBERS, ON_HOST
-from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE, Loop, Step, has_expression
+from tenfold_kernels.cuda.loop_text import EXTRA, WHOLE, Loop, has_expression
 from tenfold_kernels.fusion import expressions
+from tenfold_kernels.fusion.runs import FusedOp, Source
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
 from tenfold_kernels.typesets import COMPLEX
 
@@ -31,8 +32,8 @@ def elementwise(node: KernelNode) -> Compute:
     """
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
     attrs = tuple((name, float(node.attrs[name])) for name in _ATTRS if name in node.attrs)
-    sources = tuple(("input", i) for i in range(len(node.input_types)))
-    steps = (Step(node.op, attrs, sources, dtype),)
+    sources: tuple[Source, ...] = tuple(("input", i) for i in range(len(node.input_types)))
+    steps = (FusedOp(node.op, attrs, sources, dtype),)
     loop_of = partial(Loop, steps=steps, outputs=(0,))
     if node.op in expressions.NO_BROADCAST:
         return lambda y, dy: _loops.run_loop(loop_of, [y, shaped_as(y, dy)])[0]
@@ -101,9 +102,9 @@ def build_add_n(node: KernelNode) -> Compute:
     """The sum of all inputs, of one shape, in one pass, from the first to the last."""
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
     count = len(node.input_types)
-    steps = [Step("Add", (), (("input", 0), ("input", 1)), dtype)] if count > 1 else []
+    steps = [FusedOp("Add", (), (("input", 0), ("input", 1)), dtype)] if count > 1 else []
     for number in range(2, count):
-        steps.append(Step("Add", (), (("step", number - 2), ("input", number)), dtype))
+        steps.append(FusedOp("Add", (), (("op", number - 2), ("input", number)), dtype))
     loop_of = partial(Loop, steps=tuple(steps), outputs=(len(steps) - 1,))
 
     def compute(*inputs: DeviceArray) -> DeviceArray:
@@ -124,7 +125,7 @@ _CASTS = ANY_NUMBERS | {dtypes.bool_, dtypes.int32}
 def build_cast(node: KernelNode) -> Compute:
     """Numbers as another type: floats lose their fraction towards zero, as in C."""
     source, target = (np.dtype(t.as_numpy_dtype) for t in (node.input_types[0], node.output_types[0]))
-    steps = (Step("Cast", (), (("input", 0),), target),)
+    steps = (FusedOp("Cast", (), (("input", 0),), target),)
     loop_of = partial(Loop, steps=steps, outputs=(0,))
     if source == target:
         return lambda x: x
@@ -135,7 +136,7 @@ def build_cast(node: KernelNode) -> Compute:
 def build_select(node: KernelNode) -> Compute:
     """Elements of one or the other. Select takes a vector of conditions for rows, too."""
     dtype = np.dtype(node.output_types[0].as_numpy_dtype)
-    steps = (Step("SelectV2", (), tuple(("input", i) for i in range(3)), dtype),)
+    steps = (FusedOp("SelectV2", (), tuple(("input", i) for i in range(3)), dtype),)
     loop_of = partial(Loop, steps=steps, outputs=(0,))
     by_rows = node.op == "Select"
 

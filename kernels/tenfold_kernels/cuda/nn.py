@@ -14,8 +14,9 @@ from tenfold_kernels.cpu.nn import check_bias, check_bias_gradient, check_same_s
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._reduce import reduce
 from tenfold_kernels.cuda._types import ANY_FLOATS, ANY_NUMBERS, ON_HOST
-from tenfold_kernels.cuda.loop_text import Loop, Step
+from tenfold_kernels.cuda.loop_text import Loop
 from tenfold_kernels.cuda.math import elementwise
+from tenfold_kernels.fusion.runs import FusedOp
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, shared_kernel
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def build_activation_grad(node: KernelNode) -> Compute:
 def build_bias_add(node: KernelNode) -> Compute:
     """Adds a bias a channel: the last dimension, or the second with NCHW."""
     dtype = np.dtype(node.output_types[0].base_dtype.as_numpy_dtype)
-    steps = (Step("Add", (), (("input", 0), ("input", 1)), dtype),)
+    steps = (FusedOp("Add", (), (("input", 0), ("input", 1)), dtype),)
     loop_of = partial(Loop, steps=steps, outputs=(0,))
     first = is_channels_first(node)
 

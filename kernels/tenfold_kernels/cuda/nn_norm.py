@@ -29,8 +29,9 @@ from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer, type_name
 from tenfold_kernels.cuda._reduce import reduce
 from tenfold_kernels.cuda._types import ANY_FLOATS, FLOATS
-from tenfold_kernels.cuda.loop_text import Loop, Step
+from tenfold_kernels.cuda.loop_text import Loop
 from tenfold_kernels.cuda.narrow_text import wide
+from tenfold_kernels.fusion.runs import FusedOp, Source
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 if TYPE_CHECKING:
@@ -83,10 +84,10 @@ def _steps(dtype: np.dtype[Any], *ops: tuple[str, int | str, int | str]) -> Any:
     """A loop of (op, source, source): an input by its number, "0" … for the value of a step. The last is of `dtype`."""
     steps = []
     for op, *sources in ops:
-        given = tuple(("step", int(each)) if isinstance(each, str) else ("input", each) for each in sources)
-        steps.append(Step(op, (), given[: 1 if op == "Relu" else 2], wide(dtype)))
+        given: list[Source] = [("op", int(each)) if isinstance(each, str) else ("input", each) for each in sources]
+        steps.append(FusedOp(op, (), tuple(given[: 1 if op == "Relu" else 2]), wide(dtype)))
     if wide(dtype) != dtype:
-        steps.append(Step("Cast", (), (("step", len(steps) - 1),), dtype))
+        steps.append(FusedOp("Cast", (), (("op", len(steps) - 1),), dtype))
     return functools.partial(Loop, steps=tuple(steps), outputs=(len(steps) - 1,))
 
 

@@ -13,7 +13,8 @@ from tenfold_kernels.cpu.state import assign_variable_kernel, variable_kernel
 from tenfold_kernels.cuda import _loops
 from tenfold_kernels.cuda._types import ANY_NUMBERS, MOVED
 from tenfold_kernels.cuda._variables import maker
-from tenfold_kernels.cuda.loop_text import Loop, Step
+from tenfold_kernels.cuda.loop_text import Loop
+from tenfold_kernels.fusion.runs import FusedOp
 from tenfold_kernels.registry import EVERYTHING, Compute, KernelNode, kernel, no_kernel, shared_kernel
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def build_assign_add_variable(node: KernelNode) -> Compute:
 def _update(node: KernelNode, op: str, mismatch: str) -> Any:
     """(a variable's array, a value) → the array holds the sum or the difference."""
     dtype = np.dtype(node.attrs.get("T", node.attrs.get("dtype")).as_numpy_dtype)
-    steps = (Step(op, (), (("input", 0), ("input", 1)), dtype),)
+    steps = (FusedOp(op, (), (("input", 0), ("input", 1)), dtype),)
     loop_of = partial(Loop, steps=steps, outputs=(0,))
 
     def update(array: Any, value: DeviceArray) -> None:
