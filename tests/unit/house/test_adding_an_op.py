@@ -1,7 +1,7 @@
 """An op is added by the recipe of CONTRIBUTING.md, in a copy of the packages: the files it names are enough.
 
-The copy goes first on the path of a process of its own, which runs the new op's test: a kernel against NumPy, a step
-through a session, and the step back through its gradient.
+The copy goes first on the path of a process of its own, which runs the new op's test (a kernel against NumPy, a step
+through a session, and the step back through its gradient) and the census: what every op has to have, this one has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("core/tenfold_core", "kernels/tenfold_kernels", "client/tenfold")
+
+#: What is said of every op, by tests that need nothing else of the tree.
+CENSUS = (
+    *("tests/kernels/test_census.py", "tests/kernels/test_registry.py", "tests/cuda/test_census.py"),
+    *("tests/unit/client/gradients/test_rows.py", "tests/unit/core/test_opdefs.py"),
+)
 
 #: File of the recipe → what a new op, Cube of the family math, puts into it. New files are written, others get a piece.
 ROW = """
@@ -36,6 +42,9 @@ def build_cube(node: KernelNode) -> Compute:
 
     return compute
 '''
+ABSENCE = """
+no_kernel("Cube", device="GPU", why="nobody has written it")
+"""
 GRADIENT = '''"""The gradient row of cubes."""
 
 from tenfold.gradients.registry import gradient
@@ -90,18 +99,22 @@ def test_the_recipe_is_enough(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     for_every_op, for_some = recipe()
-    definitions, kernels, gradients, tests = [file.replace("*", "cube") for file in for_every_op]
+    definitions, kernels, absences, gradients, tests = [file.replace("*", "cube") for file in for_every_op]
     public = "client/tenfold/__init__.py"
     assert public in for_some
-    conftest = tmp_path / Path(tests).with_name("conftest.py")
-    conftest.parent.mkdir(parents=True)
-    shutil.copy(ROOT / Path(tests).with_name("conftest.py"), conftest)
-    # what the conftest needs
+    for each in CENSUS:
+        for file in (each, str(Path(each).with_name("conftest.py"))):
+            if (ROOT / file).exists():
+                (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / file, tmp_path / file)
+    shutil.copy(ROOT / "tests/op_census.txt", tmp_path / "tests")
     shutil.copytree(ROOT / "tests/support", tmp_path / "tests/support")
 
     with (tmp_path / definitions).open("a", encoding="utf-8") as table:
         table.write(ROW)
     (tmp_path / kernels).write_text(KERNEL, encoding="utf-8")
+    with (tmp_path / absences).open("a", encoding="utf-8") as table:
+        table.write(ABSENCE)
     (tmp_path / gradients).write_text(GRADIENT, encoding="utf-8")
     exports = (tmp_path / public).read_text(encoding="utf-8")
     assert exports.count(PUBLIC) == 1
@@ -109,8 +122,11 @@ def test_the_recipe_is_enough(tmp_path: Path) -> None:
     (tmp_path / tests).write_text(f"COPY = {str(tmp_path)!r}\n{TEST}", encoding="utf-8")
 
     path = os.pathsep.join(str((tmp_path / each).parent) for each in (*PACKAGES, "tests/support"))
+    # the census wants a test of each family
+    for other in (ROOT / "tests/kernels").glob("test_*.py"):
+        (tmp_path / "tests/kernels" / other.name).touch()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", tests, *CENSUS],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -118,4 +134,4 @@ def test_the_recipe_is_enough(tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout
+    assert re.search(r"\d{3,} passed", done.stdout), "the census asks hundreds of ops"
