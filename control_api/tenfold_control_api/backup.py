@@ -87,7 +87,7 @@ async def _write(url: URL, file: str) -> Manifest:
 def restore(database: str, file: str, *, force: bool = False) -> Manifest:
     """Fills a database from a backup, all of it or nothing; with `force` also one that holds something, which is lost.
 
-    Blocks. Raises BackupError for a file that is none, for a database that is not empty, and while a service uses it.
+    Blocks. Raises BackupError for a file of another kind, for a database that is not empty, and while it is in use.
     """
     try:
         with zipfile.ZipFile(file) as package:

@@ -100,7 +100,7 @@ _ROWS = (
     ),
     ProblemType("foreign-origin", "PERMISSION_DENIED", "A page of another origin asks for a change.", "Ask from here."),
     ProblemType("token-needed", "UNAUTHENTICATED", "The request shows no token.", "Send it as bearer token."),
-    ProblemType("token-unknown", "UNAUTHENTICATED", "The token is none of this service's.", "Send another one."),
+    ProblemType("token-unknown", "UNAUTHENTICATED", "This service does not know the token.", "Send another one."),
     ProblemType("token-expired", "UNAUTHENTICATED", "The token is no longer good.", "Ask for a new one."),
     ProblemType("another-user", "UNAUTHENTICATED", "Without tokens only its own user is let in.", "See `detail`."),
     ProblemType("role-too-small", "PERMISSION_DENIED", "The caller's role allows less.", "Use another token."),

@@ -60,7 +60,7 @@ class StepRequest(Protocol):
 
     def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
         """Decodes, runs, encodes. Blocks. Calls `acting` just before the step is sent. Raises OpError for what the
-        master answers, ApiError for tensors that are none."""
+        master answers, ApiError for malformed tensors."""
         ...
 
 

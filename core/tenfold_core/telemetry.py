@@ -63,7 +63,7 @@ def choose(switch: Switch) -> None:
 
 def wanted(environment: Mapping[str, str] = os.environ) -> Switch:
     """What the environment says: "on" where Tenfold's switch asks for traces, "auto" where OpenTelemetry's variables
-    do. Raises InvalidArgumentError for a switch that is none of its values."""
+    do. Raises InvalidArgumentError for a switch that has none of its values."""
     switch = _chosen or (environment.get(SWITCH, "") or "auto").lower()
     if switch not in SWITCHES:
         raise errors.invalid_argument(f"{SWITCH} is {switch!r}; it may be auto, on or off.")

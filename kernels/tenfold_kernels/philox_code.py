@@ -23,7 +23,7 @@ _F32, _F64 = ir.FloatType(), ir.DoubleType()
 _MULTIPLIERS, _WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 _MASK32 = (1 << 32) - 1
 _MANTISSA, _MANTISSA_BITS = 0x7FFFFF, 23
-#: Least uniform number whose logarithm is taken, and beyond which a normal number is none of a truncated one.
+#: Least uniform number whose logarithm is taken, and the bound beyond which a truncated normal number is drawn again.
 _LEAST, _TRUNCATE = 1e-7, 2.0
 #: √½ as bits of a double: mantissas lie between it and √2.
 _ROOT_BITS, _EXPONENT_AT = 0x3FE6A09E667F3BCD, 52

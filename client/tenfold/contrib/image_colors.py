@@ -56,7 +56,7 @@ def random_hsv_in_yiq(
     upper_value: float = 1,
     seed: int | None = None,
 ) -> Any:
-    """`adjust_hsv_in_yiq` by numbers drawn between these bounds. Raises ValueError for bounds that are none."""
+    """`adjust_hsv_in_yiq` by numbers drawn between these bounds. Raises ValueError for invalid bounds."""
     for what, bound in (
         ("max_delta", max_delta_hue),
         ("lower_saturation", lower_saturation),

@@ -35,7 +35,7 @@ def check_members_are_not_overridden(base: type, estimator: Any) -> None:
 
 
 def check_hooks_type(hooks: Iterable[Any] | None) -> list[SessionRunHook]:
-    """The hooks as a list. Raises TypeError for what is none."""
+    """The hooks as a list. Raises TypeError for something that is not a hook."""
     given = list(hooks or ())
     for hook in given:
         if not isinstance(hook, SessionRunHook):
@@ -44,7 +44,7 @@ def check_hooks_type(hooks: Iterable[Any] | None) -> list[SessionRunHook]:
 
 
 def check_listeners_type(saving_listeners: Iterable[Any] | None) -> list[CheckpointSaverListener]:
-    """The listeners as a list. Raises TypeError for what is none."""
+    """The listeners as a list. Raises TypeError for something that is not a listener."""
     given = list(saving_listeners or ())
     for listener in given:
         if not isinstance(listener, CheckpointSaverListener):

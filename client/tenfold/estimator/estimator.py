@@ -131,8 +131,8 @@ class Estimator:
         """Trains on from the newest checkpoint: `steps` more steps, or until the global step is `max_steps`, or until
         the input ends. Returns itself. Blocks.
 
-        Raises ValueError for both numbers or ones below 1, and on tasks that do not train; TypeError for hooks and
-        listeners that are none.
+        Raises ValueError for both numbers or ones below 1, and on tasks that do not train; TypeError for other
+        objects than hooks and listeners.
         """
         if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
             raise ValueError(
@@ -453,7 +453,7 @@ def maybe_overwrite_model_dir_and_session_config(
 ) -> RunConfig:
     """The settings with a folder, `model_dir` or a new temporary one, and a session's configuration.
 
-    Raises ValueError for two different folders, and for settings that are none.
+    Raises ValueError for two different folders, and for something that is not a RunConfig.
     """
     if config is None:
         config = RunConfig()

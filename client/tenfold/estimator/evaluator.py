@@ -99,7 +99,7 @@ class _Evaluator:
         return self._is_final_export_triggered
 
     def evaluate_and_export(self) -> tuple[_EvalResult, list[Any]]:
-        """(result, what each exporter returned). Blocks. Raises TypeError or ValueError for metrics that are none."""
+        """(result, what each exporter returned). Blocks. Raises TypeError or ValueError for what is not a metric."""
         path = self._estimator.latest_checkpoint()
         if not path:
             self._log_err_msg("Estimator is not trained yet. Will start an evaluation when a checkpoint is ready.")

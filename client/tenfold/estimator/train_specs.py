@@ -25,7 +25,7 @@ class _TrainSpec(NamedTuple):
 class TrainSpec(_TrainSpec):
     """What to train on, until which global step (None: for ever), and with which hooks on all workers.
 
-    Raises TypeError for an input function that cannot be called and hooks that are none, ValueError for
+    Raises TypeError for an input function that cannot be called and for something that is not a hook, ValueError for
     `max_steps` below 1. As TensorFlow 1.15's `tf.estimator.TrainSpec`.
     """
 
@@ -87,7 +87,7 @@ class EvalSpec(_EvalSpec):
 
 
 def validate_hooks(hooks: Iterable[Any] | None) -> tuple[SessionRunHook, ...]:
-    """The hooks as a tuple. Raises TypeError for what is none."""
+    """The hooks as a tuple. Raises TypeError for something that is not a hook."""
     given = tuple(hooks or ())
     for hook in given:
         if not isinstance(hook, SessionRunHook):
@@ -107,7 +107,7 @@ def _validate_input_fn(input_fn: Any) -> None:
 
 
 def _validate_exporters(exporters: Any) -> tuple[Exporter, ...]:
-    """The exporters as a tuple. Raises TypeError for what is none, ValueError for names that are not usable."""
+    """The exporters as a tuple. Raises TypeError for anything else, ValueError for names that are not usable."""
     if not exporters:
         return ()
     try:

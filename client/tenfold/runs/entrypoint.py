@@ -56,7 +56,7 @@ def read_entrypoint(entrypoint: Sequence[str]) -> Entrypoint:
 
 
 def _option(word: str) -> int:
-    """How many words that option of Python takes, itself included; 0 for what is none, or none that a task can have."""
+    """How many words that option of Python takes, itself included; 0 for any word that a task cannot have as one."""
     if len(word) < 2 or word[0] != "-":
         return 0
     for at, letter in enumerate(word[1:], 1):

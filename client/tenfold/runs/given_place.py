@@ -58,8 +58,8 @@ def tf_config(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
 
     Blocks until all tasks of the cluster have registered, two minutes at most. Raises DeadlineExceededError naming
     those that have not, UnavailableError where there is no service, NotFoundError for a job or index that is not
-    declared, ResourceExhaustedError or AlreadyExistsError where the places are taken, InvalidArgumentError for an
-    index or an address that is none.
+    declared, ResourceExhaustedError or AlreadyExistsError where the places are taken, InvalidArgumentError for a
+    malformed index or address.
     """
     global _given
     url, job = environment.get(CONTROL), environment.get("TENFOLD_JOB")

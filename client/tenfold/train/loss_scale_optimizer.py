@@ -1,7 +1,7 @@
 """MixedPrecisionLossScaleOptimizer: an optimizer whose loss is scaled by a LossScale, and its gradients back.
 
 Follows TensorFlow 1.15's training/experimental/loss_scale_optimizer.py and mixed_precision.py. Tenfold computes in the
-types that the graph has: the rewrite that the latter turns on for GPUs is none here, the scaling stays.
+types that the graph has: the rewrite that the latter turns on for GPUs does not exist here, the scaling stays.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ def start_queue_runners(
 ) -> list[threading.Thread]:
     """Starts all runners of the collection in `sess` (default: the default session); their threads.
 
-    Raises ValueError without a session, TypeError for something that is none. A monitored session has started them.
+    Raises ValueError without a session, TypeError for anything but one. A monitored session has started them.
     """
     from tenfold.session.session import BaseSession
 

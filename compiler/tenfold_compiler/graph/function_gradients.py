@@ -143,7 +143,7 @@ def _gradient_of_op(f: NameAttrList, library: FunctionLibrary, of_op: OpGradient
     try:
         found = of_op(operation)
     except errors.OpError as error:
-        # without the reference to the node, which is none of the graph
+        # without the reference to the node, which is not in the graph
         raise errors.from_code(error.code, error.message.partition("\n\t [[{{node")[0]) from None
     except LookupError:
         raise _no_gradient(f.name) from None

@@ -64,7 +64,7 @@ class Functions:
         self._defined: dict[str, FunctionBody] = {}
 
     def define(self, name: str, body: FunctionBody) -> None:
-        """Adds a function of the runtime's own: its name is none that a client can give one."""
+        """Adds a function of the runtime's own: no client can give a function such a name."""
         self._defined[name] = body
 
     def body(self, name: str, attrs: Mapping[str, AttrValue]) -> FunctionBody:

@@ -116,7 +116,7 @@ class _LoopText:
         self.stacks: dict[Edge, StackInput] = {}
 
     def type_of(self, edge: Edge) -> np.dtype[Any]:
-        """The type of a scalar. Raises _Unfit for one that is none."""
+        """The type of a scalar. Raises _Unfit for an edge without a scalar type."""
         if edge[1] < 0:
             if edge[1] > TRUTH or (TRUTH - edge[1]) % 2:
                 raise _Unfit

@@ -56,7 +56,7 @@ EVERYBODY = Caller(Role.ADMIN, "everybody")
 
 
 class UnknownTokenError(errors.UnauthenticatedError):
-    """The token is none of those that let in."""
+    """The token is not one that is accepted."""
 
 
 class ExpiredTokenError(errors.UnauthenticatedError):

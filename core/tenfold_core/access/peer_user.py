@@ -91,7 +91,7 @@ def _nobody_in_particular() -> int | None:
 
 
 def _by_netlink(peer: tuple[str, int], own: tuple[str, int], family: int) -> int | None:
-    """Raises OSError where there is no sock_diag, struct.error for an answer that is none."""
+    """Raises OSError where there is no sock_diag, struct.error for a malformed answer."""
     hosts = [_packed(each[0], family).ljust(16, b"\0") for each in (peer, own)]
     wanted = _SOCKET_ID.pack(peer[1], own[1], *hosts, 0, _ANY_COOKIE)
     states = sum(1 << state for state in _CONNECTED)

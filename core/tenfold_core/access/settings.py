@@ -42,7 +42,7 @@ class AccessSettings(FromEnvironment):
         return Credentials(self.tokens(), certificates)
 
     def tokens(self) -> Callable[[], TokenSet]:
-        """What gives the tokens that are good now. Raises InvalidArgumentError for a file or a token that is none."""
+        """What gives the tokens that are good now. Raises InvalidArgumentError for a malformed file or token."""
         try:
             if self.token_file is not None:
                 return TokenFile(self.token_file).current
@@ -76,7 +76,7 @@ class ShownToken:
     __slots__ = ("_tokens", "settings")
 
     def __init__(self, settings: AccessSettings) -> None:
-        """Raises InvalidArgumentError for a file or a token that is none."""
+        """Raises InvalidArgumentError for a malformed file or token."""
         self.settings, self._tokens = settings, settings.tokens()
 
     def __call__(self) -> str | None:

@@ -304,7 +304,7 @@ class Inputs:
         return self._values[self._at - count : self._at]
 
     def keys(self, count: int) -> list[str]:
-        """The keys in `count` scalars. Raises InvalidArgumentError for an input that is none."""
+        """The keys in `count` scalars. Raises InvalidArgumentError for an input that is not a scalar."""
         values = self.take(count)
         for value in values:
             if value.ndim:

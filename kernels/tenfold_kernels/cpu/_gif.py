@@ -27,7 +27,7 @@ class _Frame:
     width: int
     height: int
     interlaced: bool
-    #: The number of the colour that is none; −1: there is no such.
+    #: The number of the transparent colour; −1 without one.
     transparent: int
     colours: Array | None
     least_bits: int

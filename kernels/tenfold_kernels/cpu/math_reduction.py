@@ -177,7 +177,7 @@ def build_all_any(node: KernelNode) -> Compute:
 
 
 def arg_axis(x: Shaped, dimension: Array) -> int:
-    """The axis, counted from the front. Raises InvalidArgumentError for one that is none, or empty."""
+    """The axis, counted from the front. Raises InvalidArgumentError for an axis that does not exist or is empty."""
     if dimension.ndim:
         raise invalid(f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}")
     d = int(dimension)
@@ -208,7 +208,7 @@ def build_arg_max(node: KernelNode) -> Compute:
 
 
 def scan_axis(x: Shaped, axis: Array) -> int:
-    """The axis, counted from the front. Raises InvalidArgumentError for one that is none."""
+    """The axis, counted from the front. Raises InvalidArgumentError for an axis that does not exist."""
     if axis.ndim:
         raise invalid(f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
     d = int(axis)

@@ -78,7 +78,7 @@ def build_fractional_pool(node: KernelNode) -> Compute:
         raise invalid(f"pooling_ratio field must specify 4 dimensions, got {ratios}")
     if ratios[0] != 1 or ratios[3] != 1:
         raise invalid(f"Fractional pooling is not supported on the batch or channel dimension, got {ratios}")
-    if not all(ratio >= 1 for ratio in ratios):  # a nan is none
+    if not all(ratio >= 1 for ratio in ratios):  # a NaN is not
         raise invalid(f"pooling_ratio cannot be smaller than 1, got {ratios}")
     sizes_of = _pseudo_random if node.attrs["pseudo_random"] else _random
     overlapping, largest = bool(node.attrs["overlapping"]), node.op == "FractionalMaxPool"

@@ -1,4 +1,4 @@
-"""A GPU that is none: Numba's simulator runs the kernels thread by thread, on arrays of the host.
+"""A simulated GPU: Numba's simulator runs the kernels thread by thread, on arrays of the host.
 
 For machines without a GPU: every kernel can be tried, on small shapes. What libraries compute on a GPU, NumPy does
 here. Memory is counted as on a GPU, so that running out of it can be tried too.

@@ -1,4 +1,4 @@
-"""Memory of a GPU that is none: bytes of the host, behind a DeviceArray as a GPU's are."""
+"""Memory of a simulated GPU: bytes of the host, behind a DeviceArray as a GPU's are."""
 
 from __future__ import annotations
 

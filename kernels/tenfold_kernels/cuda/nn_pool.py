@@ -168,7 +168,7 @@ def build_max_pool_grad_with_argmax(node: KernelNode) -> Compute:
 
 @kernel("MaxPoolGradGradWithArgmax", device="GPU", T=ANY_FLOATS, Targmax=INDICES)
 def build_max_pool_grad_grad_with_argmax(node: KernelNode) -> Compute:
-    """(input, grad, argmax) → grad read at the places that argmax names; 0 where that is none."""
+    """(input, grad, argmax) → grad read at the places that argmax names; 0 where argmax names no place."""
     runtime, dtype = runtime_of(node.device), np.dtype(output_type(node))
     index, whole = np.dtype(input_type(node, 2)), bool(node.attrs.get("include_batch_in_index"))
     take = _kernel("taken", 3, dtype, dtype, index, dtype)

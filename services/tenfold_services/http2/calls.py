@@ -71,7 +71,7 @@ class GrpcCall:
     )  # fmt: skip
 
     def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
-        """Raises StreamFault for headers that are none of a request."""
+        """Raises StreamFault for headers that are not a request's."""
         self._calls, self._wire, self._number = calls, wire, number
         #: Answered, or cancelled: nothing that comes counts any more.
         self._over = False

@@ -52,7 +52,7 @@ class Head(NamedTuple):
     metadata: tuple[Field, ...]
     #: 200, or what to answer in place of a gRPC status to a peer that does not speak gRPC.
     status: int = 200
-    #: The value of that header, which is none of the handlers' business.
+    #: The value of that header, which handlers do not see.
     authorization: str | None = None
     #: The role that the caller asks with, if that is to be a lesser one than its own.
     as_role: str | None = None
@@ -122,7 +122,7 @@ def parse_timeout(value: bytes) -> float:
     """Seconds. Raises StreamFault."""
     match = _TIMEOUT.match(value)
     if match is None:
-        raise StreamFault(Code.PROTOCOL_ERROR, "a grpc-timeout that is none")
+        raise StreamFault(Code.PROTOCOL_ERROR, "a malformed grpc-timeout")
     return int(match[1]) * _UNITS[match[2]]
 
 

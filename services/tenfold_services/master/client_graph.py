@@ -65,7 +65,7 @@ MAX_NAMES = 16_384
 def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> RunNames:
     """What the names of a run mean; run_table.py remembers it.
 
-    Raises ResourceExhaustedError for too many names, InvalidArgumentError for one that is none.
+    Raises ResourceExhaustedError for too many names, InvalidArgumentError for a malformed name.
     """
     check_counts(len(feeds), len(fetches), len(targets))
     canonical_feeds = tuple(str(parse_tensor_name(name)) for name in feeds)

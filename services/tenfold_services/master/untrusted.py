@@ -84,5 +84,5 @@ def of_another(handle: str, caller: Caller) -> errors.PermissionDeniedError:
 def not_his(handle: str) -> errors.PermissionDeniedError:
     """For a caller that names a session which no untrusted caller opened, or none."""
     return errors.PermissionDeniedError(
-        None, None, f"Session {handle} is none of the role {Role.RUN_UNTRUSTED.word}. {_NEEDED}"
+        None, None, f"Session {handle} was not opened by the role {Role.RUN_UNTRUSTED.word}. {_NEEDED}"
     )

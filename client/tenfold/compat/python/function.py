@@ -287,7 +287,7 @@ def _as_valid_name(name: str) -> str:
 
 
 def _as_attributes(func_name: str, **kwargs: Any) -> dict[str, attr_value_pb2.AttrValue]:
-    """Keywords as attributes of a function or of a call. Raises ValueError for one that is none."""
+    """Keywords as attributes of a function or of a call. Raises ValueError for a keyword that cannot be one."""
     value_of = attr_value_pb2.AttrValue
     attributes = {}
     noinline = kwargs.pop("noinline", None)

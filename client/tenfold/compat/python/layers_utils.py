@@ -58,7 +58,7 @@ def deconv_output_length(input_length: int | None, filter_size: int, padding: st
 
 
 def constant_value(pred: Any) -> bool | None:
-    """The value of a condition that is known now, else None. Raises TypeError for what is none."""
+    """The value of a condition that is known now, else None. Raises TypeError for something that is not a condition."""
     if isinstance(pred, int):
         pred = bool(pred)
     return smart_constant_value(pred)

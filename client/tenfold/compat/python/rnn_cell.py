@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
 
 _WEIGHTS_VARIABLE_NAME, _BIAS_VARIABLE_NAME = "kernel", "bias"
-#: What the error says of a cell that is none.
+#: The error for something that is not a cell.
 ASSERT_LIKE_RNNCELL_ERROR_REGEXP = "is not an RNNCell"
 _concat, _zero_state_tensors = batched_shape, zero_tensors
 

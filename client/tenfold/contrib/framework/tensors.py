@@ -149,7 +149,7 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
 def get_graph_from_inputs(op_input_list: Iterable[Any], graph: Graph | None = None) -> Graph:
     """The graph of the inputs, or the default graph if none has one.
 
-    Raises TypeError for a `graph` that is none, ValueError if the inputs are of different graphs.
+    Raises TypeError for a `graph` that is not a Graph, ValueError if the inputs are of different graphs.
     """
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError(f"Input graph needs to be a Graph: {graph}")

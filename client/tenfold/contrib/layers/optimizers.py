@@ -60,7 +60,7 @@ def optimize_loss(
 
     `optimizer` is a name of OPTIMIZER_CLS_NAMES, a class, an Optimizer or a function of the learning rate;
     `clip_gradients` a global norm or a function of (gradient, variable) pairs; `gradient_multipliers` variable or its
-    name → factor; `update_ops` are run before (default: UPDATE_OPS). Raises ValueError for what is none of these.
+    name → factor; `update_ops` are run before (default: UPDATE_OPS). Raises ValueError for anything else.
     """
     loss = convert_to_tensor(loss)
     assert_scalar(loss)

@@ -203,7 +203,7 @@ def one2many_rnn_seq2seq(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """One encoder and several decoders, by name.
 
-    Raises TypeError for cells that are none, ValueError for other keys.
+    Raises TypeError for something that is not a cell, ValueError for other keys.
     """
     if not isinstance(enc_cell, RNNCell):
         raise TypeError(f"enc_cell is not an RNNCell: {type(enc_cell)}")

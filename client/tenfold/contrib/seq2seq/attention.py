@@ -82,7 +82,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         custom_key_value_fn: Any = None,
         name: str | None = None,
     ) -> None:
-        """Raises TypeError for layers or a function that are none, ValueError for a memory of unknown sizes."""
+        """Raises TypeError for anything but layers and functions, ValueError for a memory of unknown sizes."""
         for layer, word in ((query_layer, "query_layer"), (memory_layer, "memory_layer")):
             if layer is not None and not isinstance(layer, Layer):
                 raise TypeError(f"{word} is not a Layer: {type(layer).__name__}")

@@ -82,7 +82,7 @@ class AttentionWrapper(RNNCell):
         attention_fn: Any = None,
         dtype: Any = None,
     ) -> None:
-        """Raises TypeError for mechanisms or functions that are none, ValueError for sizes that do not fit them."""
+        """Raises TypeError for anything but mechanisms and functions, ValueError for sizes that do not fit."""
         super().__init__(name=name, dtype=dtype)
         assert_like_rnncell("cell", cell)
         self._is_multi = isinstance(attention_mechanism, (list, tuple))

@@ -26,7 +26,7 @@ class BasicDecoder(Decoder):
     """Samples from the outputs of a cell as a helper says."""
 
     def __init__(self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None) -> None:
-        """Raises TypeError for a cell, helper or layer that is none."""
+        """Raises TypeError for something that is not a cell, helper or layer."""
         assert_like_rnncell("cell", cell)
         if not isinstance(helper, Helper):
             raise TypeError(f"helper must be a Helper, received: {type(helper)}")

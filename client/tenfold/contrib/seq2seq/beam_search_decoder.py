@@ -76,7 +76,7 @@ class BeamSearchDecoder(Decoder):
         coverage_penalty_weight: Any = 0.0,
         reorder_tensor_arrays: bool = True,
     ) -> None:
-        """Raises TypeError for a cell or layer that is none, ValueError for tokens or states of other shapes."""
+        """Raises TypeError for anything but a cell or a layer, ValueError for tokens or states of other shapes."""
         assert_like_rnncell("cell", cell)
         if output_layer is not None and not isinstance(output_layer, Layer):
             raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
@@ -217,7 +217,7 @@ class BeamSearchDecoder(Decoder):
         return self._merged(value, size) if value.shape.ndims >= 2 else value
 
     def _maybe_sorted(self, value: Any, parent_ids: Any, lengths: Any) -> Any:
-        """A TensorArray stacked with its beams sorted; what is none, or has no beams, unchanged."""
+        """A TensorArray stacked with its beams sorted; anything else, or one without beams, unchanged."""
         if not isinstance(value, TensorArray):
             return value
         shape, width, rows = value.element_shape, self._beam_width, self._known_rows

@@ -46,7 +46,7 @@ def _parse_bool(value: str) -> bool:
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
     """Name → value, list, or {index: value} of the assignments in a text; `type_map` says each name's type.
 
-    Raises ValueError for text that is none, for a value of another type, for a second assignment, and for a name that
+    Raises ValueError for malformed text, for a value of another type, for a second assignment, and for a name that
     `type_map` lacks unless `ignore_unknown`.
     """
     found: dict[str, Any] = {}
@@ -160,7 +160,7 @@ class HParams:
     def parse(self, values: str) -> HParams:
         """Changes the values that a text assigns, such as "rate=0.1,layers=[3,4]". Returns self.
 
-        Raises ValueError for text that is none and for values of other types.
+        Raises ValueError for malformed text and for values of other types.
         """
         return self.override_from_dict(parse_values(values, {name: kind for name, (kind, _) in self._types()}))
 

@@ -84,7 +84,7 @@ def stratified_sample(
     """(tensors, labels) in batches whose classes have the shares `target_probs`; other examples are dropped.
 
     `init_probs` are the classes' shares of the input; without them they are estimated as examples come. Raises
-    ValueError for shapes that do not fit; a step fails for probabilities that are none and labels out of range.
+    ValueError for shapes that do not fit; a step fails for invalid probabilities and labels out of range.
     """
     with name_scope(name, "stratified_sample", [*tensors, labels]):
         parts = [convert_to_tensor(each) for each in tensors]

@@ -102,7 +102,7 @@ def _sorted_arrays(data: dict[Any, Any]) -> collections.OrderedDict[Any, Any]:
 
 
 def _array(value: Any) -> Any:
-    """A column of pandas' as an array of NumPy's: its texts have a type that is none of NumPy's."""
+    """A column of pandas' as an array of NumPy's: its texts have a type of pandas' own."""
     return np.asarray(value) if hasattr(value, "__array__") else value
 
 

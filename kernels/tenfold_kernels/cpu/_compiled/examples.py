@@ -44,7 +44,7 @@ def _piece(data_B, at, end):  # type: ignore[no-untyped-def]
 
 @inline
 def _count(data_B, kind, at, end):  # type: ignore[no-untyped-def]
-    # How many values a list of that kind has; -1 where it is none.
+    # How many values a list of that kind has; -1 where it is not such a list.
     count = 0
     while at < end:
         tag = np.int64(data_B[at])

@@ -57,7 +57,7 @@ class LoopLoader:
             self._waiting[spec] = shell
             self._changed.notify_all()
             if self._thread is None:
-                # a daemon, which `close` waits for: one that is none would hold up the end for the calm before it works
+                # a daemon, which `close` waits for: any other would hold up the end for the calm before it works
                 self._thread = threading.Thread(target=self._work, name="tenfold-loops", daemon=True)
                 atexit.register(self.close)
                 self._thread.start()

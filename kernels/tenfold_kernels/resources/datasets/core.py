@@ -106,7 +106,7 @@ class Dataset:
         )
 
     def stateful_op(self) -> str | None:
-        """The op of a function, here or in an input, whose state is none of an iterator's; None where there is none."""
+        """The op of a function, here or in an input, whose state is not an iterator's; None where there is none."""
         of_functions = (function.stateful_op() for function in self.functions)
         of_inputs = (dataset.stateful_op() for dataset in self.inputs)
         return next((found for found in (*of_functions, *of_inputs) if found is not None), None)
