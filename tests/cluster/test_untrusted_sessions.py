@@ -160,7 +160,7 @@ def test_another_ones_session_is_not_used_with_its_handle(
         metadata = (("authorization", f"Bearer {GUEST}"),)
         with grpc.insecure_channel(target.removeprefix("grpc://")) as channel:
             call = channel.unary_unary(f"/tensorflow.MasterService/{method}")
-            with pytest.raises(grpc.RpcError, match="none of the role run:untrusted") as caught:
+            with pytest.raises(grpc.RpcError, match="not opened by the role run:untrusted") as caught:
                 call(request.SerializeToString(), timeout=20, metadata=metadata)
         assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
         assert trusted.run(c) == 1
@@ -230,7 +230,7 @@ def test_steps_go_over_a_link_for_sessions_of_his_own(
         assert isinstance(master, LinkMaster)
         assert master.link is not None
         assert trusted._handle
-        refused = pytest.raises(errors.PermissionDeniedError, match="none of the role run:untrusted")
+        refused = pytest.raises(errors.PermissionDeniedError, match="not opened by the role run:untrusted")
         with refused:
             master.run_step(trusted._handle, {x.name: np.float32(1)}, [y.name], [], config_pb2.RunOptions(), 20.0)
         assert guest.run(y, {x: 7.0}) == 8

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tenfold_services.interfaces import TaskName
     from tenfold_services.master.env import MasterEnv
     from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.set_up_budget import SetUpBudget
 
 _log = logging.getLogger("tenfold.master")
 
@@ -102,7 +103,7 @@ def _place(spec: DeviceSpec) -> tuple[str | None, int | None]:
 async def find_devices(
     env: MasterEnv,
     filters: Sequence[str],
-    seconds: float,
+    budget: SetUpBudget,
     limits: MasterLimits,
     needed: Collection[TaskName] = (),
 ) -> FoundDevices:
@@ -115,15 +116,14 @@ async def find_devices(
     kept, excluded = split_by_filters(env.workers.tasks(), filters, env.task)
     remote = [task for task in kept if task != env.task]
     reasons: dict[TaskName, str] = {}
-    deadline = asyncio.get_running_loop().time() + seconds
     calls = {
-        task: asyncio.create_task(_ask(env, task, deadline, limits, reasons), name=f"get_status:{task}")
+        task: asyncio.create_task(_ask(env, task, budget, limits, reasons), name=f"get_status:{task}")
         for task in remote
     }
     learner = asyncio.create_task(_learn(env, calls, needed, limits, reasons), name=f"ask_finished:{env.task}")
     try:
         devices = list(await env.local_worker.get_status())
-        answers = await _wait(calls, seconds, deadline, limits, reasons, env)
+        answers = await _wait(calls, budget, limits, reasons, env)
     finally:
         learner.cancel()
         for call in calls.values():
@@ -188,30 +188,27 @@ async def _learn(
 
 async def _wait(
     calls: dict[TaskName, asyncio.Task[list[DeviceAttributes]]],
-    seconds: float,
-    deadline: float,
+    budget: SetUpBudget,
     limits: MasterLimits,
     reasons: dict[TaskName, str],
     env: MasterEnv,
 ) -> dict[TaskName, list[DeviceAttributes]]:
-    loop = asyncio.get_running_loop()
     waiting = set(calls.values())
     while waiting:
-        left = deadline - loop.time()
         done, waiting = await asyncio.wait(
-            waiting, timeout=max(0.0, min(left, limits.log_wait_seconds)), return_when=asyncio.FIRST_EXCEPTION
+            waiting, timeout=min(budget.left(), limits.log_wait_seconds), return_when=asyncio.FIRST_EXCEPTION
         )
         for call in done:
             if not call.cancelled():
                 call.result()
         missing = [task for task, call in calls.items() if call in waiting]
-        if missing and loop.time() >= deadline:
+        if missing and budget.is_over():
             lines = "".join(
                 f"\n  {task} ({env.workers.address(task) or 'no address'}): {reasons.get(task, 'no answer')}"
                 for task in missing
             )
             raise errors.deadline_exceeded(
-                f"CreateSession waited {seconds:g} s for {len(missing)} of {len(calls) + 1} tasks:{lines}\n"
+                f"CreateSession waited {budget.seconds:g} s for {len(missing)} of {len(calls) + 1} tasks:{lines}\n"
                 "Start these tasks, or leave them out with ConfigProto.device_filters."
             )
         for task in missing:
@@ -222,13 +219,12 @@ async def _wait(
 
 
 async def _ask(
-    env: MasterEnv, task: TaskName, deadline: float, limits: MasterLimits, reasons: dict[TaskName, str]
+    env: MasterEnv, task: TaskName, budget: SetUpBudget, limits: MasterLimits, reasons: dict[TaskName, str]
 ) -> list[DeviceAttributes]:
     """One task's devices; asks until it answers. Ends by being cancelled. Notes the last failure in `reasons`."""
-    loop = asyncio.get_running_loop()
     pause = limits.first_retry_seconds
     while True:
-        left = max(0.01, min(limits.status_call_seconds, deadline - loop.time()))
+        left = min(limits.status_call_seconds, budget.left())
         try:
             async with asyncio.timeout(left + 1.0):
                 # Always asked afresh: a task that restarted has new incarnations.

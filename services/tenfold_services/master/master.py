@@ -29,6 +29,7 @@ from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
 from tenfold_services.master.peer_use import PeerTable, PeerUse, peer_name
 from tenfold_services.master.request_ids import RecentRequests
+from tenfold_services.master.set_up_budget import SetUpBudget
 from tenfold_services.master.value_bytes import value_bytes
 from tenfold_services.owned_tasks import OwnedTasks
 from tenfold_services.session_cluster import own_task
@@ -186,41 +187,29 @@ class Master:
     async def _create(
         self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, patience: float | None
     ) -> MasterSession:
-        loop = asyncio.get_running_loop()
-        seconds = self._limits.create_session_seconds
-        if config.operation_timeout_in_ms > 0:
-            seconds = min(config.operation_timeout_in_ms / 1000, self._limits.longest_create_session_seconds)
-            patience = seconds if patience is None else min(seconds, patience)
-        if patience is not None:
-            # The client's own deadline: an answer that names the missing tasks must be there before it.
-            seconds = min(seconds, patience - min(patience * 0.1, self._limits.answer_before_seconds))
-        deadline = loop.time() + seconds
+        budget = SetUpBudget.of(config, patience, self._limits)
         first = True
         while True:
-            left = seconds if first else max(0.1, deadline - loop.time())
             finished = set(env.finished.known) if env.finished is not None else set()
             try:
-                return await self._create_before(env, graph_def, config, left, patience is not None)
+                return await self._create_within(env, graph_def, config, budget)
             except errors.UnavailableError:
                 # A task that finished between two of our calls to it is no reason to fail, heard or unheard.
                 if self._stopping or env.finished is None or not (first or env.finished.known.keys() - finished):
                     raise
                 first = False
 
-    async def _create_before(
-        self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, seconds: float, hurried: bool
+    async def _create_within(
+        self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, budget: SetUpBudget
     ) -> MasterSession:
-        """One attempt. It waits for other tasks for `seconds` at most; of `hurried` ones, the graph takes its share."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        for_graph = seconds if hurried else self._limits.longest_create_session_seconds
+        """One attempt."""
         tasks = env.workers.tasks()
         if env.graph_pool is None or is_small(graph_def):
             needed = tasks_named(graph_def, tasks)
         else:
             named = env.graph_pool.run("", lambda: tasks_named(graph_def, tasks))
-            needed = await _within(for_graph, graph_def, named)
-        found = await find_devices(env, config.device_filters, seconds, self._limits, needed)
+            needed = await budget.place(graph_def, named)
+        found = await find_devices(env, config.device_filters, budget, self._limits, needed)
         devices = DeviceSet(
             found.devices,
             _client_device(env.task, found.devices),
@@ -233,12 +222,9 @@ class Master:
         types = [each for each in families.FOLDERS if each in devices.types]
         kernels = self._devices_with_kernel or partial(registry.devices_with_kernel, device_types=types)
         session = MasterSession(secrets.token_hex(8), env, config, devices, kernels, self._limits)
-        began = loop.time()
-        await _within(max(0.1, deadline - began) if hurried else for_graph, graph_def, session.load(graph_def))
-        if not hurried:
-            deadline += loop.time() - began
+        await budget.place(graph_def, session.load(graph_def))
         try:
-            await session.create_worker_sessions(max(0.1, deadline - loop.time()))
+            await session.create_worker_sessions(budget.left())
             if self._stopping:
                 raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         except BaseException:
@@ -476,16 +462,6 @@ class Master:
             raise errors.aborted(f"Session {handle} is not found.{hint}")
         session.last_used = time.monotonic()
         return session
-
-
-async def _within(seconds: float, graph_def: GraphDef, work: Awaitable[T]) -> T:
-    """What `work` on the graph gives. Raises DeadlineExceededError after `seconds`."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        text = f"CreateSession: the graph of {len(graph_def.node)} nodes was not placed within {seconds:.3g} s."
-        raise errors.deadline_exceeded(text) from None
 
 
 def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
