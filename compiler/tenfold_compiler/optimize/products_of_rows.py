@@ -50,8 +50,8 @@ def join_products_of_rows(part: PartGraph, constants: Constants) -> int:
 
 
 def _picks_rows(gather: PartNode, constants: Constants) -> bool:
-    """Whether it gathers along the first axis, by values that are no references."""
-    if any(gather.deref) or gather.attrs.get("batch_dims"):
+    """Whether it gathers along the first axis, by values that are no references; a folded one gathers no more."""
+    if gather.index in constants or any(gather.deref) or gather.attrs.get("batch_dims"):
         return False
     if len(gather.inputs) == 2:
         return True

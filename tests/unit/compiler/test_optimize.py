@@ -650,6 +650,26 @@ def test_products_of_rows_fail_as_the_gathers_would() -> None:
         run(program, dict(zip(keys, (a, b, np.int32([0, 6]), np.int32([3, 4])), strict=True)))
 
 
+def test_products_with_rows_that_were_folded_stay() -> None:
+    """A gather of constants is a constant itself by then, and reads nothing."""
+    part = PartBuilder()
+    key = part.feed("a")
+    for name in ("i", "k"):
+        part.const(name, np.array([0, 2], np.int32), I32)
+    part.const("axis", 0, I32)
+    part.const("axes", 1, I32)
+    part.const("b", np.arange(6, dtype=np.float32).reshape(3, 2), F32)
+    for rows, places, name in (("a", "i", "left"), ("b", "k", "right")):
+        part.node("GatherV2", name, [rows, places, "axis"], Tparams=F32, Tindices=I32, Taxis=I32)
+    part.node("Mul", "products", ["left", "right"], T=F32)
+    part.node("Sum", "sums", ["products", "axes"], T=F32, Tidx=I32)
+    fetch = part.fetch("sums")
+
+    found = run(compile_program(part.graph_def, TASK, ResourceManager()), {key: np.ones((3, 2), np.float32)})
+
+    assert found[fetch].tolist() == [1, 9]
+
+
 @pytest.mark.parametrize(("axis", "read_twice"), [(1, False), (0, True)])
 def test_other_products_stay(axis: int, read_twice: bool) -> None:
     part, _, _ = rows_multiplied(axis=axis, read_twice=read_twice)
