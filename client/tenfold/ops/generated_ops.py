@@ -26,6 +26,17 @@ _FIRST_OF_WORD = re.compile("([a-z])([A-Z])")
 _LAST_OF_CAPITALS = re.compile("([A-Z]+)([A-Z][a-z])")
 #: Attributes that ops got after TensorFlow 1.15; by keyword only, so that positions stay what they were.
 _LATER = ("explicit_paddings",)
+_AXIS = {"reduction_indices": "axis"}
+#: Op type → the name in its definition → what tf.raw_ops calls the argument.
+_RAW_NAMES: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"), _AXIS),
+    "Split": {"split_dim": "axis"},
+    "SplitV": {"split_dim": "axis"},
+    "ExpandDims": {"dim": "axis"},
+    "Select": {"t": "x", "e": "y"},
+    "Squeeze": {"squeeze_dims": "axis"},
+    "Where": {"input": "condition"},
+}
 
 
 def signature_of(op_def: OpDef, *, keyword_only: bool = False) -> inspect.Signature:
@@ -49,6 +60,11 @@ def signature_of(op_def: OpDef, *, keyword_only: bool = False) -> inspect.Signat
 def function_of(public: str, op_type: str, *, keyword_only: bool = False) -> Callable[..., Any]:
     """The function `public` that adds an operation of type `op_type`. Raises NotFoundError for an unknown op."""
     signature = signature_of(opdefs.get(op_type), keyword_only=keyword_only)
+    raw_names = _RAW_NAMES.get(op_type, {}) if keyword_only else {}
+    defined_names = {raw: defined for defined, raw in raw_names.items()}
+    signature = signature.replace(
+        parameters=[each.replace(name=raw_names.get(each.name, each.name)) for each in signature.parameters.values()]
+    )
 
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -56,7 +72,7 @@ def function_of(public: str, op_type: str, *, keyword_only: bool = False) -> Cal
         except TypeError as error:
             raise TypeError(f"{public}() {error}; its arguments are {signature}") from None
         name = given.pop("name", None)
-        return apply_op(op_type, name, **given)
+        return apply_op(op_type, name, **{defined_names.get(each, each): value for each, value in given.items()})
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = f"The operation {op_type}; outputs as its definition says, several of them as a named tuple."

@@ -5,7 +5,7 @@ The functions are made from the op definitions at their first use; ops/generated
 
 from __future__ import annotations
 
-from typing import Any
+import typing as _typing  # Any is an op
 
 from tenfold.lazy_module import make_lazy
 from tenfold.ops.generated_ops import function_of
@@ -14,7 +14,7 @@ from tenfold_core import opdefs
 make_lazy(__name__)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name.startswith("_") or not opdefs.has(name):
         raise AttributeError(f"module 'tenfold.raw_ops' has no attribute {name!r}")
     function = function_of(name, name, keyword_only=True)
