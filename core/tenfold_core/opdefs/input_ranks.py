@@ -80,7 +80,7 @@ _TABLE = """
 * * 1-: LookupTableFind
 * 0 0: BatchDatasetV2 FakeQuantWithMinMaxVars RegexReplace ShardDataset TensorArrayReadV3
 * 1 0: HistogramFixedWidth TensorArrayGatherV3
-* 1 1: InitializeTable InitializeTableV2 Slice
+* 1 1: FusedBatchNormV3 InitializeTable InitializeTableV2 Slice
 * 1 1+: BarrierInsertMany LookupTableImportV2
 * 1+ 1+: ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub ResourceScatterNdUpdate
     ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate
@@ -103,7 +103,7 @@ _TABLE = """
 2+ 1- 0: MatrixDiagPartV2 MatrixDiagPartV3
 2+ 2+ 0: MatrixSolveLs
 4 * 4: MaxPoolGradGradWithArgmax
-4 1 1: FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 MaxPoolV2
+4 1 1: FusedBatchNorm FusedBatchNormV2 MaxPoolV2
 4 4 4: LRNGrad
 * * * 1: CropAndResizeGradImage
 * * 0 0: ApplyAdagradV2 FakeQuantWithMinMaxVarsGradient ResourceApplyAdagradV2
@@ -136,7 +136,8 @@ _TABLE = """
 1- 0 0 0 0: FixedLengthRecordDataset FixedLengthRecordDatasetV2
 2 1 0 0 0: NonMaxSuppressionV3
 4 * * 1 1: MaxPoolGradGradV2
-4 4 1 1 1: FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3
+4 4 1 1 1: FusedBatchNormGrad FusedBatchNormGradV2
+* * 1 1 1: FusedBatchNormGradV3
 * * * 0 0 0: ApplyAdadelta ResourceApplyAdadelta
 * * 0 * 1 0: ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum
 * * 0 0 * 1: ResourceSparseApplyAdagradV2
