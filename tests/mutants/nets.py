@@ -11,16 +11,34 @@ from pathlib import Path
 from support.mirror import ROOT
 
 KERNELS = "tests/kernels/test_kernel_net.py"
+GRADIENTS = "tests/kernels/test_gradients_as_tensorflow.py"
 
 
 def tests_of(path: Path) -> list[str]:
     """Test files, or single tests of them, nearest first."""
+    if path.parts[:3] == ("client", "tenfold", "gradients"):
+        ops = _rules_by_file().get(str(path), [])
+        return [f"{GRADIENTS}::test_gradients[{op}]" for op in ops] or [GRADIENTS]
     if path.parts[:2] != ("kernels", "tenfold_kernels") or "cuda" in path.parts:
         return []
     if "cpu" not in path.parts:
         return []
     ops = _ops_by_file().get(str(path), [])
     return [f"{KERNELS}::test_answers_as_tensorflow[{op}]" for op in ops] or [KERNELS]
+
+
+@functools.cache
+def _rules_by_file() -> dict[str, list[str]]:
+    """A file of gradients → the ops of the net that it has rules for."""
+    from support.gradient_answers import group_of, read
+    from tenfold.gradients import registry
+
+    found: dict[str, list[str]] = {}
+    for op in dict.fromkeys(map(group_of, read())):
+        place = registry._rows[op].place if registry.has_row(op) else ""
+        if place.startswith(str(ROOT)):
+            found.setdefault(str(Path(place.rpartition(":")[0]).relative_to(ROOT)), []).append(op)
+    return found
 
 
 @functools.cache

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -90,16 +91,16 @@ def _text(value: np.ndarray) -> str:
     return f"{kind}{list(value.shape)} {value.ravel().tolist()}"
 
 
-def same(one: list[str], other: list[str]) -> bool:
+def same(one: list[str], other: list[str], tolerance: float = _TOLERANCE) -> bool:
     """Whether two answers agree; floats may differ in their last digits, zeros in their sign."""
-    return len(one) == len(other) and all(map(_same, one, other))
+    return len(one) == len(other) and all(map(partial(_same, tolerance=tolerance), one, other))
 
 
-def _same(one: str, other: str) -> bool:
+def _same(one: str, other: str, tolerance: float) -> bool:
     if one == other:
         return True
     (head, _, left), (other_head, _, right) = one.partition("] "), other.partition("] ")
     if head != other_head or not head.startswith(("float", "complex")):
         return False
     a, b = (np.array(eval(text, dict(_WORDS))) for text in (left, right))
-    return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * 1e-2, equal_nan=True))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * 1e-2, equal_nan=True))

@@ -1,7 +1,7 @@
 """Sums the gradients that one tensor receives from its consumers. Called by walker.py.
 
 Dense gradients become one AddN (partial sums per device first, as in TensorFlow's _MultiDeviceAddN); sparse ones
-are concatenated, since their rows are added only when they are applied.
+are concatenated, since their rows are added only when they are applied, unless one among them is dense anyway.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ def sum_gradients(op: Operation, grads: Sequence[Any], method: int) -> Any:
             for grad in grads[1:]:
                 total = apply_op("AddN", inputs=[total, grad])
             return total
+    if any(isinstance(grad, Tensor) for grad in grads):
+        return _add_n([convert_to_tensor(grad) for grad in grads])
     return _concatenate(grads)
 
 
@@ -84,19 +86,11 @@ def _add_n(tensors: Sequence[Tensor]) -> Any:
     return tensors[0] if len(tensors) == 1 else apply_op("AddN", inputs=list(tensors))
 
 
-def _concatenate(grads: Sequence[Any]) -> IndexedSlices:
-    """Sparse gradients, concatenated; a dense one among them is converted to all its rows."""
-    slices = [grad if isinstance(grad, IndexedSlices) else _all_rows(grad) for grad in grads]
+def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
     values = apply_op("ConcatV2", values=[part.values for part in slices], axis=0)
     index_dtype = slices[0].indices.dtype.base_dtype
     indices = apply_op("ConcatV2", values=[_cast(part.indices, index_dtype) for part in slices], axis=0)
     return IndexedSlices(values, indices, slices[0].dense_shape)
-
-
-def _all_rows(grad: Tensor) -> IndexedSlices:
-    shape = apply_op("Shape", input=grad)
-    rows = apply_op("StridedSlice", input=shape, begin=[0], end=[1], strides=[1], shrink_axis_mask=1)
-    return IndexedSlices(grad, apply_op("Range", start=0, limit=rows, delta=1), shape)
 
 
 def _cast(tensor: Any, dtype: Any) -> Any:

@@ -267,6 +267,9 @@ def _batched_gather_gradient(op: Operation, g: Tensor) -> Tensor:
 def _gather_nd(op: Operation, g: Tensor) -> Any:
     params, indices = op.inputs
     shape = array_ops.shape(params, out_type=indices.dtype.base_dtype)
+    known = indices.get_shape()
+    if known.ndims == 2 and known.as_list()[-1] == 1:
+        return IndexedSlices(g, apply_op("Squeeze", input=indices, squeeze_dims=[-1]), shape), None
     return apply_op("ScatterNd", indices=indices, updates=g, shape=shape), None
 
 

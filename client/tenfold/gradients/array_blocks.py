@@ -13,6 +13,7 @@ import numpy as np
 from tenfold.gradients.registry import gradient
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
+from tenfold.ops.linalg import eye
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -75,17 +76,22 @@ def _extract_volume_patches(op: Operation, g: Tensor) -> Any:
 
 def _of_patches(op: Operation, g: Tensor, back: str, **others: Any) -> Any:
     # Taking patches is a convolution whose filters pick one element each; this is its gradient.
-    image = op.inputs[0]
-    channels = image.get_shape().as_list()[-1]
-    if channels is None:
-        raise ValueError(f"Cannot differentiate {op.name!r} ({op.type}): its channels are unknown")
+    image, dtype = op.inputs[0], g.dtype.base_dtype
     window = op.get_attr("ksizes")[1:-1]
-    count = math.prod(window) * channels
-    identity = np.eye(count).reshape(*window, channels, count)
+    known = image.get_shape()
+    channels = known.as_list()[-1] if known.ndims is not None else None
+    picks: Any
+    if channels is not None:
+        count = math.prod(window) * channels
+        picks = array_ops.constant(np.eye(count).reshape(*window, channels, count), dtype)
+    else:
+        depth = array_ops.shape(image)[-1]
+        size = math.prod(window) * depth
+        picks = array_ops.reshape(eye(size, dtype=dtype), array_ops.stack([*window, depth, size]))
     return apply_op(
         back,
         input_sizes=array_ops.shape(image),
-        filter=array_ops.constant(identity, g.dtype.base_dtype),
+        filter=picks,
         out_backprop=g,
         strides=op.get_attr("strides"),
         padding=op.get_attr("padding"),

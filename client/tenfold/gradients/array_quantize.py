@@ -28,7 +28,16 @@ def _fake_quant_vars(op: Operation, g: Tensor) -> Any:
     return tuple(apply_op(op.type + "Gradient", gradients=g, inputs=x, min=low, max=high, **attrs))
 
 
-@gradient("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
+@gradient("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3")
 def _quantize_and_dequantize(op: Operation, g: Tensor) -> Any:
     # Straight-through estimator: the rounding is ignored.
     return (g, *(None for _ in op.inputs[1:]))
+
+
+@gradient("QuantizeAndDequantizeV4")
+def _quantize_and_dequantize_v4(op: Operation, g: Tensor) -> Any:
+    x, low, high = op.inputs
+    back = apply_op(
+        "QuantizeAndDequantizeV4Grad", gradients=g, input=x, input_min=low, input_max=high, axis=op.get_attr("axis")
+    )
+    return tuple(back)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients.registry import gradient, not_implemented
 from tenfold.graph.op_builder import apply_op
+from tenfold.ops.array_diag import matrix_transpose
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 def _product(x: Tensor, y: Tensor, adj_x: bool = False, adj_y: bool = False) -> Any:
     return apply_op("BatchMatMulV2", x=x, y=y, adj_x=adj_x, adj_y=adj_y)
+
+
+def _adjoint(x: Tensor) -> Any:
+    return matrix_transpose(x, conjugate=True)
 
 
 def _columns(x: Tensor) -> Any:
@@ -46,7 +51,15 @@ def _solve(op: Operation, g: Tensor) -> Any:
 
 @gradient("Cholesky", "BatchCholesky")
 def _cholesky(op: Operation, g: Tensor) -> Any:
-    return apply_op("CholeskyGrad", l=op.outputs[0], grad=g)
+    # L⁻ᴴ · Φ(Lᴴ · g) · L⁻¹, made symmetric; Φ is the lower triangle with half the diagonal
+    factor = op.outputs[0]
+    inner = apply_op("MatrixBandPart", input=_product(factor, g, adj_x=True), num_lower=-1, num_upper=0)
+    halves = apply_op("MatrixDiagPart", input=inner) * 0.5
+    inner = apply_op("MatrixSetDiag", input=inner, diagonal=halves)
+    left = apply_op("MatrixTriangularSolve", matrix=factor, rhs=inner, lower=True, adjoint=True)
+    # x · L⁻¹ is the adjoint of L⁻ᴴ · xᴴ
+    whole = apply_op("MatrixTriangularSolve", matrix=factor, rhs=_adjoint(left), lower=True, adjoint=True)
+    return (whole + _adjoint(whole)) * 0.5
 
 
 @gradient("MatrixInverse", "BatchMatrixInverse")

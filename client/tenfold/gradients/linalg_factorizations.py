@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.gradients.broadcast import undo_batch_broadcast
 from tenfold.gradients.registry import gradient
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops import array as array_ops
@@ -39,7 +40,7 @@ def _matrix_triangular_solve(op: Operation, g: Tensor) -> Any:
     of_rhs = apply_op("MatrixTriangularSolve", matrix=matrix, rhs=g, lower=lower, adjoint=not adjoint)
     pair = (solution, of_rhs) if adjoint else (of_rhs, solution)
     of_matrix = apply_op("Neg", x=matmul(pair[0], pair[1], adjoint_b=True))
-    return (_band(of_matrix, -1, 0) if lower else _band(of_matrix, 0, -1)), of_rhs
+    return undo_batch_broadcast(op, _band(of_matrix, -1, 0) if lower else _band(of_matrix, 0, -1), of_rhs)
 
 
 @gradient("SelfAdjointEigV2")
@@ -66,22 +67,37 @@ def _self_adjoint_eig(op: Operation, g_values: Tensor | None, g_vectors: Tensor 
 
 @gradient("Qr")
 def _qr(op: Operation, g_q: Tensor | None, g_r: Tensor | None) -> Any:
-    # q (M, N), r (N, N), M >= N
     q, r = op.outputs
-    shape = r.get_shape().as_list()
-    if op.get_attr("full_matrices") and shape[-1] != shape[-2]:
+    known = r.get_shape()
+    rows, columns = known[-2:].as_list() if known.ndims is not None else (None, None)
+    if rows is None or columns is None:
+        raise NotImplementedError(f"QrGrad not implemented with dynamic shapes: {op.name!r}")
+    if op.get_attr("full_matrices") and rows > columns:
         raise NotImplementedError(
-            f"QrGrad not implemented when full_matrices is true and the matrix is not square: {op.name!r}"
+            f"QrGrad not implemented when nrows > ncols and full_matrices is true: {op.name!r} has r of "
+            f"[{rows}, {columns}]"
         )
-    if shape[-1] is not None and shape[-2] is not None and shape[-2] < shape[-1]:
-        raise NotImplementedError(f"QrGrad not implemented for matrices wider than high: {op.name!r}")
     g_q = array_ops.zeros_like(q) if g_q is None else g_q
     g_r = array_ops.zeros_like(r) if g_r is None else g_r
+    if rows >= columns:
+        return _of_tall(q, r, g_q, g_r)
+    # the first columns have all of q; what follows them, in the matrix and in r, is q times the rest of r
+    rest, g_rest = op.inputs[0][..., rows:], g_r[..., rows:]
+    of_first = _of_tall(q, r[..., :rows], g_q + matmul(rest, g_rest, adjoint_b=True), g_r[..., :rows])
+    return array_ops.concat([of_first, matmul(q, g_rest)], -1)
+
+
+def _of_tall(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
+    """The gradient of a matrix with no more columns than rows: q (M, N), r (N, N), M >= N."""
     of_q, of_r = matmul(q, g_q, adjoint_a=True), matmul(r, g_r, adjoint_b=True)
-    skew = _band(of_q - _adjoint(of_q) + of_r - _adjoint(of_r), -1, 0)
+    skew_q, skew_r = of_q - _adjoint(of_q), of_r - _adjoint(of_r)
+    lower = _band(skew_q + skew_r, -1, 0)
+    if q.dtype.is_complex:
+        # r's diagonal is real: it takes no part of what would turn its phase
+        lower -= _diagonal(apply_op("MatrixDiagPart", input=skew_q + skew_r) * 0.5)
 
     def divided(x: Tensor) -> Tensor:
         """x r^-H."""
         return _adjoint(apply_op("MatrixTriangularSolve", matrix=r, rhs=_adjoint(x), lower=False, adjoint=False))
 
-    return matmul(q, g_r + divided(skew)) + divided(g_q - matmul(q, of_q))
+    return matmul(q, g_r + divided(lower)) + divided(g_q - matmul(q, of_q))

@@ -94,8 +94,9 @@ def _split_by(condition: Tensor, g: Tensor) -> tuple[Any, Any]:
     return apply_op("Select", condition=condition, t=g, e=zeros), apply_op("Select", condition=condition, t=zeros, e=g)
 
 
-@gradient("SquaredDifference", broadcasts=True, holomorphic=True)
+@gradient("SquaredDifference", broadcasts=True)
 def _squared_difference(op: Operation, g: Tensor) -> Any:
+    # of complex numbers the square of the distance, which is real
     x, y = op.inputs
     grad_x = (2 * g) * (x - y)
     return grad_x, _unary("Neg", grad_x)

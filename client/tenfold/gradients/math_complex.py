@@ -43,8 +43,9 @@ def _conj(op: Operation, g: Tensor) -> Any:
 
 @gradient("ComplexAbs")
 def _complex_abs(op: Operation, g: Tensor) -> Any:
-    z = op.inputs[0]
-    return _complex(g, apply_op("ZerosLike", x=g), z) * apply_op("Sign", x=z)
+    # g · z / |z|; Sign would say that it has no derivative itself
+    z, nothing = op.inputs[0], apply_op("ZerosLike", x=g)
+    return apply_op("DivNoNan", x=_complex(g, nothing, z) * z, y=_complex(op.outputs[0], nothing, z))
 
 
 @gradient("Angle")

@@ -22,6 +22,10 @@ def _unary(op_type: str, x: Any) -> Any:
     return apply_op(op_type, x=x)
 
 
+def _conjugate(x: Tensor) -> Any:
+    return apply_op("Conj", input=x) if x.dtype.is_complex else x
+
+
 @gradient("Neg")
 def _neg(op: Operation, g: Tensor) -> Any:
     return _unary("Neg", g)
@@ -85,7 +89,7 @@ def _sigmoid(op: Operation, g: Tensor) -> Any:
     return apply_op("SigmoidGrad", y=op.outputs[0], dy=g)
 
 
-@gradient("SigmoidGrad")
+@gradient("SigmoidGrad", holomorphic=True)
 def _sigmoid_grad(op: Operation, g: Tensor) -> Any:
     y, dy = op.inputs
     g_dy = g * dy
@@ -97,7 +101,7 @@ def _tanh(op: Operation, g: Tensor) -> Any:
     return apply_op("TanhGrad", y=op.outputs[0], dy=g)
 
 
-@gradient("TanhGrad")
+@gradient("TanhGrad", holomorphic=True)
 def _tanh_grad(op: Operation, g: Tensor) -> Any:
     y, dy = op.inputs
     return g * -2.0 * dy * y, apply_op("TanhGrad", y=y, dy=g)
@@ -186,20 +190,20 @@ not_differentiable(
 )
 
 
+# Their kernels conjugate y, so that a part of the derivative runs against the conjugate of what comes in.
 @gradient("SqrtGrad")
 def _sqrt_grad(op: Operation, g: Tensor) -> Any:
-    y = op.inputs[0]
-    share = g / y
-    return apply_op("Neg", x=share) * op.outputs[0], share * 0.5
+    share = g / op.inputs[0]
+    return apply_op("Neg", x=_conjugate(share)) * op.outputs[0], share * 0.5
 
 
 @gradient("RsqrtGrad")
 def _rsqrt_grad(op: Operation, g: Tensor) -> Any:
-    y, dy = op.inputs
-    return dy * g * y * y * -1.5, apply_op("RsqrtGrad", y=y, dy=g)
+    y, dy = _conjugate(op.inputs[0]), op.inputs[1]
+    return dy * _conjugate(g) * y * y * -1.5, apply_op("RsqrtGrad", y=y, dy=g)
 
 
 @gradient("ReciprocalGrad", "InvGrad")
 def _reciprocal_grad(op: Operation, g: Tensor) -> Any:
-    y, dy = op.inputs
-    return dy * g * y * -2.0, apply_op(op.type, y=y, dy=g)
+    y, dy = _conjugate(op.inputs[0]), op.inputs[1]
+    return dy * _conjugate(g) * y * -2.0, apply_op(op.type, y=y, dy=g)

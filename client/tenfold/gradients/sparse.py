@@ -31,8 +31,11 @@ def _sparse_tensor_dense_matmul(op: Operation, g: Tensor) -> Any:
         rows, columns = columns, rows
     wide = apply_op("ConjugateTranspose", x=dense, perm=[1, 0]) if turn_b else dense
     parts = [apply_op("GatherV2", params=p, indices=i, axis=0) for p, i in ((g, rows), (wide, columns))]
-    of_values = apply_op("Sum", input=parts[0] * apply_op("Conj", input=parts[1]) if wide.dtype.is_complex
-                         else parts[0] * parts[1], reduction_indices=[1], keep_dims=False)  # fmt: skip
+    if wide.dtype.is_complex:
+        # the product has the values as they are, or conjugated
+        turned = 0 if turn_a else 1
+        parts[turned] = apply_op("Conj", input=parts[turned])
+    of_values = apply_op("Sum", input=parts[0] * parts[1], reduction_indices=[1], keep_dims=False)
     return None, of_values, None, of_dense
 
 
