@@ -12,6 +12,20 @@ from support.mirror import ROOT
 
 KERNELS = "tests/kernels/test_kernel_net.py"
 GRADIENTS = "tests/kernels/test_gradients_as_tensorflow.py"
+PROGRAMS = "tests/kernels/test_program_net.py"
+#: How a file is called that a family of programs is about, by the family.
+_FAMILIES = {
+    "tensor_arrays": ("tensor_arrays", "data_flow_array"),
+    "lists": ("tensor_lists", "list", "list_whole"),
+    "stacks": ("tensor_arrays", "data_flow_array"),
+    "queues": ("queues", "queue_stores", "data_flow_queue", "waiting", "elements"),
+    "tables": ("lookup_tables", "lookup"),
+    "barriers": ("barriers", "data_flow_barrier"),
+    "accumulators": ("accumulators", "data_flow_accumulator"),
+    "stages": ("staging", "data_flow_stage", "data_flow_map_stage"),
+    "checkpoints": ("io_checkpoint", "io"),
+    "files": ("readers", "io_readers", "io"),
+}
 
 
 def tests_of(path: Path) -> list[str]:
@@ -21,10 +35,23 @@ def tests_of(path: Path) -> list[str]:
         return [f"{GRADIENTS}::test_gradients[{op}]" for op in ops] or [GRADIENTS]
     if path.parts[:2] != ("kernels", "tenfold_kernels") or "cuda" in path.parts:
         return []
+    families = [family for family, stems in _FAMILIES.items() if path.stem in stems]
+    if "datasets" in path.parts or path.stem.startswith("dataset"):
+        families.append("datasets")
+    if families:
+        return _single(PROGRAMS, families)
+    if path.stem == "optimizer_rules" or (path.stem.startswith("state") and "resources" not in path.parts):
+        return [PROGRAMS]
     if "cpu" not in path.parts:
         return []
+    if "update" in path.stem:
+        return [PROGRAMS, KERNELS]
     ops = _ops_by_file().get(str(path), [])
-    return [f"{KERNELS}::test_answers_as_tensorflow[{op}]" for op in ops] or [KERNELS]
+    return _single(KERNELS, ops) if ops else [KERNELS]
+
+
+def _single(test: str, kinds: list[str]) -> list[str]:
+    return [f"{test}::test_answers_as_tensorflow[{kind}]" for kind in kinds]
 
 
 @functools.cache

@@ -478,7 +478,7 @@ def build_pad(node: KernelNode) -> Compute:
             out = np.zeros(shape, x.dtype)
         else:
             out = np.full(shape, zero if constant is None else constant[()], x.dtype)
-        out[place] = x
+        out[place] = x if x.ndim else x[()]  # an array of texts would hold the array itself
         return out
 
     if len(node.input_types) < 4:

@@ -98,7 +98,8 @@ def padded_widths(x: Array, block: Sequence[int], paddings: list[list[int]]) -> 
 
 
 def _to_batch(x: Array, block: list[int], paddings: list[list[int]]) -> Array:
-    view, shape = blocks_to_batch(np.pad(x, padded_widths(x, block, paddings)), block)
+    nothing: bytes | int = b"" if x.dtype.hasobject else 0
+    view, shape = blocks_to_batch(np.pad(x, padded_widths(x, block, paddings), constant_values=nothing), block)
     return np.ascontiguousarray(view).reshape(shape)
 
 

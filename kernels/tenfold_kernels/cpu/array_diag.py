@@ -248,7 +248,7 @@ def build_matrix_diag(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         check_matrix_diag(x)
         n = x.shape[-1]
-        out = np.zeros((*x.shape, n), dtype=x.dtype)
+        out = np.full((*x.shape, n), b"" if x.dtype.hasobject else 0, dtype=x.dtype)
         out[..., np.arange(n), np.arange(n)] = x
         return out
 

@@ -283,7 +283,7 @@ def build_split(node: KernelNode) -> Compute:
 
 @kernel("TensorArraySizeV3", "TensorArraySizeV2", "TensorArraySize")
 def build_size(node: KernelNode) -> Compute:
-    return lambda handle, flow: np.array(_array_of(node, handle).size, dtype=np.int32)
+    return lambda handle, flow: np.array(_array_of(node, handle).open_size(), dtype=np.int32)
 
 
 @kernel("TensorArrayCloseV3", "TensorArrayCloseV2", "TensorArrayClose")

@@ -253,6 +253,11 @@ def build_concat_lists(node: KernelNode) -> Compute:
         out: Any = np.empty(a.shape, dtype=object)
         for place in np.ndindex(a.shape):
             one, other = checked_value(node, a[(*place, ...)]), checked_value(node, b[(*place, ...)])
+            if one.shape != other.shape:
+                raise invalid(
+                    f"input_a and input_b TensorList element shapes are not identical at index {place}. "
+                    f"Saw {one.shape} vs. {other.shape}"
+                )
             joined = TensorList(one.dtype, merged(one.shape, other.shape), [*one.elements, *other.elements])
             out[place] = joined
         return np.asarray(out)

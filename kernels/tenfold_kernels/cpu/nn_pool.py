@@ -78,7 +78,8 @@ class Pool:
         """The largest of each `depth` channels. Raises where they do not divide evenly."""
         if last.shape[-1] % self.depth:
             raise _unimplemented("Depthwise max pooling requires the depth window to evenly divide the input depth")
-        return np.ascontiguousarray(last.reshape(*last.shape[:-1], -1, self.depth).max(axis=-1))
+        groups = last.reshape(*last.shape[:-1], last.shape[-1] // self.depth, self.depth)
+        return np.ascontiguousarray(groups.max(axis=-1))
 
     def shaped(self, last: tuple[int, ...]) -> tuple[int, ...]:
         """A shape with channels last, in the node's layout."""

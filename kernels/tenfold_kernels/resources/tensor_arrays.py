@@ -95,6 +95,11 @@ class TensorArray:
         self._check_open()
         return self._marked_size if self._is_gradient else self.size
 
+    def open_size(self) -> int:
+        """How many elements it has room for. Raises InvalidArgumentError once it is closed."""
+        self._check_open()
+        return self.size
+
     def mark_size(self, size: int) -> None:
         """An unpack or split of `size` elements took place."""
         if not self._is_gradient:

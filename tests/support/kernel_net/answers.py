@@ -1,14 +1,16 @@
 """Runs cases here, writes values as text, and compares: answers.txt holds what TensorFlow gives for each case.
 
-A line of the table is a list of JSON: the op, the case's number, a check of its inputs, and the outputs' texts (None
-for one that is not compared), or the class of the error: "refused" where TensorFlow's is another class than ours, for
-which fault comes first is no promise, and "only here: …" where TensorFlow accepts what known.py says that it should
-not. An output of many elements is there in a part, with the sum of all. Made by make.py; used by
-tests/kernels/test_kernel_net.py, which needs no TensorFlow.
+A line of the table is a list of JSON: the op, the case's number, a check of its inputs, whether the kernel refuses to
+make more than a tensor may hold, and the outputs' texts (None for one that is not compared), or the class of the
+error: "refused" where TensorFlow's is another class than ours, for which fault comes first is no promise, and "only
+here: …" where TensorFlow accepts what known.py says that it should not. After "here:" stands what no TensorFlow has a
+kernel for, as Tenfold gave it when the table was made. An output of many elements is there in a part, with the sum of
+all. Made by make.py; used by tests/kernels/test_kernel_net.py, which needs no TensorFlow.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import zlib
@@ -17,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import dtypes, errors, opdefs
+from support.kernel_net.known import KNOWN
+from tenfold_core import dtypes, errors, memory_limits, opdefs
 from tenfold_core.node_signature import signature
 from tenfold_kernels import registry
 from tenfold_kernels.resources.state import ResourceManager
@@ -33,18 +36,20 @@ _TOLERANCE = {"float64": 1e-7, "complex128": 1e-7, "float16": 4e-3, "bfloat16": 
 _USUAL = 2e-5
 
 
-def table() -> dict[str, list[tuple[int, int, Any]]]:
-    """Op → (the case's number, its check, the answer)."""
-    found: dict[str, list[tuple[int, int, Any]]] = {}
+def table() -> dict[str, list[tuple[int, int, bool, Any]]]:
+    """Op → (the case's number, its check, whether it is limited, the answer)."""
+    found: dict[str, list[tuple[int, int, bool, Any]]] = {}
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
-            op, number, check, answer = json.loads(line)
-            found.setdefault(op, []).append((number, check, answer))
+            op, number, check, limited, answer = json.loads(line)
+            if isinstance(answer, list) and answer[:1] == ["here:"]:
+                answer = answer[1:]
+            found.setdefault(op, []).append((number, check, limited, answer))
     return found
 
 
-def compute(case: Case) -> Any:
-    """The outputs here, as a list, or the error."""
+def compute(case: Case, earlier: tuple[np.ndarray, ...] | None = None) -> Any:
+    """The outputs here, as a list, or the error; after a call with `earlier` inputs, which the kernel must forget."""
     attrs = case.attrs
     types = signature(opdefs.get(case.op), attrs)
     node = registry.KernelNode(
@@ -52,13 +57,35 @@ def compute(case: Case) -> Any:
     )
     try:
         with registry.quiet():
-            result = registry.lookup(node, "CPU")(node)(*case.inputs)
+            run = registry.lookup(node, "CPU")(node)
+            if earlier is not None:
+                with contextlib.suppress(errors.OpError):
+                    run(*earlier)
+            result = run(*case.inputs)
     except errors.OpError as error:
         return error
     outputs = list(result) if isinstance(result, tuple) else [result] if types.output_types else []
     for output, dtype in zip(outputs, types.output_types, strict=True):
         assert output.dtype == np.dtype(dtype.as_numpy_dtype), f"{case.op} gives {output.dtype}, not {dtype.name}"
-    return outputs
+    known = KNOWN.get(case.op)
+    with registry.quiet():
+        return outputs if known is None or known.reading is None else [known.reading(value) for value in outputs]
+
+
+def is_limited(case: Case) -> bool:
+    """Whether the kernel refuses to make an output that is larger than a tensor may be, and than its inputs are."""
+    before = memory_limits.tensor_limit()
+    outputs = compute(case)
+    largest = 0 if isinstance(outputs, errors.OpError) else max((value.nbytes for value in outputs), default=0)
+    if largest <= 16 or largest <= max((value.nbytes for value in case.inputs), default=0):
+        return False
+    small, memory_limits._SMALL = memory_limits._SMALL, 0
+    memory_limits.limit_tensor(largest - 1)
+    try:
+        return isinstance(compute(case), errors.ResourceExhaustedError)
+    finally:
+        memory_limits.limit_tensor(before)
+        memory_limits._SMALL = small
 
 
 def text_of(value: np.ndarray) -> str:
@@ -106,6 +133,7 @@ def difference(ours: Any, answer: Any, slack: float = 1.0) -> str | None:
 
 def agree(one: Any, other: Any) -> bool:
     """Whether two entries of the table are the same but for rounding."""
+    one = one[1:] if isinstance(one, list) and one[:1] == ["here:"] else one
     if isinstance(one, str) or isinstance(other, str):
         return bool(one == other)
     return len(one) == len(other) and all(map(_alike, one, other))

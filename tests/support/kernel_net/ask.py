@@ -1,8 +1,9 @@
-"""What TensorFlow answers to cases: each a graph of placeholders and one node, run without optimizations.
+"""What TensorFlow answers to graphs of placeholders and nodes, run without optimizations.
 
 Run under TensorFlow's interpreter: `python ask.py QUESTIONS ANSWERS`, both pickles. A question is (a GraphDef, the
-TensorProtos that are fed), an answer is a list of TensorProtos or the error's class. Forks before the first question,
-and again after one at which TensorFlow's process ends. tensorflow.py is the other end.
+TensorProtos that are fed, by name, the names of what is fetched, and of the node that runs last, all of whose outputs
+are fetched where no names are given); an answer is a list of TensorProtos or the error's class and text. Forks before
+the first question, and again after one at which TensorFlow's process ends. make.py is the other end.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ SECONDS = 5
 
 
 def answer(tf, config, make, question):
-    graph_def, fed = question
+    graph_def, fed, names, last = question
     tf1 = tf.compat.v1
     with tf1.Graph().as_default() as graph:
         try:
@@ -24,18 +25,18 @@ def answer(tf, config, make, question):
         except ValueError as error:
             return f"graph: {error}"
         feeds = {}
-        for k, data in enumerate(fed):
-            proto = make.FromString(data)
-            feeds[f"x{k}:0"] = tf.make_ndarray(proto)
-        node = graph.get_operation_by_name("n")
+        for name, data in fed.items():
+            feeds[name] = tf.make_ndarray(make.FromString(data))
+        node = graph.get_operation_by_name(last)
+        outputs = list(node.outputs) if names is None else [graph.get_tensor_by_name(name) for name in names]
         with tf1.Session(config=config) as session:
             try:
-                values = session.run(list(node.outputs), feeds)
+                values = session.run([*outputs, node], feeds)[:-1]
             except tf.errors.OpError as error:
                 return f"{type(error).__name__.replace('Error', '')}: {error.message}"
         return [
             tf1.make_tensor_proto(value, output.dtype).SerializeToString()
-            for value, output in zip(values, node.outputs)  # noqa: B905 - also for the Python of TensorFlow 1.15
+            for value, output in zip(values, outputs)  # noqa: B905 - also for the Python of TensorFlow 1.15
         ]
 
 

@@ -58,7 +58,7 @@ PLAIN = (
         "Parameterized",
         "Stateless",
     ),
-    *("FFT", "IFFT", "RFFT", "IRFFT", "BatchFFT", "BatchIFFT", "Combined", "NonMax", "Erf"),
+    *("FFT", "IFFT", "RFFT", "IRFFT", "BatchFFT", "BatchIFFT", "Combined", "NonMax", "Erf", "AdjustHue", "Igamma"),
 )
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from support.kernel_net.draw import objects
 from tenfold_core import dtypes
+from tenfold_protos import summary_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +28,8 @@ class Known:
     slack: float = 1.0
     #: Tenfold refuses what TensorFlow takes.
     is_stricter: bool = False
+    #: What an output says, where its bytes are the library's.
+    reading: Callable[[Any], Any] | None = None
     #: Inputs and attributes of cases that are left out.
     leaves: Callable[[Any], bool] = lambda case: False
     #: Words of TensorFlow's refusals of what Tenfold accepts.
@@ -47,6 +53,27 @@ def _no_peephole(attrs: dict[str, Any]) -> bool:
 
 def _texts(attrs: dict[str, Any]) -> bool:
     return bool(attrs["T"] is dtypes.string)
+
+
+def _pixels(files: np.ndarray) -> np.ndarray:
+    """All pixels of PNG files, with their shapes before them."""
+    from tenfold_kernels.cpu._png import decode_png
+
+    made = [np.zeros(0, np.int64)]
+    for file in files.ravel().tolist():
+        pixels = decode_png(file, 0, np.uint16 if file[24] == 16 else np.uint8)
+        made += [np.array(pixels.shape), pixels.ravel()]
+    return np.concatenate(made).astype(np.int64)
+
+
+def _pixels_of_summary(value: np.ndarray) -> np.ndarray:
+    """Of each image its sizes, the length of its tag, and its pixels."""
+    found = [np.zeros(0, np.int64)]
+    for each in summary_pb2.Summary.FromString(value.item()).value:
+        image = each.image
+        file = objects([image.encoded_image_string])
+        found += [np.array([image.height, image.width, image.colorspace, len(each.tag)]), _pixels(file)]
+    return np.concatenate(found)
 
 
 _VECTORS = "of several vectors that are as good, each library gives others"
@@ -94,7 +121,8 @@ KNOWN: dict[str, Known] = {
     **dict.fromkeys(("SelfAdjointEigV2", "BatchSelfAdjointEigV2"), Known(_VECTORS, outputs=(1,), slack=8)),
     "Eig": Known("the order of values is the library's, too", outputs=(0, 1)),
     **dict.fromkeys(("SelfAdjointEig", "BatchSelfAdjointEig"), Known(_VECTORS, outputs=(0,))),
-    **dict.fromkeys(("EncodePng", "ImageSummary"), Known(_FILES, outputs=(0,))),
+    "EncodePng": Known(_FILES, reading=_pixels),
+    "ImageSummary": Known(_FILES, reading=_pixels_of_summary),
     "DecodeJSONExample": Known("numbers stand packed in Tenfold's message, one by one in TensorFlow's", outputs=(0,)),
     **dict.fromkeys(
         ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"),

@@ -335,7 +335,7 @@ def _special(low: float, high: float, count: int) -> Any:
     def make(d: Draw, a: Attrs) -> list[Any]:
         size = d.randint(1, 5)
         items: list[Any] = [d.floats((size,), low, high) for _ in range(count)]
-        if d.maybe(0.3):
+        if d.maybe(0.3) and not d.is_plain:
             items[d.randrange(count)].ravel()[0] = d.choice((0.0, 1.0, -1.0, INF, -INF, NAN, 2.0, low, high))
         if count > 1 and d.maybe(0.2):
             items[0] = items[0][:1]
