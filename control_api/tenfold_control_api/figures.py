@@ -1,7 +1,7 @@
 """The figures that tasks send with their heartbeats: their shape, and the newest ones of a task as they are kept.
 
 leases.py keeps them in memory beside the lease: they are news, not a promise. Shown by views.py in `TaskView.figures`
-and by task_metrics.py on `/metrics`. A task collects them in tenfold_services.figures.
+and by core/task_metrics.py on `/metrics`. A task collects them in tenfold_services.figures.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A worker of TensorFlow refuses a node with an attribute that its version has not, or has not got by default, and says so
 in words that have not changed since 1.0. An attribute at its default means the same as none, so it can be dropped; any
-other keeps its error. Used by the services' grpc_worker.py. In TensorFlow: RemoveNewDefaultAttrsFromGraphDef, which
-needs the consumer's op list; a worker does not tell its own.
+other keeps its error. Used by the services' services/rpc/grpc_worker.py. In TensorFlow:
+RemoveNewDefaultAttrsFromGraphDef, which needs the consumer's op list; a worker does not tell its own.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A chief that comes back begins a new generation. tenfold/train/chief_generation.
 gradients and tokens carry, a multiple of STRIDE for each generation after the first.
 tenfold_kernels/resources/accumulators.py knows it by the step that closes an accumulator before a generation begins.
 Tokens of earlier generations are taken out of their queue by a node that does not wait, tenfold_kernels/cpu/
-data_flow_queue.py.
+kernels/cpu/data_flow_queue.py.
 """
 
 from __future__ import annotations

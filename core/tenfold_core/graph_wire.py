@@ -3,7 +3,7 @@
 A message of 90 MiB can hold 45 million empty nodes, and protocol buffers make them in one call that lets no other
 thread run. Here the bytes are walked through first, up to the limit, and then parsed a portion at a time, in a thread
 (`apart`), so that an event loop goes on; also what is large within one node (message_parts.py).
-Used by a task's services (rpc/service.py) and the control service (steps.py). Source: protobuf's encoding.
+Used by a task's services (rpc/service.py) and the control service (control_api/steps.py). Source: protobuf's encoding.
 """
 
 from __future__ import annotations

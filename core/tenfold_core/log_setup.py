@@ -1,7 +1,7 @@
 """Python's logging for a whole process: one handler on standard error, in text or as JSON lines.
 
-Called once by the commands (tenfold/cli/log_options.py), by child.py for programs where the environment asks for it,
-and by supervise.py. A line of text, and a line of JSON with the same members:
+Called once by the commands (tenfold/cli/log_options.py), by client/cli/child.py for programs where the environment asks
+for it, and by client/runs/supervise.py. A line of text, and a line of JSON with the same members:
 
     2026-11-24T03:30:01.123456Z WARNING tenfold.control: the lease ran out [/job:ps/task:0] [request 1f2e3d4c]
     {"time": "…", "level": "WARNING", "logger": "…", "message": "…", "task": "/job:ps/task:0", "request_id": "1f2e3d4c"}

@@ -2,7 +2,7 @@
 
 A graph may ask its server for the gradient of a function (SymbolicGradient). The rules are the client's, one for each
 op type (tenfold.gradients), which a server must not import: the program that makes a server hands `OpGradients` in
-(tenfold/server_gradients.py), and tenfold_services/graph/function_gradients.py calls it.
+(tenfold/server_gradients.py), and tenfold_compiler/graph/function_gradients.py calls it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A SavedModel or meta graph holds nodes that no fetch needs, some of operations that Tenfold lacks. They are kept as they
 are, so that the graph can be imported, sent, cut and exported; running one is the error. What a file says of its
 operations (`stripped_op_list`) counts for more than what is guessed here. Used by the client's importer
-(client/tenfold/graph/importer.py) and by the master (compiler/graph/runtime_graph.py, and functions.py for bodies).
+(client/tenfold/graph/importer.py) and by the master (compiler/graph/runtime_graph.py, and compiler/graph/functions.py
+for bodies).
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Entering `np.errstate` for each step costs as much as a small program. From NumPy 2.0 on the error state belongs to the
 context, as the handler of arrays' memory does, so both are entered once in contexts that are kept for this. The handler
-(memory.py) takes tens of milliseconds and megabytes to load, so the first calls after a program was
-compiled are watched, and it is loaded beside the steps once they have shown page faults. Calls that take long are
-watched for good: the C library may keep their memory for a hundred steps and no longer. Used by codegen.py, which
-calls generated code.
+(memory.py) takes tens of milliseconds and megabytes to load, so the first calls after a program was compiled are
+watched, and it is loaded beside the steps once they have shown page faults. Calls that take long are watched for good:
+the C library may keep their memory for a hundred steps and no longer. Used by compiler/write/codegen.py, which calls
+generated code.
 """
 
 from __future__ import annotations

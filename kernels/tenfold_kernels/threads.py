@@ -2,8 +2,8 @@
 
 The number belongs to the process, as TensorFlow's thread pools do: each owner (a server) may ask for one, and the
 smallest counts until its owner lets go. Large kernels share their work under it (chunks.py, parallel.py). The BLAS has
-threads of its own until a product is built (`keep_blas_on_callers`). Used by tenfold_services/server.py and worker.py;
-what is read when NumPy is loaded is in tenfold_core.blas_env.
+threads of its own until a product is built (`keep_blas_on_callers`). Used by tenfold_services/server.py and
+services/worker/worker.py; what is read when NumPy is loaded is in tenfold_core.blas_env.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The port of a task: gRPC for all clients and, asked for over it, links for other Tenfold processes.
 
 Opened and closed by server.py; loads grpc or our HTTP/2 server only then. What is served is in rpc/*_service.py and
-link/endpoints.py.
+rpc/link_master_service.py and rpc/link_worker_service.py.
 """
 
 from __future__ import annotations

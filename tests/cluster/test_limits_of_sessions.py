@@ -17,6 +17,7 @@ from support.functions import call, const, function, graph, node
 from support.moments import PATIENCE
 from tenfold.session import inprocess
 from tenfold_compiler.graph import runtime_graph
+from tenfold_compiler.part import read_part
 from tenfold_core import dtypes, errors
 from tenfold_kernels import loop_turns
 from tenfold_kernels.resources import quota
@@ -310,6 +311,7 @@ def test_the_names_in_refusals_are_those_of_the_table() -> None:
     assert Limits.variable("state_bytes") == quota.BYTES
     assert Limits.variable("state_bytes_per_session") == quota.BYTES_PER_SESSION
     assert Limits.variable("queues") == quota.QUEUES
+    assert Limits.variable("nodes_per_graph") == read_part.NODES_VARIABLE
     assert MasterLimits.variable("nodes") == runtime_graph.NODES_VARIABLE
     assert MasterLimits().nodes == runtime_graph.MAX_NODES
     assert np.iinfo(np.int64).max > Limits().loop_turns == loop_turns.MOST_TURNS

@@ -123,6 +123,7 @@ class _TrainingExecutor:
             raise ValueError(
                 f"Task type {config.task_type} is not supported. Supported task types are {supported}"
             )
+        # run_chief, run_worker, run_ps, run_evaluator, …
         getattr(self, f"run_{config.task_type}")()
         return None
 

@@ -3,8 +3,8 @@
     Shape(x), Shape(y) ─► BroadcastGradientArgs ─► Sum(g) ─► Reshape(…, Shape(x))       Reshape(g, Shape(x), Shape(y))
 
 Where shapes are not known, the gradient of every x + y looks for axes to sum over, and almost always there are none:
-then the one node gives its input (array_shape.py). Only a Sum that nobody else reads is taken. In a loop's gradient
-the shapes come from stacks, so what worked out the axes before would do so in every turn.
+then the one node gives its input (kernels/cpu/array_shape.py). Only a Sum that nobody else reads is taken. In a loop's
+gradient the shapes come from stacks, so what worked out the axes before would do so in every turn.
 """
 
 from __future__ import annotations

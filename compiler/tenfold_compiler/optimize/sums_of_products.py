@@ -1,8 +1,8 @@
 """Makes one product of a sum of products: the gradient of weights that a layer used several times, as an unrolled RNN.
 
 Aᵀ₁B₁ + Aᵀ₂B₂ + … is the product of the As and the Bs, each stacked. An AddN of MatMuls that nobody else reads becomes
-one MatMul of all their operands, in pairs, whose kernel stacks them (math_matmul.py): no matrix of the size of the
-weights is written and read for each use. Other transposes stay: their stacks would copy weights.
+one MatMul of all their operands, in pairs, whose kernel stacks them (kernels/cpu/math_matmul.py): no matrix of the size
+of the weights is written and read for each use. Other transposes stay: their stacks would copy weights.
 
 A loop adds up the same gradient turn by turn: total + AᵀB. Where nobody else reads that total, it becomes a MatMul of
 the total, A and B, whose kernel adds the product to the total where that lies, if it is held by nobody else.

@@ -3,8 +3,8 @@ sentence by an unrolled RNN.
 
 The gradient of x[:, i] is an array of x's size, zeros but for one slice, and that of tf.slice is a Pad; an AddN adds as
 many of them as slices were read. Those that nobody else reads become one StridedSliceGrad or Pad of all slices, whose
-kernel adds each to its place in one array of zeros (array_slice.py, array.py). Each element is the sum of the same
-numbers.
+kernel adds each to its place in one array of zeros (kernels/cpu/array_slice.py, client/gradients/array.py). Each
+element is the sum of the same numbers.
 """
 
 from __future__ import annotations

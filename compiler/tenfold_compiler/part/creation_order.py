@@ -2,7 +2,7 @@
 
 Programs rely on more than their edges say: a read of a variable and an update of it that nothing connects. Of such
 nodes the one created first goes first, which is their order in the GraphDef as far as edges allow it. All others may
-run at any time, and part.py puts them where values die young. It asks for the `pairs` that have to stay in order;
+run at any time, and read_part.py puts them where values die young. It asks for the `pairs` that have to stay in order;
 build.py calls `keep_order`, which makes control edges of those that every executor can follow. See
 docs/decisions/0135-created-first-goes-first.md.
 """

@@ -1,4 +1,4 @@
-"""The edges of a part as propagator.py walks them: from each output to its consumers. Made once per program."""
+"""The edges of a part, from each output to its consumers, as services/worker/propagator.py walks them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """How large a graph is: whether working on it belongs on the event loop's thread, and what its constants take.
 
-Pure. Used by worker.py and the master, which choose a pool by it (decision 0025), and by part.py. The length of a
-message is asked for only where it is short: protocol buffers write it out to see, a second for 500 MB, and no other
-thread runs meanwhile.
+Pure. Used by services/worker/worker.py and the master, which choose a pool by it (decision 0025), and by read_part.py.
+The length of a message is asked for only where it is short: protocol buffers write it out to see, a second for 500 MB,
+and no other thread runs meanwhile.
 """
 
 from __future__ import annotations

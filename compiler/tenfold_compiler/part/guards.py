@@ -5,7 +5,7 @@
 A node runs when all its inputs are alive: its guard is the union of theirs. A Switch adds a literal, a Merge of all
 cases takes it away. A tensor from another task may come dead, which is a literal too. Guards belong to a frame; what
 they say of a loop's turns is taken apart in `LoopShape`. No pattern of `cond` or `case` is looked for, so any graph
-without cycles has guards. Used by control_flow.py; deadness as in propagator.py and TensorFlow's executor.cc.
+without cycles has guards. Used by structured_flow.py; deadness as in propagator.py and TensorFlow's executor.cc.
 """
 
 from __future__ import annotations

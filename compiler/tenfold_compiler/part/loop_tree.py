@@ -4,7 +4,7 @@
                     ▲         └─► body ─► NextIteration ─┘
 
 The order of a frame's members keeps all waits, with a loop as one thing. Used by guards.py, which says when a member
-runs; flow_writer.py writes a loop as a `while`. In TensorFlow: control_flow.cc's BuildControlFlowInfo.
+runs; write/frame_writer.py writes a loop. In TensorFlow: control_flow.cc's BuildControlFlowInfo.
 """
 
 from __future__ import annotations

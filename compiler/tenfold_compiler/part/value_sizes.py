@@ -3,7 +3,8 @@
 The `sized_by` of an op's definition names the inputs whose values its work comes from: a step that took a microsecond
 may take a minute for another number in the same place. `sized_by_values` says whether some such value of a part may
 come from outside: from a feed, another task, a variable, a file. Values made of constants and shapes do not: shapes
-that were not measured are seen at run time (run_policy.py). Called once per program; decision 0025 has the whole rule.
+that were not measured are seen at run time (services/worker/run_policy.py). Called once per program; decision 0025 has
+the whole rule.
 """
 
 from __future__ import annotations

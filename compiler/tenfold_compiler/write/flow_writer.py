@@ -1,4 +1,4 @@
-"""Writes regions with branches and loops: nodes of one guard in one `if`, a loop as a `while`.
+"""Writes regions with branches and loops: nodes of one guard in one `if`, a loop as a `for` over its turns.
 
     v1 = k1(v0)
     b1 = not not v1                    what Switches look at, as bool

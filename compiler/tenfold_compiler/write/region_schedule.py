@@ -1,4 +1,4 @@
-"""In which order the regions of a program run: fixed by build.py, followed by static_executor.py in each step."""
+"""In which order the regions of a program run: fixed by build.py, followed by services/worker/static_executor.py."""
 
 from __future__ import annotations
 

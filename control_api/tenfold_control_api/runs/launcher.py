@@ -59,7 +59,10 @@ class Found:
 
 
 class Launcher(Protocol):
-    """All of it may block for a moment on a disk; the service calls it on a thread."""
+    """Starts runs on an engine. Another one than this machine is given as `create_app(launcher=…)`.
+
+    All of it may block for a moment on a disk; the service calls it on a thread.
+    """
 
     #: Uploaded working directories.
     packages: Packages

@@ -3,7 +3,7 @@
 A stranger is a connection that has shown nothing yet, and is not the same user's. Strangers have three quarters of the
 places at most, those of one user or one address a quarter: so whoever is known finds one. Where a place is short the
 stranger goes that has been there longest, of those who have most: nothing is worked on for it. No I/O; one thread.
-Used by the HTTP/2 server, grpcio_port.py, tunnels and the control service.
+Used by the HTTP/2 server, services/rpc/grpcio_port.py, tunnels and the control service.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Features of Examples and SequenceExamples as tensors: dense, sparse and ragged, and what a node's attributes ask for.
 
-Used by parsing_examples.py and parsing_sequences.py. Follows example_proto_helper.cc and
+Used by io_parsing_examples.py and io_parsing_sequences.py. Follows example_proto_helper.cc and
 example_proto_fast_parsing.cc.
 """
 

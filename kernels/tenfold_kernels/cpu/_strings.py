@@ -1,6 +1,6 @@
 """What the kernels of the string family share: element by element over arrays of bytes, attrs, UTF-8 as bytes.
 
-Strings are object arrays of bytes. Used by string*.py and parsing.py.
+Strings are object arrays of bytes. Used by string*.py and client/ops/parsing.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Examples: serialized protos to dense, sparse and ragged tensors. SequenceExamples are parsing_sequences.py's.
+"""Examples: serialized protos to dense, sparse and ragged tensors. SequenceExamples are io_parsing_sequences.py's.
 
 Rows that do not parse, or whose values have another type or number than asked for, are an error that names them. A
 batch is read by compiled loops (_examples_at_once.py) unless something in it is unusual; how features become tensors

@@ -1,6 +1,6 @@
 """A run of elementwise ops on a GPU, with sums at its ends, as one launch: what fusion/runs.py is for the CPU.
 
-The worker groups nodes by the shapes of one step (tenfold_services/worker/fuse/); here a FusedRun becomes a Loop, and a
+The worker groups nodes by the shapes of one step (tenfold_compiler/fuse/); here a FusedRun becomes a Loop, and a
 call that behaves as the nodes do: for arrays of other shapes it runs them one by one, `fallback`.
 """
 

@@ -3,7 +3,7 @@
     ApplyAdam(a), ApplyAdam(b), …, with the same scalars   ─►   one kernel that has them all for arguments
 
 A launch costs microseconds, whatever it computes, and a model has many biases. The worker groups the nodes
-(tenfold_services/worker/fuse/updates.py); here they become a call that behaves as they do one after the other: where
+(tenfold_compiler/fuse/updates.py); here they become a call that behaves as they do one after the other: where
 something is not as it should be, it runs them, `fallback`, and the one that fails says so.
 """
 

@@ -4,11 +4,11 @@
         code = run(first, turns, o0, q0, tops, a, b)      so many turns, then a look at `stop`
         o0[0] = v6 …                                      variables and results, a vector a type
 
-The worker writes the lines of the loop (tenfold_services/worker/loop_writer.py); here they become a function of Numba's
-subset, and a call of arrays that behaves as the nodes do. What is pushed on a stack goes into a vector that the stack
-takes over when the loop has ended; what is popped comes from one. Nothing outside of the call changes before: whatever
-does not fit (an array for a scalar, an empty stack, a division by zero) runs the nodes from the beginning, `fallback`,
-which raise what they raise. Compiled by cache.py, as runs.py's are.
+The compiler writes the lines of the loop (tenfold_compiler/write/loop_writer.py); here they become a function of
+Numba's subset, and a call of arrays that behaves as the nodes do. What is pushed on a stack goes into a vector that the
+stack takes over when the loop has ended; what is popped comes from one. Nothing outside of the call changes before:
+whatever does not fit (an array for a scalar, an empty stack, a division by zero) runs the nodes from the beginning,
+`fallback`, which raise what they raise. Compiled by cache.py, as runs.py's are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Optionals: some tensors, or none. What tf.cond's gradient keeps the values of a branch in that may not have run.
 
-A DT_VARIANT edge carries one in a 0-d object array, as it does a TensorList. Used by cpu/optional.py and
+A DT_VARIANT edge carries one in a 0-d object array, as it does a TensorList. Used by cpu/dataset_optional.py and
 cpu/math_variants.py. Follows optional_ops_util.h.
 """
 

@@ -1,6 +1,7 @@
 """What an end of a link serves: its methods and their handlers, and the future that a reply may come by.
 
-The types that link.py, serving.py and the handlers (rpc/link_worker_service.py, link_master_service.py) share.
+The types that link.py, serving.py and the handlers (rpc/link_worker_service.py, services/rpc/link_master_service.py)
+share.
 """
 
 from __future__ import annotations

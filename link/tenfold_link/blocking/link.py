@@ -1,8 +1,9 @@
 """The blocking end of a link, for clients: no thread of its own, any number of callers.
 
 One caller at a time reads the socket, for all of them (the leader); the others wait for it (followers). A program with
-one thread thus sends and receives on that thread, and a step costs no hop. dial.py opens it; grpc_master.py is the
-other way to a master. What leaves is in outbound.py. Frames: tenfold_link.wire.frames; thread model: docs/link.md.
+one thread thus sends and receives on that thread, and a step costs no hop. dial.py opens it;
+client/session/grpc_master.py is the other way to a master. What leaves is in outbound.py. Frames:
+tenfold_link.wire.frames; thread model: docs/link.md.
 """
 
 from __future__ import annotations

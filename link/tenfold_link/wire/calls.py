@@ -1,7 +1,7 @@
 """The calls that Tenfold makes over links: their numbers, and the layouts of the frames of a step.
 
 Both ends read this file: session/link_master.py and tenfold_services/rpc/. All little-endian; tensors follow as
-link_values.py writes them. What is said once for each graph (names, options, plans) travels as a protobuf message
+values.py writes them. What is said once for each graph (names, options, plans) travels as a protobuf message
 inside the frame, so that the frame of a step is a few numbers and its tensors.
 """
 

@@ -1,6 +1,6 @@
 """Calls over links that belong to a trace: the method's number with a bit set, and a traceparent before the header.
 
-The bit is sent only to peers that said in the handshake that they know it (the ability "trace", protocol.py), and
+The bit is sent only to peers that said in the handshake that they know it (the ability "trace", core/protocol.py), and
 only by links that were made while traces are on: aio/traced.py and blocking/traced.py. Every end takes it off again
 (aio/traced.py), whether it writes traces itself or not.
 """

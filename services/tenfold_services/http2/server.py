@@ -1,6 +1,6 @@
 """The gRPC server: listens, accepts within bounds, and stops in order. One loop; its connections are ConnectionSockets.
 
-Used by the task's server in place of grpc.aio's, and has the methods of that which are used there.
+Used by the task's server in place of grpc.aio's (decision 0022), and has the methods of that which are used there.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 When a step has run on the scheduled path (master_session.py) and its client graph turns out to be one straight part of
 this task, the session *offers* the graph here. From then on `CallerSteps.find` gives a `CallerStep` for its signature,
-and `CallerStep.run` is a call of the compiled program. Used by in-process sessions (client: direct_master.py) and by
-the link's server for short programs. What a CallerStep cannot do (a near deadline, a closed session) it leaves to the
-scheduled path by returning None; so every refusal is worded in one place. See docs/decisions/0009.
+and `CallerStep.run` is a call of the compiled program. Used by in-process sessions (client:
+client/session/direct_master.py) and by the link's server for short programs. What a CallerStep cannot do (a near
+deadline, a closed session) it leaves to the scheduled path by returning None; so every refusal is worded in one place.
+See docs/decisions/0009.
 
 Threads: `offer`, `refuse`, `interrupt` and what waits belong to the event loop; `find` and `run` to any thread. A step
 puts its number into `running` and only then looks at its program; a session that closes takes the programs away and

@@ -1,7 +1,8 @@
 """Asks every task of a new session for its devices, again and again until it answers or the time is up.
 
-Called by master.py at CreateSession. When it gives up it says for each missing task where it was looked for and what
-came back. Follows DeviceFinder in TensorFlow's master.cc, which waits for ever.
+Called by master.py at CreateSession, with the time that it may take (set_up_budget.py). When it gives up it says for
+each missing task where it was looked for and what came back. Follows DeviceFinder in TensorFlow's master.cc, which
+waits for ever.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Kernels that read and write files have threads of their own: a slow disk holds up nobody but who asked for it.
 
-Such a kernel's node waits for its result like a dequeue (compiler: build.py), so its step holds no thread of the step
-pool, where it would count as a kernel that computes for long. Sessions take turns, and none has more than half of the
-threads: one whose files never come leaves room for the others'. Nothing is refused, it waits, until its step ends.
+Such a kernel's node waits for its result like a dequeue (compiler: compiler/build.py), so its step holds no thread of
+the step pool, where it would count as a kernel that computes for long. Sessions take turns, and none has more than half
+of the threads: one whose files never come leaves room for the others'. Nothing is refused, it waits, until its step
+ends.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A pure machine, used by dynamic_executor.py, which runs the nodes. A node is ready when all its inputs have arrived, a
 Merge at its first live one; a node with a dead input is dead itself, but for a Merge with a live one. State and numbers
-of loops are in frames.py. Follows TensorFlow's propagator_state.cc.
+of loops are in frame_states.py. Follows TensorFlow's propagator_state.cc.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs the two halves of a split part (split_part.py) side by side, as one execution.
+"""Runs the two halves of a split part (compiler/part/split_part.py) side by side, as one execution.
 
 A pure machine (execution.Execution). What one half sends over a cut edge arrives at the other at once; what comes from
 elsewhere goes to the half that wants it.

@@ -1,8 +1,8 @@
 """Runs a part as generated code: regions in the order in which their tensors arrive.
 
 A pure machine (program.Execution). A region that received a dead tensor is dead as a whole: without a Merge every node
-below a dead one is dead, so its sends send dead and no kernel runs. Code with branches (flow_writer.py) gets dead
-tensors like others, and runs. In TensorFlow: executor.cc, minus frames.
+below a dead one is dead, so its sends send dead and no kernel runs. Code with branches (compiler/write/flow_writer.py)
+gets dead tensors like others, and runs. In TensorFlow: executor.cc, minus frames.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from tenfold_services.worker.await_tensor import receive, settle
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
+from ..session_cluster import SessionCluster, join, leave
 from .devices import local_devices
 from .file_pool import beside
 from .graph_manager import GraphManager
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
-    from ..session_cluster import SessionCluster
     from .loaded_program import LoadedProgram
     from .pools import MakePools
     from .sessions import WorkerSession
@@ -146,8 +146,6 @@ class Worker(GraphManager):
     async def delete_worker_session(self, session_handle: str) -> None:
         found = self._guest_of.pop(session_handle, None)
         if found is not None:
-            from ..session_cluster import leave
-
             await found[0].delete_worker_session(session_handle)
             await leave(self, *found)
             return
@@ -169,8 +167,6 @@ class Worker(GraphManager):
     async def _create_guest(
         self, session_handle: str, server_def: ServerDef, isolate: bool, master_task: str, master_incarnation: int
     ) -> None:
-        from ..session_cluster import join  # needs this module
-
         if session_handle in self._guest_of:
             raise errors.already_exists(f"Session {session_handle} exists already on {self.task}.")
         if len(self.guests) >= self.limits.sessions:

@@ -1,7 +1,7 @@
 """A dataset that works ahead: a thread of the pool fills a buffer while steps use what is in it.
 
 Whoever finds the buffer empty makes the element itself, so nothing depends on a free thread. Elements, errors and the
-end stay in order. Used by cpu/dataset_transforms.py. Follows prefetch_dataset_op.cc.
+end stay in order. Used by cpu/dataset.py. Follows prefetch_dataset_op.cc.
 """
 
 from __future__ import annotations

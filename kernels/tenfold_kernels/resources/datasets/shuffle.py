@@ -3,7 +3,7 @@
 A buffer holds elements of one epoch or, when the shuffle also repeats, of several, each a slice of it; the next element
 is drawn from the first slice that is not empty. Seeds come from a generator that outlives the iterators where epochs
 must differ. Whole blocks of elements are drawn at once where the source gives such. The buffers are in
-shuffle_buffer.py. Used by cpu/dataset_transforms.py. Follows shuffle_dataset_op.cc and random_seed_ops.cc.
+shuffle_buffer.py. Used by cpu/dataset_shuffle.py. Follows shuffle_dataset_op.cc and random_seed_ops.cc.
 """
 
 from __future__ import annotations
