@@ -27,7 +27,7 @@ import numpy as np
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.aio.methods import LinkMethod
 from tenfold_link.blocking.dial import connect
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
 

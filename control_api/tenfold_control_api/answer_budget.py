@@ -15,7 +15,7 @@ from tenfold_control_api.problems import ApiError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 #: As soon as something goes, so much of a limit goes: else each further answer would have to look for one to replace.
 _SPARE = 8

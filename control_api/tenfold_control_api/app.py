@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.masters import MasterFactory
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 _DESCRIPTION = """
 The control service of a Tenfold cluster: tasks register here and hold leases; the cluster spec is versioned and handed

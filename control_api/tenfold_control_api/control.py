@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.metrics import Metrics
     from tenfold_control_api.runs.launcher import LauncherFactory
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_control_api.entry import Entry
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_core.access.gate import Caller
 
 #: Bytes of request line and headers: uvicorn's default for h11.

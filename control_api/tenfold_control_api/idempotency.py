@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.answer_store import AnswerStore, StoredAnswer
     from tenfold_control_api.replicas import Replicas
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 log = logging.getLogger(__name__)
 

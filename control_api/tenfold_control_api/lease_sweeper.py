@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.cluster import Cluster
     from tenfold_control_api.cluster_table import ClusterTable
     from tenfold_control_api.leases import Clock
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.store import ControlStore
 
 log = logging.getLogger(__name__)

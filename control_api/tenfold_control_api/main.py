@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError, shown
 from tenfold_control_api.http1 import bounded_http
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import collector, telemetry
 from tenfold_core.access.tls import FreshContext
 from tenfold_core.loopback import WILDCARDS, is_loopback

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tenfold_control_api.problems import ApiError, from_op_error
 from tenfold_core import errors, telemetry
-from tenfold_core.access.settings import Credentials
+from tenfold_core.access.credentials import Credentials
 from tenfold_core.access.task_tokens import service_token
 from tenfold_core.access.tokens import Token, TokenSet, digest_of
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from tenfold.session.master_interface import MasterInterface
     from tenfold_control_api.cluster import Task
+    from tenfold_core.access.credentials import AccessSettings
     from tenfold_core.access.roles import Role
-    from tenfold_core.access.settings import AccessSettings
 
     class MasterFactory(Protocol):
         """Makes the connection to a target, for callers of that role, which shows what `known` says."""

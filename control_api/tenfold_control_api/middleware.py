@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.entry import Entry
     from tenfold_control_api.metrics import Metrics
     from tenfold_control_api.route_roles import RouteRole
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_core.access.gate import Caller
 
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from pydantic import BaseModel
 
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 #: The member of an operation that lists its problem types.
 TYPES = "x-problem-types"

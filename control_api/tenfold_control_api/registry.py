@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.figures import FiguresReport
     from tenfold_control_api.leases import Clock
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.store import ControlStore, LeaseRow
 
 

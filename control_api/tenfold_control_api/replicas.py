@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from tenfold_control_api.leases import Clock
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 log = logging.getLogger(__name__)
 

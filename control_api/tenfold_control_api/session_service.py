@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.masters import Masters
     from tenfold_control_api.registry import Registry
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.store import ControlStore
     from tenfold_core.access.roles import Role
     from tenfold_protos.config_pb2 import ConfigProto

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.memory.arena import SharedBlock
-    from tenfold_link.settings import LinkSettings
     from tenfold_link.wire.buffers import Outgoing
     from tenfold_link.wire.frames import Frame
     from tenfold_link.wire.handshake import Agreed

@@ -14,7 +14,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_core.access.task_tokens import credentials_for
 
 from .owned_tasks import OwnedTasks

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from tenfold_core import errors, telemetry
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
-from tenfold_core.access.settings import AccessSettings
 from tenfold_core.access.task_tokens import TaskTokens, credentials_for
 from tenfold_core.blas_env import thread_share
 from tenfold_core.cluster_spec import Addresses, ClusterLike, addresses_of
@@ -26,13 +26,13 @@ from tenfold_core.op_gradients import no_gradients
 from tenfold_core.open_files import Shortage, needed_by_task, raise_limit
 from tenfold_kernels.fusion.compiler import FusionOptions
 from tenfold_kernels.threads import limit_blas_threads
-from tenfold_link.settings import LARGEST_PORT, LinkSettings
+from tenfold_link.link_settings import LARGEST_PORT, LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
+from tenfold_services.http2.http2_settings import Http2Settings, transport_from_environment
 
 from . import session_cluster
 from .cluster import ClusterWorkers
 from .finished import FinishedTasks
-from .http2.settings import Http2Settings, transport_from_environment
 from .limits import Limits
 from .master.limits import MasterLimits
 from .peers import ATTEMPTS, Peers

@@ -15,15 +15,15 @@ from tenfold_core.port_users import taken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_core.access.credentials import Credentials
     from tenfold_core.access.gate import Gate
-    from tenfold_core.access.settings import Credentials
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.aio.methods import LinkMethod, PeerLink
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
+    from tenfold_services.http2.http2_settings import Http2Settings, Transport
     from tenfold_services.master.master import Master
 
     from .finished import FinishedTasks
-    from .http2.settings import Http2Settings, Transport
     from .interfaces import TaskName
     from .limits import Limits
     from .rpc.listener import Listener

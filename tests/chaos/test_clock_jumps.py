@@ -16,7 +16,7 @@ import pytest
 
 from support.faults.control_forks import ControlForks
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core.access.tokens import new_token
 
 if TYPE_CHECKING:

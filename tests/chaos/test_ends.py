@@ -20,7 +20,7 @@ from support.moments import PATIENCE, started
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_core.request_id import new_request_id
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.rpc.grpc_worker import GrpcWorker
 from tenfold_services.rpc.link_worker import LinkWorker

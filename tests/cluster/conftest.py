@@ -14,7 +14,7 @@ from typing import TypeAlias
 import pytest
 
 from support.link_ends import Ends
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_services.limits import DEFAULT_LIMITS, Limits
 from tenfold_services.rpc.grpc_worker import GrpcWorker
 from tenfold_services.rpc.link_worker import LinkWorker

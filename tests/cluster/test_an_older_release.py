@@ -18,11 +18,11 @@ import pytest
 from support.links import ADDRESS, ECHO, SERVER, Service
 from support.moments import PATIENCE
 from tenfold_core import errors, protocol
-from tenfold_core.access.settings import NO_CREDENTIALS
+from tenfold_core.access.credentials import NO_CREDENTIALS
 from tenfold_link.aio.dial import LinkDialer, connect
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.blocking.dial import connect as connect_blocking
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import MAGIC, PREFIX, FrameKind
 from tenfold_protos import examine_pb2, link_pb2, peers_pb2

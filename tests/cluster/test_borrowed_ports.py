@@ -23,11 +23,11 @@ from support.certs import access
 from support.stranger import a_stranger, needs_another_user
 from tenfold_core.access import audit
 from tenfold_core.access import peer_user as module
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.peer_user import is_connected, peer_user
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.hpack import encode
 from tenfold_services.server import TaskServer
 from tenfold_services.tunnel.tunnel import Tunnel

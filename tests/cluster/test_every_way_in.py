@@ -20,12 +20,12 @@ import pytest
 
 from support.certs import access
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 from tenfold_link.aio import listener as listener_module
 from tenfold_link.aio.dial import connect
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import LinkCall
 from tenfold_services import server as server_module

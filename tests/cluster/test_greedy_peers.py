@@ -21,10 +21,10 @@ from grpc import aio
 from support.grpc_service import OPTIONS, Running, Service
 from support.moments import PATIENCE, longest_turn
 from tenfold_link.wire.frames import FrameKind, pack
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.hpack import encode
+from tenfold_services.http2.http2_settings import Http2Settings
 from tenfold_services.http2.server import Http2Server
-from tenfold_services.http2.settings import Http2Settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

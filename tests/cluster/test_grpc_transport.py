@@ -16,10 +16,10 @@ from grpc import aio
 
 from support.grpc_service import OPTIONS, Running, Service
 from tenfold_core import errors
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.hpack import encode
+from tenfold_services.http2.http2_settings import Http2Settings, transport_from_environment
 from tenfold_services.http2.server import Http2Server
-from tenfold_services.http2.settings import Http2Settings, transport_from_environment
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.listener import listen
 from tenfold_services.server import TaskServer

@@ -17,7 +17,7 @@ from support.links import CALL_BACK, CLIENT, ECHO, FAIL, NOTE, PATHS, SERVER, WA
 from support.moments import started
 from tenfold_core import errors
 from tenfold_link.aio.methods import LinkMethod
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire.frames import FrameKind
 from tenfold_link.wire.moving import Moving
 

@@ -20,7 +20,7 @@ import pytest
 from support.links import ADDRESS, CALL_BACK, ECHO, FAIL, HOLD, NOTE, PATHS, SERVER, WAIT, ThreadedListener
 from tenfold_core import errors
 from tenfold_link.blocking.dial import connect
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_link.wire.moving import Moving
 

@@ -23,8 +23,8 @@ from support.links import ADDRESS, CLIENT, ECHO
 from support.other_user import NOBODY
 from support.stranger import a_stranger, needs_another_user
 from tenfold_link.aio.dial import connect
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.apart import Apart, apart
 from tenfold_link.wire.frames import FrameKind, pack

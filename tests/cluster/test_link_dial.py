@@ -12,7 +12,7 @@ from support.links import ADDRESS, CLIENT, SERVER, Service
 from tenfold_core import errors
 from tenfold_link.aio.dial import LinkDialer, connect
 from tenfold_link.aio.listener import LinkListener
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tenfold_core.access.roles import Role
 from tenfold_link.aio.dial import connect
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.aio.methods import LinkMethod
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, FrameKind
 from tenfold_link.wire.inflow import Inflow

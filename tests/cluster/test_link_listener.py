@@ -12,7 +12,7 @@ import pytest
 from support.links import ADDRESS, CLIENT, ECHO, SERVER, WAIT, RawPeer
 from tenfold_core import errors
 from tenfold_link.aio.dial import connect
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import FrameKind, pack, pack_ids
 

@@ -18,9 +18,9 @@ from tenfold_core import errors
 from tenfold_core.access.roles import Role
 from tenfold_core.variable_memory import VariableMemory, lend
 from tenfold_link.aio.dial import connect
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import SharedBlock
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake, sockets
 
 

@@ -15,7 +15,7 @@ from support.stranger import a_stranger, needs_another_user
 from tenfold_core import errors
 from tenfold_core.access.roles import Role
 from tenfold_link.aio.dial import connect
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 
 if TYPE_CHECKING:

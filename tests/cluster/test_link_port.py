@@ -16,7 +16,7 @@ from support.ports import free_port
 from tenfold_core import errors
 from tenfold_link.aio.dial import connect, way
 from tenfold_link.aio.listener import LinkListener
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_services.background import BackgroundServer
 from tenfold_services.server import TaskServer

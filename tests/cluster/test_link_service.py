@@ -14,10 +14,10 @@ from grpc import aio
 
 from tenfold.session.open_link import asker as client_asker
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS
+from tenfold_core.access.credentials import NO_CREDENTIALS
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.blocking.dial import open_link
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_services.rpc.channels import open_channel
 from tenfold_services.rpc.open_link import asker

@@ -19,7 +19,7 @@ from tenfold.session.link_master import LinkMaster
 from tenfold.session.open_link import asker
 from tenfold_core import errors
 from tenfold_link.blocking.dial import open_link
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
 from tenfold_link.wire.values import ValueReader
 from tenfold_protos import config_pb2, master_pb2

@@ -14,7 +14,7 @@ from tenfold.session.link_master import LinkMaster
 from tenfold.session.master_interface import ExplainingMaster
 from tenfold.session.targets import connect
 from tenfold_core import errors
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_protos import config_pb2
 from tenfold_services.background import BackgroundServer
 

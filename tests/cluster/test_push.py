@@ -16,7 +16,7 @@ import tenfold as tf
 from support.blocked_runs import BlockedRuns
 from support.moments import until
 from tenfold_core import errors
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.attr_value_pb2 import AttrValue as Attr
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.background import BackgroundServer

@@ -20,14 +20,14 @@ from support.grpc_service import OPTIONS, Service
 from support.stranger import a_stranger, needs_another_user
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.tokens import TokenSet
-from tenfold_services.http2 import frames
-from tenfold_services.http2.frames import Code
+from tenfold_services.http2 import frame_types as frames
+from tenfold_services.http2.frame_types import Code
 from tenfold_services.http2.hpack import encode
+from tenfold_services.http2.http2_settings import Http2Settings
 from tenfold_services.http2.server import Http2Server
-from tenfold_services.http2.settings import Http2Settings
 from tenfold_services.http2.strangers import StrangersTime
-from tenfold_services.tunnel.settings import TunnelSettings
 from tenfold_services.tunnel.tunnel import Tunnel
+from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -20,7 +20,7 @@ from support.links import ADDRESS, ECHO, SERVER, ThreadedListener
 from tenfold.session import inprocess
 from tenfold_core import errors, telemetry
 from tenfold_link.blocking.dial import connect
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire.traced import TRACED, without_trace
 from tenfold_services.background import BackgroundServer
 

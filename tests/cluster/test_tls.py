@@ -25,10 +25,10 @@ from support.certs import access
 from tenfold.session.grpc_master import GrpcMaster
 from tenfold.session.link_master import LinkMaster
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer

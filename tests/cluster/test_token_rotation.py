@@ -15,9 +15,9 @@ import pytest
 import tenfold as tf
 from tenfold.session.grpc_master import GrpcMaster
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
-from tenfold_core.access.settings import AccessSettings
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer

@@ -23,15 +23,15 @@ import pytest
 
 from support.certs import access
 from tenfold_core.access import audit
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 from tenfold_core.access.tls import trusting
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_services import server as server_module
 from tenfold_services.server import TaskServer
-from tenfold_services.tunnel.settings import TunnelSettings
 from tenfold_services.tunnel.tunnel import Tunnel
+from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
 if TYPE_CHECKING:
     import ssl

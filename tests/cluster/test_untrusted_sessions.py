@@ -16,9 +16,9 @@ from tenfold.session import inprocess
 from tenfold.session.grpc_master import GrpcMaster
 from tenfold.session.link_master import LinkMaster
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 from tenfold_core.opdefs import compute_only, table
 from tenfold_protos import config_pb2, master_pb2, placement_pb2
 from tenfold_services import server as server_module

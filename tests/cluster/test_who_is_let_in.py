@@ -22,9 +22,9 @@ from support.other_user import WHY_NOT, can_become
 from support.parts import PartBuilder
 from tenfold_core import errors
 from tenfold_core.access import audit
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.peer_user import CAN_TELL
-from tenfold_core.access.settings import AccessSettings
 from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
 from tenfold_services import server as server_module

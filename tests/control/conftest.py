@@ -26,7 +26,7 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.asgi import problem_body as asgi_problem_body
 from tenfold_control_api.main import ControlServer
 from tenfold_control_api.openapi import TYPES
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors
 from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
 

@@ -17,7 +17,7 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.backup import BackupError, restore, write_backup
 from tenfold_control_api.database import DatabaseError
 from tenfold_control_api.schema import SCHEMA_VERSION
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, declare, register, running_app
 from .test_migrations import fill

@@ -13,7 +13,7 @@ import pytest
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.dashboard_files import FOLDER, files
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, running_app
 

@@ -14,7 +14,7 @@ import pytest
 from support.postgres import PostgresServer, why_not
 from tenfold_control_api import database
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import PATIENCE, declare, register, running_app
 

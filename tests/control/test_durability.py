@@ -22,7 +22,7 @@ PRAGMAS = ("journal_mode", "synchronous")
 PROGRAM = """
 import sys
 from tenfold_control_api.main import serve
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 sys.exit(serve(port=0, database=sys.argv[1], settings=Settings(heartbeat=0.5, lease_ttl=float(sys.argv[2]))))
 """
 

@@ -18,7 +18,7 @@ from tenfold_control_api.database import DatabaseError, database_url, shown
 from tenfold_control_api.http1 import HEAD_BYTES
 from tenfold_control_api.main import InsecureBindError, answered_hosts, check_bind, serve
 from tenfold_control_api.problem_types import CODES
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors
 
 from .conftest import PATIENCE, Masters, Service, declare, register, running_app

@@ -15,7 +15,7 @@ from support.trace_check import check_trace
 from tenfold.control import ControlClient, RemoteSession, TaskRegistration, problem_of
 from tenfold_control_api.masters import link_masters
 from tenfold_core import errors, tensor_util
-from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_protos import graph_pb2, types_pb2
 
 if TYPE_CHECKING:

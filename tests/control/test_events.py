@@ -18,7 +18,7 @@ from tenfold_control_api.events.event import Event
 from tenfold_control_api.events.log import EventLog
 from tenfold_control_api.events.store import EventStore
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.store import ControlStore
 from tenfold_core import errors
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, running_app
 

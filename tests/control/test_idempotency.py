@@ -11,8 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 from tenfold_control_api.answer_store import AnswerStore
 from tenfold_control_api.app import create_app
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.service_time import ServiceTime
-from tenfold_control_api.settings import Settings
 from tenfold_control_api.store import ControlStore
 from tenfold_core import errors
 

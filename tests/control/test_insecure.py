@@ -9,8 +9,8 @@ import pytest
 
 from tenfold.control import TaskRegistration
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
-from tenfold_core.access.settings import AccessSettings
+from tenfold_control_api.service_settings import Settings
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_services.server import TaskServer
 
 from .conftest import Masters, declare, running_app

@@ -9,7 +9,7 @@ import pytest
 from tenfold_control_api import views
 from tenfold_control_api.app import create_app
 from tenfold_control_api.models import JobList, JobView, LeaseView, SpecView, TaskList
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, declare, register, running_app
 from .test_figures import FIGURES, renew

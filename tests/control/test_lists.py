@@ -10,7 +10,7 @@ import pytest
 from support.hand_clock import HandClock
 from tenfold.control import ControlClient, problem_of
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors
 
 from .conftest import Gate, Masters, declare, register, running_app

@@ -16,7 +16,7 @@ import pytest
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.idempotency import IdempotencyMiddleware
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import PATIENCE, Gate, Masters, Service, declare, register
 

@@ -21,7 +21,7 @@ from tenfold_control_api.database import DatabaseError
 from tenfold_control_api.migrations import run
 from tenfold_control_api.migrations.versions import v2_stop_with_workers, v5_events
 from tenfold_control_api.schema import SCHEMA_VERSION, metadata
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.store import ControlStore
 
 from .conftest import Masters, declare, running_app

@@ -15,9 +15,9 @@ import pytest
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold_control_api.app import create_app
 from tenfold_control_api.masters import link_masters
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors, saved_model
-from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_protos import saved_model_pb2, types_pb2
 
 from .conftest import Gate, Masters, declare, register, running_app

@@ -14,7 +14,7 @@ import pytest
 from tenfold_control_api.app import create_app
 from tenfold_control_api.idempotency import _digest
 from tenfold_control_api.route_roles import SAFE_METHODS, TABLE
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import declare, double, register, running_app
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.browser import chromium, missing
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, running_app
 

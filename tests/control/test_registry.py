@@ -11,7 +11,7 @@ import pytest
 from tenfold_control_api.app import create_app
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import seconds
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import PATIENCE, Masters, declare, register, running_app
 

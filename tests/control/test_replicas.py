@@ -17,7 +17,7 @@ from tenfold_control_api.database import DatabaseError
 from tenfold_control_api.events.event import Event
 from tenfold_control_api.events.store import EventStore
 from tenfold_control_api.loops import end_loop
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.store import ControlStore
 
 from .conftest import PATIENCE, Gate, Masters, declare, register, running_app

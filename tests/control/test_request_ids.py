@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import running_app
 

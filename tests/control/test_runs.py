@@ -22,7 +22,7 @@ from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs import log_stream
 from tenfold_control_api.runs.launcher import Found
 from tenfold_control_api.runs.packages import Packages
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import PATIENCE, Masters, running_app
 

@@ -13,7 +13,7 @@ import pytest
 from support.hand_clock import HandClock
 from tenfold_control_api import session_service
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors, open_inference, tensor_util
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, declare, register, running_app
 

@@ -9,7 +9,7 @@ import pytest
 
 from tenfold.control import TaskRegistration
 from tenfold_core import errors
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable

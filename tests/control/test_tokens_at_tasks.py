@@ -19,8 +19,8 @@ from support.fake_task import FakeTask
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.session.grpc_master import GrpcMaster
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import Gate
-from tenfold_core.access.settings import AccessSettings
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer

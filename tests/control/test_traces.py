@@ -10,7 +10,7 @@ import pytest
 
 from support.trace_check import check_trace
 from tenfold_control_api.app import create_app
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors, open_inference
 from tenfold_protos import config_pb2, master_pb2
 from tenfold_protos.trace_pb2 import ProgramTrace

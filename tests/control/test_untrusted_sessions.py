@@ -16,8 +16,8 @@ from tenfold.control import ControlClient, TaskRegistration
 from tenfold.session.grpc_master import GrpcMaster
 from tenfold_control_api.masters import link_masters
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.background import BackgroundServer
 from tenfold_services.rpc import master_service

@@ -20,8 +20,8 @@ import pytest
 from support.other_user import WHY_NOT, can_become
 from tenfold_control_api.app import create_app
 from tenfold_control_api.route_roles import SAFE_METHODS, TABLE, needed
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.service_tokens import ServiceTokens
-from tenfold_control_api.settings import Settings
 from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import Token, TokenFile, TokenSet, digest_of, line_of, new_token

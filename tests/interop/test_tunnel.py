@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tenfold_core.access.settings import AccessSettings
+    from tenfold_core.access.credentials import AccessSettings
 
 
 @pytest.fixture(autouse=True)

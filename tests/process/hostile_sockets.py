@@ -10,8 +10,8 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING
 
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import LinkCall
 from tenfold_link.wire.frames import FrameKind, FrameReader, pack

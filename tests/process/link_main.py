@@ -17,7 +17,7 @@ from support.links import ADDRESS, CLIENT, ECHO, HOLD, SERVER, Service
 from tenfold_link.aio.dial import connect
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.aio.methods import LinkMethod, Methods
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
 

@@ -25,7 +25,7 @@ import pytest
 import tenfold as tf
 from support.task_processes import CLI, PATIENCE, task_name
 from tenfold.cli.children import Children
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import tensor_util
 from tenfold_protos import graph_pb2, master_pb2
 

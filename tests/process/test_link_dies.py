@@ -24,14 +24,14 @@ from tenfold_core import errors
 from tenfold_link.aio.dial import connect
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.blocking.dial import connect as connect_blocking
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
 
 MAIN = Path(__file__).with_name("link_main.py")
 MB = 1 << 20

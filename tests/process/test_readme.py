@@ -26,9 +26,9 @@ import pytest
 import yaml
 
 from support.ports import free_ports
-from tenfold_control_api.settings import PREFIX
-from tenfold_control_api.settings import Settings as ControlSettings
-from tenfold_core.access.settings import AccessSettings
+from tenfold_control_api.service_settings import PREFIX
+from tenfold_control_api.service_settings import Settings as ControlSettings
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.env_settings import variables
 
 if TYPE_CHECKING:

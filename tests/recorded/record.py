@@ -24,11 +24,11 @@ import grpc
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold_control_api.app import create_app
 from tenfold_control_api.main import ControlServer
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_link.aio.dial import connect
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.aio.methods import LinkMethod
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_protos import examine_pb2, link_pb2, peers_pb2
 from tenfold_services.server import TaskServer

@@ -15,13 +15,13 @@ from simulated.graphs import COUNTERS
 from simulated.ledger import digits_of
 from simulated.pools import nothing_runs, simulated_pools
 from tenfold_core import dtypes
-from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.device import task_name
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.accumulators import DenseAccumulator
 from tenfold_kernels.resources.queues import Queue
 from tenfold_kernels.resources.state import Variable
-from tenfold_link.settings import LinkSettings
+from tenfold_link.link_settings import LinkSettings
 from tenfold_services.limits import Limits
 from tenfold_services.server import TaskServer
 

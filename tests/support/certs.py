@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 from tenfold_core.access import issue as issuing
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.issue import authority, issue
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from support.links import ADDRESS, CLIENT, SERVER, RawPeer, Service
 from tenfold_link.aio.dial import connect
 from tenfold_link.aio.listener import LinkListener
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 
 if TYPE_CHECKING:

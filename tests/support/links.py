@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from support.moments import PATIENCE
 from tenfold_link.aio.listener import LinkListener
 from tenfold_link.aio.methods import LinkMethod, Methods, OnLink
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import Frame, FrameKind, FrameReader
 

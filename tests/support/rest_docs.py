@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tenfold_control_api.app import create_app
 from tenfold_control_api.problem_types import PROBLEM_TYPES
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _TABLE = re.compile(

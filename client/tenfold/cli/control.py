@@ -18,7 +18,7 @@ from tenfold.cli.tokens import token_option
 from tenfold_core.user_folders import default_database
 
 if TYPE_CHECKING:
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 
 def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int]:

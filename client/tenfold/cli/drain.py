@@ -17,7 +17,7 @@ from tenfold.cli.tokens import token_option
 if TYPE_CHECKING:
     from tenfold.control import ControlClient
     from tenfold.control.cluster_answers import Task
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 #: ps/0, or as the runtime spells it.
 _TASK = re.compile(r"(?:/job:)?(?P<job>[A-Za-z]\w*)(?:/replica:0)?/(?:task:)?(?P<index>\d{1,9})")

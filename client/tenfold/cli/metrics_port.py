@@ -18,11 +18,11 @@ import click
 
 from tenfold_core import errors
 from tenfold_core.access import audit
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.gate import NOBODY, Gate
 from tenfold_core.access.peer_user import unmapped
 from tenfold_core.access.places import Places
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 from tenfold_core.build_info import build_info
 from tenfold_core.loopback import is_loopback
 from tenfold_core.task_metrics import BUILD_INFO, CONTENT_TYPE, families, family, labels
@@ -30,7 +30,7 @@ from tenfold_core.task_metrics import BUILD_INFO, CONTENT_TYPE, families, family
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tenfold.cli.settings import TaskSettings
+    from tenfold.cli.task_settings import TaskSettings
     from tenfold_core.access.gate import Caller
     from tenfold_services.background import BackgroundServer
 

@@ -84,7 +84,7 @@ def _method(address: str, path: str, request: Any, response: Any) -> Iterator[An
     import grpc
 
     from tenfold_core.access.channel import open_channel
-    from tenfold_core.access.settings import AccessSettings
+    from tenfold_core.access.credentials import AccessSettings
 
     # A proxy meant for the web has no business between tasks.
     options = [("grpc.enable_http_proxy", 0)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from tenfold.control import Placement
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 #: Units of bytes, the largest first.
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

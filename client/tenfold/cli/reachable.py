@@ -18,7 +18,7 @@ import click
 from tenfold_core.loopback import is_loopback
 
 if TYPE_CHECKING:
-    from tenfold.cli.settings import TaskSettings
+    from tenfold.cli.task_settings import TaskSettings
 
 #: Seconds for the name of the control service to be known; it may be started after its tasks, as in containers.
 PATIENCE_S, _PAUSE_S = 60.0, 0.5

@@ -18,8 +18,8 @@ import click
 from tenfold.cli.metrics_port import metrics_port
 from tenfold.cli.reachable import reachable
 from tenfold.cli.serving import GRACE_S, OTHER_PORT, announce, end_with_server
-from tenfold.cli.settings import TaskSettings, advertised_address
 from tenfold.cli.signals import StopSignalError
+from tenfold.cli.task_settings import TaskSettings, advertised_address
 from tenfold.control import ControlClient, TaskRegistration
 from tenfold.control.devices import devices_of
 from tenfold.control.retry import NO_RETRY
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tenfold.cli.signals import StopSignals
     from tenfold.control import Spec
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
     from tenfold_services.background import BackgroundServer
 
 log = logging.getLogger(__name__)

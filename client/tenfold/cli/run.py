@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tenfold.runs.plan import RunPlan
     from tenfold.runs.reporter import RunReporter
     from tenfold.runs.task_logs import TaskLogs
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 #: Seconds for each request to the control service.
 _REQUEST_S = 5.0

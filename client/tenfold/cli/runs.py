@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tenfold.control import ControlClient, LogLine
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 #: The most lines that one request gives.
 _ALL_LINES = 100_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from tenfold.control import ControlClient
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 #: Runs that are shown.
 _RUNS = 5

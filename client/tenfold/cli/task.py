@@ -1,6 +1,6 @@
 """`tenfold task`: one task as a process. Static from --cluster or TF_CONFIG, or registered with a control service.
 
-settings.py decides which task it is; the server itself is in tenfold_services; registered_task.py keeps the task
+task_settings.py decides which task it is; the server itself is in tenfold_services; registered_task.py keeps the task
 registered at the control service. This file parses options, starts and stops.
 """
 
@@ -13,14 +13,14 @@ from click.core import ParameterSource
 
 from tenfold.cli.log_options import log_options
 from tenfold.cli.serving import GRACE_S, announce, end_with_server
-from tenfold.cli.settings import TaskSettings, resolve_task
 from tenfold.cli.signals import StopSignalError, stop_signals
+from tenfold.cli.task_settings import TaskSettings, resolve_task
 from tenfold.cli.tokens import token_option
 from tenfold.server_gradients import gradient_of_op
 
 if TYPE_CHECKING:
     from tenfold.cli.signals import StopSignals
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 
 @click.command()
@@ -171,7 +171,7 @@ def _serve_static(settings: TaskSettings, token: ShownToken, stop: StopSignals) 
     from tenfold.cli.metrics_port import metrics_port
     from tenfold_services.background import BackgroundServer
 
-    assert settings.index is not None  # settings.py guarantees it
+    assert settings.index is not None  # task_settings.py guarantees it
     server = BackgroundServer(
         settings.cluster,
         settings.job,

@@ -21,7 +21,7 @@ from tenfold.cli.tokens import token_option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 #: Characters that separate the folders in TensorBoard's own list of them.
 _SEPARATORS = ",:"

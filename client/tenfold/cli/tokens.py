@@ -17,8 +17,8 @@ import click
 from click.core import ParameterSource
 
 from tenfold.cli.group import Group
+from tenfold_core.access.credentials import AccessSettings, ShownToken
 from tenfold_core.access.roles import Role, role_named
-from tenfold_core.access.settings import AccessSettings, ShownToken
 from tenfold_core.access.tokens import Token, digest_of, line_of, new_token
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tenfold.cli.runs import asking, control_option
 from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 
 @click.command()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from tenfold_core.access.settings import AccessSettings, ShownToken
+    from tenfold_core.access.credentials import AccessSettings, ShownToken
 
 
 @click.command()
@@ -115,8 +115,8 @@ def _run(listen: str, to: str, reverse: bool, access: AccessSettings, token: Sho
     cannot be used, and SystemExit with the signal's code."""
     from tenfold_core.port_users import taken
     from tenfold_services.tunnel.background import BackgroundTunnel
-    from tenfold_services.tunnel.settings import TunnelSettings
     from tenfold_services.tunnel.tunnel import Tunnel
+    from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
     shows_token = not reverse and (access.token is not None or access.token_file is not None)
     tunnel = Tunnel(

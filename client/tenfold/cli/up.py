@@ -149,7 +149,7 @@ def _watch(cluster: LocalCluster, restarts: Restarts) -> None:
     from tenfold.control import ControlClient
     from tenfold.control.retry import NO_RETRY
     from tenfold_core import errors
-    from tenfold_core.access.settings import shown_token
+    from tenfold_core.access.credentials import shown_token
     from tenfold_core.exit_codes import ending
 
     running = [CONTROL, *(f"{job}/{index}" for job, index in cluster.addresses)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold.control.request import Requests
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
     from tenfold_protos.config_pb2 import ConfigProto
 
 
@@ -49,7 +49,7 @@ class ControlClient(ControlCalls, Blocking):
     it asks the next one when one cannot be reached.
 
     `token` is a token, or a function that gives the one to show and is asked for each request, as
-    `tenfold_core.access.settings.shown_token()` is: then it may change under way.
+    `tenfold_core.access.credentials.shown_token()` is: then it may change under way.
     `timeout` bounds each request, in seconds (waits and steps have their own). Every method raises UnavailableError
     when the service cannot be reached, and the class of the problem's canonical code when it refuses;
     `problem_of(error)` has the rest of its answer.

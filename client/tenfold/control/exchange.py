@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold.control.addresses import Addresses
     from tenfold.control.request import Requests, Updates
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ import httpx
 from tenfold.control.client import ControlClient
 from tenfold.control.problem import problem_of
 from tenfold_core import errors
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

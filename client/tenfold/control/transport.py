@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tenfold.control.request import Request, Stream, Updates
     from tenfold.control.retry import RetryPolicy
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
 
 T = TypeVar("T")
 

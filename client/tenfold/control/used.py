@@ -12,7 +12,7 @@ from tenfold_core.loopback import same_host
 if TYPE_CHECKING:
     from tenfold.control.exchange import Peer
     from tenfold.control.spec import Spec
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
 
 #: Services that are remembered; the oldest goes first.
 _MOST = 16

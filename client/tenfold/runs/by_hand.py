@@ -25,7 +25,7 @@ from tenfold.runs.program_report import CONTROL, RUN, Place, ProgramReporter
 from tenfold.runs.server_registration import ServerRegistration
 from tenfold.session import observing
 from tenfold_core import errors
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 from tenfold_core.run_states import SERVERS, error_line
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tenfold.control import ControlClient
     from tenfold.runs.given_place import GivenPlace
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
     from tenfold_core.cluster_spec import ClusterSpec
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.runs.program_end import how_it_ended
 from tenfold.runs.program_report import CONTROL
 from tenfold_core import errors
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 from tenfold_core.hosts import reserve_port
 from tenfold_core.loopback import WILDCARDS
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold.runs.program_trace import ProgramTracer
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 
 if TYPE_CHECKING:
     from tenfold.control import ControlClient
     from tenfold.session.observing import Activity, Checkpoint, Point
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
 
 log = logging.getLogger(__name__)
 

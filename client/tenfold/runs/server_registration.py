@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold.control import ControlClient, TaskRegistration
     from tenfold.runs.given_place import GivenPlace
-    from tenfold_core.access.settings import Shown
+    from tenfold_core.access.credentials import Shown
 
 log = logging.getLogger(__name__)
 

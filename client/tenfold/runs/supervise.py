@@ -27,7 +27,7 @@ from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
 from tenfold.runs.task_logs import TaskLogs
 from tenfold_core import log_setup
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.errors import OpError
 from tenfold_core.run_states import RunState

@@ -21,8 +21,8 @@ from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS
 from tenfold.session.waiting import WaitNotice, waits_of, why_no_tls, why_waiting
 from tenfold_core import errors
 from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
+from tenfold_core.access.credentials import AccessSettings, Credentials
 from tenfold_core.access.roles import Role, role_named
-from tenfold_core.access.settings import AccessSettings, Credentials
 from tenfold_core.request_id import new_request_id
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
 from tenfold_protos import master_pb2, tensor_pb2, types_pb2

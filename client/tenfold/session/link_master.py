@@ -22,8 +22,8 @@ from tenfold.session.grpc_master import GrpcMaster, _value
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, SESSION_CLOSED
 from tenfold_core import errors
 from tenfold_core.tensor_util import tensor_to_proto
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.memory import private_mappings
-from tenfold_link.settings import LinkSettings
 from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
 from tenfold_link.wire.short_ids import AssignedIds
 from tenfold_link.wire.step_names import StepNames
@@ -35,8 +35,8 @@ from tenfold_protos.tensor_pb2 import TensorProto
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold_core.access.credentials import AccessSettings, Credentials
     from tenfold_core.access.roles import Role
-    from tenfold_core.access.settings import AccessSettings, Credentials
     from tenfold_link.blocking.link import BlockingLink
     from tenfold_link.wire.buffers import Answer
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions

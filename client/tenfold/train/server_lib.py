@@ -20,7 +20,7 @@ from tenfold.runs.program_end import how_it_ended
 from tenfold.server_gradients import gradient_of_op
 from tenfold.session import inprocess
 from tenfold_core import errors
-from tenfold_core.access.settings import shown_token
+from tenfold_core.access.credentials import shown_token
 from tenfold_core.address import bind_address, split_address
 from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos import config_pb2, tensorflow_server_pb2

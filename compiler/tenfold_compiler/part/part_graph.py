@@ -72,7 +72,7 @@ class PartGraph:
 
     nodes: list[PartNode]
     is_dynamic: bool
-    #: How the frames of its loops are numbered (frames.py).
+    #: How the frames of its loops are numbered (frame_numbers.py).
     old_frames: bool = False
     #: Bytes that it takes while it is registered, about.
     size: int = 0

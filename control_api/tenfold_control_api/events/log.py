@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.events.event import Event, Filter
     from tenfold_control_api.events.store import EventStore
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 log = logging.getLogger(__name__)
 

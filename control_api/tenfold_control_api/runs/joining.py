@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.runs.store import RunStore
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 Key = tuple[str, str, int]
 

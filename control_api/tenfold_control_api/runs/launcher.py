@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tenfold_control_api.runs.record import RunRecord
+    from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.service_tokens import ServiceTokens
-    from tenfold_control_api.settings import Settings
 
 #: What programs get of this process's environment: where things are, how texts look, and how machines and libraries are
 #: used. What else stands there is the service's own, secrets among it; an operator adds names (`run_environment`).

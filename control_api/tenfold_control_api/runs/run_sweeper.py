@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.store import RunStore
     from tenfold_control_api.runs.table import RunTable
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.runs.launcher import Launcher
     from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.store import RunStore
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_core.run_states import RunState
 
 #: Seconds that runs which end with the service get for that, beyond their own grace.

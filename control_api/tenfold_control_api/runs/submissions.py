@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.runs.launcher import Launcher
     from tenfold_control_api.runs.store import RunStore
     from tenfold_control_api.runs.table import RunTable
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
 
 
 def _why(error: OSError | OpError) -> str:

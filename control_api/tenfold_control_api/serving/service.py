@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tenfold_control_api.leases import Clock
+    from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.serving.saved import Endpoint, SavedVersion, Signature
     from tenfold_control_api.serving.shapes import ModelRegistration
     from tenfold_control_api.session_record import SessionRecord
     from tenfold_control_api.session_service import SessionService
-    from tenfold_control_api.settings import Settings
     from tenfold_control_api.steps import Answer, InferenceStep
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.runs.models import TraceOrder
     from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.runs.service import RunService
-    from tenfold_control_api.settings import Settings
+    from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.traces.trace_table import Task, Trace
     from tenfold_protos.trace_pb2 import ProgramTrace
 

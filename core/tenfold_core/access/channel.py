@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.access.roles import Role
-    from tenfold_core.access.settings import Credentials
     from tenfold_core.access.tokens import TokenSet
+
+    from .credentials import Credentials
 
 #: Methods of Tenfold's own services; their calls say which versions of them the caller speaks.
 _OWN = "/tenfold."

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tenfold_core.access.settings import AccessSettings
 from tenfold_core.access.tls import FreshContext, trusting
+
+from .credentials import AccessSettings
 
 if TYPE_CHECKING:
     import ssl

@@ -18,7 +18,7 @@ from tenfold_core.access.tokens import Token, TokenSet, derived, digest_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_core.access.settings import Credentials
+    from .credentials import Credentials
 
 #: What programs that the control service starts are let in by; made of its own token.
 PROGRAMS = "tenfold: programs started by the control service"

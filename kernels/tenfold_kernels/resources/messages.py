@@ -1,7 +1,7 @@
 """Runtime values as TensorProto and back; the value of a DT_RESOURCE edge is a handle.
 
 What tenfold_core.tensor_util does not know of: resource handles, tensor lists, and what a message can hold. Used by the
-services' rpc/ and, for values that have no memory of a fixed form, by their exchange/frames.py.
+services' rpc/ and, for values that have no memory of a fixed form, by their exchange/step_frames.py.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.methods import Methods
     from tenfold_link.aio.outbound import PeerShare
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Answer, Outgoing
     from tenfold_link.wire.handshake import Agreed
     from tenfold_link.wire.inflow import Inflow

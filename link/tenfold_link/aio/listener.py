@@ -30,8 +30,8 @@ from tenfold_core.env_settings import limit_reached
 from tenfold_core.loopback import is_loopback
 from tenfold_core.memory_limits import tensor_limit
 from tenfold_core.open_files import TOLD, Reserve, is_out_of_files, words
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.apart import apart
 from tenfold_link.wire.frames import FrameKind, pack

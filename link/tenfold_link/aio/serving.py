@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.methods import Methods, PeerLink, Reply
     from tenfold_link.aio.outbound import AioOutbound
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.frames import Frame
     from tenfold_link.wire.inflow import Inflow

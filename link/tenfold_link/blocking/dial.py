@@ -10,11 +10,11 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from tenfold_core import errors, telemetry
-from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_core.access.tls import host_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.blocking.link import BlockingLink
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind
 from tenfold_link.wire.traced import ABILITY

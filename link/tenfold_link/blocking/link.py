@@ -27,7 +27,7 @@ from tenfold_link.wire.inbound import RECEIVE_ERRORS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Answer, Outgoing
     from tenfold_link.wire.handshake import Agreed
     from tenfold_link.wire.packing import Piece

@@ -21,7 +21,7 @@ from tenfold_link.wire.packing import PIECES, unsent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.packing import Piece
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_link.blocking.dial import connect
 from tenfold_link.blocking.link import BlockingLink
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire.frames import Frame, FrameKind
 
 if TYPE_CHECKING:

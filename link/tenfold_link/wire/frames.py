@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable, Sequence
 
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.inflow import Inflow
 

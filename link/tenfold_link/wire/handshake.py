@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from tenfold_core.access.settings import Credentials
-    from tenfold_link.settings import LinkSettings
+    from tenfold_core.access.credentials import Credentials
+    from tenfold_link.link_settings import LinkSettings
 
 #: That come with a first frame: of an arena, and of variables.
 _DESCRIPTORS = 2

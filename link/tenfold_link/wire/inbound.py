@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.traffic import Traffic
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.inflow import Inflow
 

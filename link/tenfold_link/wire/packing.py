@@ -20,7 +20,7 @@ from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, SMALL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Outgoing
 
 #: What goes to the socket, in order.

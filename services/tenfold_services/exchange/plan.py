@@ -3,7 +3,7 @@
 The master makes one plan for each part when a graph is registered (master/arrangement.py), because both ends of an edge
 must agree: a tensor that is pushed is not kept for RecvTensor, and one that is expected is not asked for. The part's
 worker carries it out (worker/outbox.py); a peer hears of it once for each link, as a LinkRunPlan message, and by a
-number from then on (frames.py). Decision 0008.
+number from then on (step_frames.py). Decision 0008.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 connection_socket.py reads into `spaces`, says how much came, and writes what `out.pull` gives. calls.py makes a
 Receiver of each request. Reading is reader.py's, sending outbound.py's; here are the states. Source: RFC 9113, and
-settings.py for the limits that it leaves open.
+http2_settings.py for the limits that it leaves open.
 
 A stream is open from its HEADERS until our END_STREAM is queued for sending, or either side resets it. When we are done
 first, the peer may go on for a while: such streams are remembered in `_left`, and what comes for them is ignored.
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tenfold_services.http2.frame_limits import ClosedStreams, FrameQuota
 
-from . import frames
-from .frames import Code, ConnectionFault, StreamFault
+from . import frame_types as frames
+from .frame_types import Code, ConnectionFault, StreamFault
 from .hpack import Decoder, HpackError
 from .outbound import Http2Outbound
 from .reader import Http2FrameReader
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from .handler import Buffer
     from .hpack import Field, FieldRun
+    from .http2_settings import Http2Settings
     from .reader import Receiver
-    from .settings import Http2Settings
 
     #: Opens a request: stream, the leading run of its fields, the others (None: too many). May raise StreamFault.
     OpenRequest: TypeAlias = Callable[[int, FieldRun, list[Field] | None], Receiver]

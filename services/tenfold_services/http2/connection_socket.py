@@ -25,7 +25,7 @@ from tenfold_core.traffic import OTHERS
 
 from .calls import GrpcCall
 from .connection import Connection
-from .frames import Code, ConnectionFault
+from .frame_types import Code, ConnectionFault
 from .listening import tune
 from .progress import Progress
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from .handler import Buffer
     from .hpack import Field, FieldRun
+    from .http2_settings import Http2Settings
     from .open_calls import OpenCalls
     from .reader import Receiver
-    from .settings import Http2Settings
 
 _log = logging.getLogger(__name__)
 

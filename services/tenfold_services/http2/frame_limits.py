@@ -1,6 +1,6 @@
 """Limits on frames: a rate for those that only cost work, and which may still come for closed streams. No I/O.
 
-Used by connection.py; numbers are in settings.py.
+Used by connection.py; numbers are in http2_settings.py.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from .frames import Code, ConnectionFault
+from .frame_types import Code, ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable

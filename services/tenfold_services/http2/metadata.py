@@ -10,7 +10,7 @@ import binascii
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from .frames import Code, StreamFault
+from .frame_types import Code, StreamFault
 from .hpack import Field, encode
 
 if TYPE_CHECKING:

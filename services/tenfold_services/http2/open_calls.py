@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tenfold_core.access.gate import Gate
 
     from .handler import UnaryHandler
+    from .http2_settings import Http2Settings
     from .message import Budget
-    from .settings import Http2Settings
 
 #: Paths whose handlers are remembered.
 _MOST_PATHS = 1000

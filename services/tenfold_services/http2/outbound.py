@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from . import frames
-from .frames import Code, ConnectionFault
+from . import frame_types as frames
+from .frame_types import Code, ConnectionFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from . import frames
-from .frames import Code, ConnectionFault
+from . import frame_types as frames
+from .frame_types import Code, ConnectionFault
 
 #: What can be read ahead of the next frame while payload goes to its place.
 _AHEAD = 4 << 10

@@ -25,11 +25,11 @@ from tenfold_core.memory_limits import tensor_limit
 from tenfold_core.open_files import TOLD, Reserve
 from tenfold_services.http2.connection_socket import ConnectionSocket
 
-from .frames import Code, goaway
+from .frame_types import Code, goaway
+from .http2_settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
 from .listening import listening_sockets
 from .message import Budget
 from .open_calls import OpenCalls
-from .settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

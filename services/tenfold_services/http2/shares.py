@@ -2,7 +2,7 @@
 
 The more calls there are, the fewer one may have: a connection as many as there are free places, a host twice as many.
 So one connection gets half of all at most, two get a third each, and whoever comes next always finds some. The
-processes of this machine count by connection only. Used by open_calls.py; the number is settings.py's.
+processes of this machine count by connection only. Used by open_calls.py; the number is http2_settings.py's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The share of the loop's time that connections have together which nobody knows yet. On the server's loop.
 
 What a stranger sends costs far more time than bytes: a refused call some 60 µs for ten bytes. Each of its connections
-has a quota of frames (settings.py), but it can open another one. So all of them together have a part of the time, in
-small portions: beyond that they wait for their turn, and those who are known go on. Used by server.py and
+has a quota of frames (http2_settings.py), but it can open another one. So all of them together have a part of the time,
+in small portions: beyond that they wait for their turn, and those who are known go on. Used by server.py and
 connection_socket.py.
 """
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.wire.calls import STEP, LinkCall
-from tenfold_services.exchange.frames import push, read_answer, read_push, run_frame
 from tenfold_services.exchange.plan import numbered
+from tenfold_services.exchange.step_frames import push, read_answer, read_push, run_frame
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.master.step_state import from_task, late
 from tenfold_services.worker.part_run import DONE, PartRun

@@ -20,8 +20,8 @@ from tenfold_link.spin_wait import SpinWait
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tenfold_core.access.settings import Credentials
-    from tenfold_link.settings import LinkSettings
+    from tenfold_core.access.credentials import Credentials
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_services.interfaces import PushWorker
 
 _log = logging.getLogger("tenfold.master")

@@ -18,7 +18,7 @@ from tenfold_core.access import channel
 from .status import from_rpc_error
 
 if TYPE_CHECKING:
-    from tenfold_core.access.settings import Credentials
+    from tenfold_core.access.credentials import Credentials
 
 SIZES = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 

@@ -13,8 +13,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_core.access.credentials import NO_CREDENTIALS
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import NO_CREDENTIALS
 from tenfold_core.access.task_tokens import credentials_for
 from tenfold_core.address import split_address
 from tenfold_core.running_versions import running_versions
@@ -31,8 +31,8 @@ from .service import Method, TableService
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tenfold_core.access.settings import Credentials
-    from tenfold_link.settings import LinkSettings
+    from tenfold_core.access.credentials import Credentials
+    from tenfold_link.link_settings import LinkSettings
 
 DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
 #: Of a task whose address is not in the spec.

@@ -17,7 +17,7 @@ from grpc import aio
 
 from tenfold_compiler.graph.send_recv import signed
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_core.attr_compat import Dialect
 from tenfold_core.request_id import new_request_id
 from tenfold_core.traffic import traffic_with

@@ -33,7 +33,7 @@ from tenfold_services.owned_tasks import OwnedTasks
 if TYPE_CHECKING:
     from grpc import aio
 
-    from tenfold_services.http2.settings import Http2Settings
+    from tenfold_services.http2.http2_settings import Http2Settings
 
 _log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ class GrpcioPort:
     async def _carry(self, near: socket.socket, came: Came) -> None:
         """One connection, to its end."""
         from tenfold_services.tunnel.relay import Relay
-        from tenfold_services.tunnel.settings import TunnelSettings
+        from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
         name = f"tenfold-{secrets.token_hex(16)}"
         peer = f"unix-abstract:{name}"

@@ -29,7 +29,7 @@ from tenfold_link.wire.short_ids import KnownIds
 from tenfold_link.wire.step_names import StepNames
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
-from tenfold_services.exchange.frames import ReadApartError, pack_result, quick_reader, reader
+from tenfold_services.exchange.step_frames import ReadApartError, pack_result, quick_reader, reader
 
 from ..master.client_graph import MAX_NAMES, check_counts
 

@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS, Credentials
+from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_link.aio.dial import LinkDialer
 from tenfold_link.wire import handshake
 from tenfold_link.wire.calls import STEP, LinkCall
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer
-from tenfold_services.exchange.frames import malformed, push, read_answer, reader, run_frame
 from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.exchange.step_frames import malformed, push, read_answer, reader, run_frame
 from tenfold_services.rpc.open_link import asker
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tenfold_link.aio.link import Link
     from tenfold_link.aio.methods import OnLink
-    from tenfold_link.settings import LinkSettings
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Answer
     from tenfold_protos.link_pb2 import OpenLinkResponse
 

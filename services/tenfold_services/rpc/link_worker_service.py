@@ -18,8 +18,8 @@ from tenfold_link.aio.methods import Deferred, LinkMethod
 from tenfold_link.wire.calls import HAS_NAMES, KEY_NUMBER, RUN_GRAPH, RUN_GRAPH_ANSWER, STEP, UNKNOWN_NUMBER, LinkCall
 from tenfold_link.wire.short_ids import KnownIds
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer, LinkRunPlan
-from tenfold_services.exchange.frames import answer_frame, malformed, options_of, pack, push, read_push, reader
 from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.exchange.step_frames import answer_frame, malformed, options_of, pack, push, read_push, reader
 from tenfold_services.worker.feeds import check_counts
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_core.access.tls import Certificates
+    from tenfold_services.http2.http2_settings import Http2Settings, Transport
 
-    from ..http2.settings import Http2Settings, Transport
     from ..limits import Limits
     from .service import TableService
 
@@ -42,7 +42,7 @@ async def listen(
     """A listener that serves `services` at `host`, and its port, to those whom `gate` lets in; by default to the same
     user of this machine alone. With `certificates` those beyond this machine speak TLS. Raises OSError where that
     cannot be had, InvalidArgumentError where a transport cannot do it."""
-    from ..http2.settings import DEFAULT_HTTP2_SETTINGS
+    from tenfold_services.http2.http2_settings import DEFAULT_HTTP2_SETTINGS
 
     gate, http2 = gate or Gate("this server"), http2 or DEFAULT_HTTP2_SETTINGS
     if transport == "grpcio":

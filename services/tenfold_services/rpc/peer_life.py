@@ -18,7 +18,7 @@ from .channels import ask, open_channel
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tenfold_core.access.settings import Credentials
+    from tenfold_core.access.credentials import Credentials
 
     from ..limits import Limits
 

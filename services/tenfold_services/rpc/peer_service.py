@@ -18,7 +18,7 @@ from .service import Audited, Method, TableService
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tenfold_core.access.settings import Credentials
+    from tenfold_core.access.credentials import Credentials
 
     from ..finished import FinishedTasks
     from ..interfaces import Life, TaskName

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable

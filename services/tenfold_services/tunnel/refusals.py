@@ -13,9 +13,9 @@ from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
 from tenfold_core.buffer_pool import BufferPool
 from tenfold_services.http2.connection_socket import ConnectionSocket
+from tenfold_services.http2.http2_settings import Http2Settings
 from tenfold_services.http2.message import Budget
 from tenfold_services.http2.open_calls import OpenCalls
-from tenfold_services.http2.settings import Http2Settings
 
 if TYPE_CHECKING:
     import socket

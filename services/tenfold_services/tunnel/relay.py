@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .settings import TunnelSettings
+    from .tunnel_settings import TunnelSettings
 
 
 class Relay:

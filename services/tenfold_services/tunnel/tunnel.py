@@ -25,7 +25,7 @@ from tenfold_core.access.tls import name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.address import split_address
 from tenfold_link.aio.listener import when_readable
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.handler import UNAVAILABLE, Failure
 from tenfold_services.http2.listening import listening_sockets, tune
 from tenfold_services.owned_tasks import OwnedTasks
@@ -33,7 +33,7 @@ from tenfold_services.owned_tasks import OwnedTasks
 from .authorization import AuthorizedRequests
 from .refusals import refuse
 from .relay import Relay
-from .settings import TunnelSettings
+from .tunnel_settings import TunnelSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

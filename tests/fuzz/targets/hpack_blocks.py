@@ -11,7 +11,7 @@ import hpack
 from fuzz import pieces
 from fuzz.harness import Fault
 from tenfold_services.http2 import metadata
-from tenfold_services.http2.frames import StreamFault
+from tenfold_services.http2.frame_types import StreamFault
 from tenfold_services.http2.hpack import OVERHEAD, Decoder, HpackError, encode
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from fuzz.messages import changed_bytes
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import TokenSet
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.calls import GrpcCall
 from tenfold_services.http2.connection import Connection
 from tenfold_services.http2.hpack import encode
+from tenfold_services.http2.http2_settings import Http2Settings
 from tenfold_services.http2.message import Budget
 from tenfold_services.http2.open_calls import OpenCalls
-from tenfold_services.http2.settings import Http2Settings
 
 if TYPE_CHECKING:
     import random

@@ -23,7 +23,7 @@ from tenfold_link.wire.step_names import StepNames
 from tenfold_protos.config_pb2 import RunMetadata
 from tenfold_protos.master_pb2 import RunStepRequest
 from tenfold_protos.step_stats_pb2 import StepStats
-from tenfold_services.exchange import frames
+from tenfold_services.exchange import step_frames as frames
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
 from tenfold_services.rpc.link_master_service import MasterEndpoint

@@ -13,8 +13,8 @@ import numpy as np
 
 from fuzz.harness import Fault
 from tenfold_core.errors import UnavailableError
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import HELLO_BYTES, FrameKind, FrameReader, pack_ids, unpack_ids
 from tenfold_link.wire.packing import Packer

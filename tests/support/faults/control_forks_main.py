@@ -24,7 +24,7 @@ from sqlalchemy.engine import Engine, default
 from support.faults import wall_clock
 from tenfold.session import link_master  # noqa: F401 (as is this)
 from tenfold_control_api.main import serve
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_core import log_setup
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER")

@@ -14,7 +14,7 @@ from tenfold_control_api.attempts import ATTEMPTS
 from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
 from tenfold_control_api.cluster_table import ClusterTable
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 
 
 class FakeStore:

@@ -26,8 +26,8 @@ from tenfold_control_api.main import (
     reachable,
     serve,
 )
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.service_tokens import ServiceTokens
-from tenfold_control_api.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -14,9 +14,9 @@ from tenfold_core import env_settings, errors
 from tenfold_kernels.fusion import compiler as fusion
 from tenfold_link import settings as link
 from tenfold_services import limits as task
-from tenfold_services.http2 import settings as http2
+from tenfold_services.http2 import http2_settings as http2
 from tenfold_services.master import limits as master
-from tenfold_services.tunnel import settings as tunnel
+from tenfold_services.tunnel import tunnel_settings as tunnel
 
 #: Reader of an environment, prefix, names of fields that have another.
 CLASSES: dict[type, tuple[Any, str, Any]] = {

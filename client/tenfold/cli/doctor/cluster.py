@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tenfold.cli.doctor.finding import Finding
-    from tenfold_core.access.settings import Credentials, ShownToken
+    from tenfold_core.access.credentials import Credentials, ShownToken
     from tenfold_protos.examine_pb2 import ExamineResponse
 
 #: Clocks may differ by this; the service tells whole seconds only.

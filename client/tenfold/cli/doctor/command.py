@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenfold.cli.settings import read_cluster
+from tenfold.cli.task_settings import read_cluster
 from tenfold.cli.tokens import token_option
 from tenfold_core.open_files import needed_by_task
 from tenfold_core.user_folders import default_database
@@ -15,7 +15,7 @@ from tenfold_core.user_folders import default_database
 if TYPE_CHECKING:
     from tenfold.cli.doctor.cluster import Addresses
     from tenfold.cli.doctor.finding import Finding
-    from tenfold_core.access.settings import ShownToken
+    from tenfold_core.access.credentials import ShownToken
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from cryptography import x509
 
 from tenfold.cli.main import cli
-from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.credentials import AccessSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.stranger import a_stranger, needs_another_user
 from tenfold.cli import metrics_port as module
 from tenfold.cli.metrics_port import metrics_port
-from tenfold.cli.settings import TaskSettings
-from tenfold_core.access.settings import AccessSettings
+from tenfold.cli.task_settings import TaskSettings
+from tenfold_core.access.credentials import AccessSettings
 
 
 class Told:

@@ -10,7 +10,7 @@ import pytest
 
 from tenfold.cli import reachable as reachable_module
 from tenfold.cli.reachable import local_address, reachable
-from tenfold.cli.settings import TaskSettings, resolve_task
+from tenfold.cli.task_settings import TaskSettings, resolve_task
 
 
 def settings(control: str = "http://10.77.0.1:8080", **given: Any) -> TaskSettings:

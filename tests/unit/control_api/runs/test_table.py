@@ -13,7 +13,7 @@ from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs import table as table_module
 from tenfold_control_api.runs.record import EXTERNAL, RunRecord
 from tenfold_control_api.runs.table import RunTable
-from tenfold_control_api.settings import Settings
+from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.watch import Watch
 from tenfold_core.run_states import RunState
 

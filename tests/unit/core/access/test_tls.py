@@ -11,8 +11,8 @@ import pytest
 
 from support.certs import access
 from tenfold_core import errors
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.access.roles import Role
-from tenfold_core.access.settings import AccessSettings
 from tenfold_core.access.tls import (
     FIRST_BYTE,
     Certificates,

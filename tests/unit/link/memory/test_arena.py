@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 from support.other_user import can_become
 from tenfold_core.buffer_pool import BufferPool
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.memory import prefault
 from tenfold_link.memory.arena import VARIABLE, Arena, SharedBlock
 from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.memory.charges import Charges
 from tenfold_link.memory.extents import PAGE, Extents, pages
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.packing import Packer
 

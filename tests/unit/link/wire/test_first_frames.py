@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tenfold_core import errors, protocol
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena
 from tenfold_link.memory.extents import PAGE
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.apart import Apart
 from tenfold_link.wire.frames import MAGIC, PREFIX, FrameKind, pack

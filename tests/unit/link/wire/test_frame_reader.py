@@ -12,8 +12,8 @@ import pytest
 
 from tenfold_core import errors
 from tenfold_core.traffic import Traffic
+from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire.frames import ROW, SMALL, Frame, FrameKind, FrameReader, pack, unpack_ids
 from tenfold_link.wire.inflow import Inflow
 

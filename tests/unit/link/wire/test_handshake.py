@@ -12,8 +12,8 @@ import pytest
 
 from support.few_files import few_files
 from tenfold_core.open_files import is_out_of_files
+from tenfold_link.link_settings import LinkSettings
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.settings import LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_protos import link_pb2

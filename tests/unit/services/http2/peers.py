@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.connection import Connection
 from tenfold_services.http2.hpack import Field, FieldRun, encode
-from tenfold_services.http2.settings import Http2Settings
+from tenfold_services.http2.http2_settings import Http2Settings
 
 if TYPE_CHECKING:
-    from tenfold_services.http2.frames import Code
+    from tenfold_services.http2.frame_types import Code
 
 POST = encode(
     [

@@ -7,10 +7,10 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, ResponseReceived, StreamEnded, TrailersReceived
 
-from tenfold_services.http2 import frames
-from tenfold_services.http2.frames import Code
+from tenfold_services.http2 import frame_types as frames
+from tenfold_services.http2.frame_types import Code
 from tenfold_services.http2.hpack import encode
-from tenfold_services.http2.settings import Http2Settings
+from tenfold_services.http2.http2_settings import Http2Settings
 
 from .peers import GREETING, POST, Peer, data, frame, request
 

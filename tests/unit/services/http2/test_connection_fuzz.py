@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenfold_services.http2 import frames
-from tenfold_services.http2.settings import Http2Settings
+from tenfold_services.http2 import frame_types as frames
+from tenfold_services.http2.http2_settings import Http2Settings
 
 from .peers import GREETING, POST, Peer, data, frame, request
 
 if TYPE_CHECKING:
-    from tenfold_services.http2.frames import Code
+    from tenfold_services.http2.frame_types import Code
 
 STREAMS = st.sampled_from([0, 1, 2, 3, 5, 7])
 KINDS = st.integers(0, 12)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.connection import Connection
-from tenfold_services.http2.frames import Code, ConnectionFault, StreamFault
+from tenfold_services.http2.frame_types import Code, ConnectionFault, StreamFault
 from tenfold_services.http2.hpack import encode
-from tenfold_services.http2.settings import Http2Settings
+from tenfold_services.http2.http2_settings import Http2Settings
 
 from .peers import GREETING, POST, Peer, Request, data, frame, request, split
 

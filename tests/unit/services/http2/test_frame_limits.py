@@ -6,7 +6,7 @@ import pytest
 
 from support.hand_clock import HandClock
 from tenfold_services.http2.frame_limits import ClosedStreams, FrameQuota
-from tenfold_services.http2.frames import Code, ConnectionFault
+from tenfold_services.http2.frame_types import Code, ConnectionFault
 
 
 def test_a_burst_is_taken_and_no_more() -> None:

@@ -8,7 +8,7 @@ import hpack as oracle
 import pytest
 
 from tenfold_services.http2 import metadata
-from tenfold_services.http2.frames import StreamFault
+from tenfold_services.http2.frame_types import StreamFault
 from tenfold_services.http2.handler import Failure
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenfold_services.http2 import frames
-from tenfold_services.http2.frames import Code, ConnectionFault
+from tenfold_services.http2 import frame_types as frames
+from tenfold_services.http2.frame_types import Code, ConnectionFault
 from tenfold_services.http2.outbound import Http2Outbound
 
 from .peers import split

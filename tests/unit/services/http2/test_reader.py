@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenfold_services.http2 import frames
-from tenfold_services.http2.frames import PREFACE, Code, ConnectionFault
+from tenfold_services.http2 import frame_types as frames
+from tenfold_services.http2.frame_types import PREFACE, Code, ConnectionFault
 from tenfold_services.http2.reader import Http2FrameReader
 
 from .peers import Request, frame

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS
+from tenfold_core.access.credentials import NO_CREDENTIALS
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import peer_life
 from tenfold_services.rpc.peer_life import PeerLife

@@ -7,7 +7,7 @@ import random
 import hpack
 import pytest
 
-from tenfold_services.http2 import frames
+from tenfold_services.http2 import frame_types as frames
 from tenfold_services.tunnel.authorization import AuthorizedRequests
 
 LONG = "x" * 500

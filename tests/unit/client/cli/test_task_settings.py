@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tenfold.cli.settings import (
+from tenfold.cli.task_settings import (
     TaskSettings,
     advertised_address,
     bind_address,

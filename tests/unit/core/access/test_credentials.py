@@ -7,7 +7,7 @@ import pytest
 
 from support.certs import access
 from tenfold_core import errors
-from tenfold_core.access.settings import NO_CREDENTIALS, AccessSettings, shown_token
+from tenfold_core.access.credentials import NO_CREDENTIALS, AccessSettings, shown_token
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,15 +30,14 @@ from tenfold_link.wire.calls import (
 from tenfold_link.wire.short_ids import AssignedIds
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_protos.tensor_pb2 import TensorProto
-
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_link.wire.buffers import Answer
+    from tenfold_services.interfaces import Value
 
-    from ..interfaces import Value
     from .plan import ExchangePlan, Sent
 
 #: Key of LinkLike.state: the numbers of plans on that link.

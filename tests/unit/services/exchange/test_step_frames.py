@@ -23,7 +23,8 @@ from tenfold_link.wire.calls import (
 )
 from tenfold_protos.link_calls_pb2 import LinkRunPlan
 from tenfold_protos.step_stats_pb2 import StepStats
-from tenfold_services.exchange.frames import (
+from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.exchange.step_frames import (
     ReadApartError,
     answer_frame,
     options_of,
@@ -35,7 +36,6 @@ from tenfold_services.exchange.frames import (
     reader,
     run_frame,
 )
-from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
 
 PLAN = ExchangePlan("s", "g", fetches=("out",), answered=("edge",))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tenfold_core import env_settings, errors
-from tenfold_core.access.settings import AccessSettings
+from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.loopback import HOSTS
 from tenfold_core.user_folders import default_database
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from tenfold_core import env_settings, errors
 
-from .frames import MAX_FRAME, MAX_WINDOW
+from .frame_types import MAX_FRAME, MAX_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
