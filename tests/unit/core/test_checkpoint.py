@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tenfold_core import checkpoint, crc32c, dtypes, errors
 from tenfold_core.checkpoint import coding, snappy, table
 from tenfold_core.checkpoint.files import AtomicFile
-from tenfold_core.checkpoint.slices import TensorSlice
-from tenfold_protos import tensor_bundle_pb2
+from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice
+from tenfold_protos import tensor_bundle_pb2, tensor_shape_pb2
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -348,6 +348,11 @@ def _index(path: Path, entries: dict[bytes, bytes]) -> None:
         writer.finish()
 
 
+def _dims(*sizes: int) -> tensor_shape_pb2.TensorShapeProto:
+    dim = tensor_shape_pb2.TensorShapeProto.Dim
+    return tensor_shape_pb2.TensorShapeProto(dim=[dim(size=size) for size in sizes])
+
+
 def test_an_index_that_lies(tmp_path: Path) -> None:
     header = tensor_bundle_pb2.BundleHeaderProto(num_shards=1)
     entry = tensor_bundle_pb2.BundleEntryProto(dtype=1, size=1 << 50, offset=1 << 40)
@@ -371,6 +376,40 @@ def test_an_index_that_lies(tmp_path: Path) -> None:
         for name in ("huge", "far", "negative", "unknown", "strings", "empty", "noise"):
             with pytest.raises(errors.DataLossError):
                 reader.read(name)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        (tensor_shape_pb2.TensorShapeProto(unknown_rank=True), r"Invalid tensor shape: \[\]"),
+        (_dims(-1), r"Invalid tensor shape: \[-1\]"),
+        (_dims(*[1] * (MAX_RANK + 1)), r"Invalid tensor shape: \[1, 1"),
+        (_dims(0, 1 << 62, 1 << 62), "No array has the shape"),
+        (_dims(*[1] * MAX_RANK), "No array has the shape"),
+    ],
+)
+def test_an_entry_has_a_shape_that_an_array_can_have(tmp_path: Path, shape: Any, text: str) -> None:
+    entry = tensor_bundle_pb2.BundleEntryProto(dtype=1, size=4, shape=shape, crc32c=crc32c.masked(b"1234"))
+    header = tensor_bundle_pb2.BundleHeaderProto(num_shards=1)
+    _index(tmp_path / "m.index", {b"": header.SerializeToString(), b"a": entry.SerializeToString()})
+    (tmp_path / "m.data-00000-of-00001").write_bytes(b"1234")
+
+    with checkpoint.BundleReader(str(tmp_path / "m")) as reader, pytest.raises(errors.DataLossError, match=text):
+        reader.read("a")
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(str(tmp_path / "m"), a=np.zeros(4))
+    read, pieces = os.preadv, [5]
+
+    def cut(file: int, buffers: list[Any], offset: int) -> int:
+        size = pieces.pop() if pieces else 0
+        return read(file, [memoryview(buffers[0])[:size]], offset)
+
+    with checkpoint.BundleReader(str(tmp_path / "m")) as reader:
+        monkeypatch.setattr(os, "preadv", cut)
+        with pytest.raises(errors.DataLossError, match="the file ended after 5 bytes of the tensor"):
+            reader.read("a")
 
 
 def test_parts_that_are_not_there_take_no_memory(tmp_path: Path) -> None:

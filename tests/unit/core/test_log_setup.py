@@ -92,3 +92,21 @@ def test_the_second_call_replaces_the_first(capsys: pytest.CaptureFixture[str]) 
 )
 def test_what_the_environment_asks_for(environment: dict[str, str], expected: object) -> None:
     assert log_setup.asked_for(environment) == expected
+
+
+def test_lines_of_json_are_read_by_people_too(capsys: pytest.CaptureFixture[str]) -> None:
+    log_setup.configure("info", "json")
+
+    logging.getLogger("x").warning("größer als %s", "3 µs", extra={"fields": {"what": TIME.encode()}})
+
+    line = capsys.readouterr().err
+    assert "größer als 3 µs" in line
+    assert json.loads(line)["what"] == str(TIME.encode())
+
+
+def test_our_handler_writes_to_standard_error_and_nowhere_else() -> None:
+    log_setup.configure("info", "text")
+    (handler,) = (each for each in logging.getLogger().handlers if type(each).__module__ == log_setup.__name__)
+
+    with pytest.raises(AttributeError, match="standard error"):
+        handler.stream = None  # type: ignore[attr-defined]

@@ -93,6 +93,16 @@ def test_a_file_that_is_none_says_what_is_wrong(tmp_path: Path, content: bytes, 
         TokenSet.of_file(str(path))
 
 
+def test_a_file_may_be_so_large_and_no_larger(tmp_path: Path) -> None:
+    path, line = tmp_path / "tokens", f"{new_token()}\n"
+    path.write_text(line + "#" * (tokens._FILE_BYTES - len(line)))
+    assert len(TokenSet.of_file(str(path))) == 1
+
+    path.write_text(line + "#" * (tokens._FILE_BYTES - len(line) + 1))
+    with pytest.raises(ValueError, match=f"{path} is larger than {tokens._FILE_BYTES} bytes"):
+        TokenSet.of_file(str(path))
+
+
 class Hand:
     """A clock by hand."""
 
