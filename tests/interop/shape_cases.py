@@ -1,13 +1,17 @@
 """Nodes to infer static shapes for: generated from the op definitions, with rows by hand where chance would not hit.
 
 A case is an op, its attrs and its inputs: a shape that is known, partly or not at all, or a small constant. Chance is
-seeded with the op's name, so every run asks the same. Used by test_shapes_oracle.py.
+seeded with the op's name, so every run asks the same. Used by make_shape_table.py, which looks beside them, too.
 """
 
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from tests.interop.shape_rows import MORE_ROWS, Value
+from tests.interop.shape_rows import hand as _hand
+from tests.support.shape_table import Input, ShapeCase, shape_of
 
 from tenfold_core import dtypes, opdefs
 from tenfold_core.node_signature import signature
@@ -15,14 +19,13 @@ from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
+    from tests.support.shape_table import Shape
+
     from tenfold_core.dtypes import DType
     from tenfold_core.op_def import AttrDef, OpDef
 
 #: How often an op is asked; many of these asks are refused by both sides.
 TRIES = 40
-
-#: None is an unknown rank.
-Shape = list[int | None] | None
 
 SHAPES: tuple[Shape, ...] = (
     None,
@@ -111,24 +114,6 @@ BY_OP: dict[tuple[str, str], list[Any]] = {
 }
 
 
-class Input(NamedTuple):
-    """One input: its type, its shape, and its value where it is a constant."""
-
-    dtype: DType
-    shape: Shape
-    value: Any = None
-
-
-class ShapeCase(NamedTuple):
-    op: str
-    attrs: dict[str, Any]
-    inputs: tuple[Input, ...]
-
-    def __str__(self) -> str:
-        inputs = ", ".join(f"={i.value}" if i.value is not None else str(TensorShape(i.shape)) for i in self.inputs)
-        return f"{self.op}({inputs}) {self.attrs}"
-
-
 def _value(kind: str, attr: AttrDef, chance: random.Random) -> Any:
     if kind == "type":
         return chance.choice(attr.allowed[:3]) if attr.allowed else dtypes.float32
@@ -170,24 +155,16 @@ def _attrs(definition: OpDef, chance: random.Random) -> dict[str, Any]:
 def _input(dtype: DType, chance: random.Random, shared: Shape | None, is_shared: bool) -> Input:
     if dtype.base_dtype in (dtypes.int32, dtypes.int64) and not dtype.is_ref_dtype and chance.random() < 0.5:
         value = chance.choice(CONSTANTS)
-        return Input(dtype, _shape_of(value), value)
+        return Input(dtype, shape_of(value), value)
     return Input(dtype, shared if is_shared else chance.choice(SHAPES))
-
-
-def _shape_of(value: Any) -> Shape:
-    shape: list[int | None] = []
-    while isinstance(value, list):
-        shape.append(len(value))
-        value = value[0] if value else 0
-    return shape
 
 
 def cases_of(op: str) -> list[ShapeCase]:
     """The cases of one op: by hand and generated."""
     definition, chance = opdefs.get(op), random.Random(op)
-    found = {str(case): case for case in HAND if case.op == op}
+    found = {str(case): case for case in (*HAND, *MORE_ROWS) if case.op == op}
     if op in NOT_ASKED:
-        return []
+        return list(found.values())
     for attempt in range(TRIES):
         attrs = _attrs(definition, chance)
         types = signature(definition, attrs).input_types
@@ -196,35 +173,6 @@ def cases_of(op: str) -> list[ShapeCase]:
         case = ShapeCase(op, attrs, tuple(_input(t, chance, shared, is_shared) for t in types))
         found.setdefault(str(case), case)
     return list(found.values())
-
-
-class Value(NamedTuple):
-    """A constant input."""
-
-    value: Any
-
-
-def _hand(op: str, *inputs: Any, **given: Any) -> ShapeCase:
-    """A case whose attributes are given, or the defaults, or the first types that are allowed."""
-    definition = opdefs.get(op)
-    attrs: dict[str, Any] = {}
-    for attr in definition.attrs:
-        if attr.name in given:
-            attrs[attr.name] = given[attr.name]
-        elif attr.has_default:
-            attrs[attr.name] = attr.default
-        else:
-            attrs[attr.name] = attr.allowed[0] if attr.allowed else dtypes.float32
-    types = signature(definition, attrs).input_types
-    assert len(types) == len(inputs), f"{op} has {len(types)} inputs"
-    return ShapeCase(
-        op,
-        attrs,
-        tuple(
-            Input(t, _shape_of(i.value), i.value) if isinstance(i, Value) else Input(t, i)
-            for t, i in zip(types, inputs, strict=True)
-        ),
-    )
 
 
 #: Ops with a tensor in an attribute, and those of a variable whose handle must say its shape.

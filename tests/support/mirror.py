@@ -46,6 +46,11 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "client/tenfold/train/batching.py",
         "kernels/tenfold_kernels/cpu/sparse_serialize.py",
     ),
+    "core/opdefs/test_inferred_shapes.py": (
+        "core/tenfold_core/opdefs/shape_fns*.py",
+        "core/tenfold_core/opdefs/input_ranks.py",
+        "core/tenfold_core/shape_inference.py",
+    ),
     "link/memory/test_arena_states.py": ("link/tenfold_link/memory/arena.py",),
     "link/memory/test_mappings_of_a_file.py": ("link/tenfold_link/memory/private_mappings.py",),
     "link/wire/test_first_frames.py": ("link/tenfold_link/wire/handshake.py",),

@@ -477,7 +477,7 @@ op(
     "tensor: T, dims: bool",
     "output: T",
     "T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, bfloat16, half, float, double, complex64, complex128, string}",
-    shape=s.unchanged,
+    shape=a.flipped,
 )
 op(
     "ReverseSequence",

@@ -87,7 +87,7 @@ op(
     "T: {numeric}",
     "tolerance: float = 1e-05",
     commutative=True,
-    shape=s.unchanged,
+    shape=s.add_n,
 )
 op(
     "ArgMax",
@@ -231,7 +231,7 @@ op(
 op("Conj", "input: T", "output: T", "T: {complex64, complex128, variant} = complex64", shape=s.unchanged)
 op("Cos", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
 op("Cosh", "x: T", "y: T", "T: {floats_complex}", shape=s.unchanged)
-op("Cross", "a: T, b: T", "product: T", "T: {real}", shape=a.add_n)
+op("Cross", "a: T, b: T", "product: T", "T: {real}", shape=a.cross)
 op(
     "Cumprod",
     "x: T, axis: Tidx",

@@ -93,7 +93,7 @@ op(
     "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     shape=w.bias_add_grad,
 )
-op("BiasAddV1", "value: T, bias: T", "output: T", "T: {numeric}", shape=s.unchanged)
+op("BiasAddV1", "value: T, bias: T", "output: T", "T: {numeric}", shape=w.bias_add)
 op(
     "Conv2D",
     "input: T, filter: T",
@@ -533,7 +533,7 @@ op(
 )
 op("Relu6", "features: T", "activations: T", "T: {real}", shape=s.unchanged)
 op("Relu6Grad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.add_n)
-op("ReluGrad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.unchanged)
+op("ReluGrad", "gradients: T, features: T", "backprops: T", "T: {real}", shape=s.add_n)
 op("Selu", "features: T", "activations: T", "T: {half_floats}", shape=s.unchanged)
 op("SeluGrad", "gradients: T, outputs: T", "backprops: T", "T: {half_floats}", shape=s.add_n)
 op("Softmax", "logits: T", "softmax: T", "T: {half_floats}", shape=s.unchanged)

@@ -41,9 +41,9 @@ def _exactly(found: int | None, size: int, why: str) -> None:
 
 
 def _scalar_constant(c: ShapeContext, index: int) -> int | None:
-    """Raises ValueError for what is no scalar, but for one element."""
+    """What input `index`, a scalar, holds, if it is known. Raises ValueError for another rank."""
     value = c.constant(index)
-    if value is not None and value.size != 1:
+    if value is not None and value.ndim:
         raise ValueError(f"Shape must be rank 0 but is rank {value.ndim}: input {index} of {c.op_def.name} is a scalar")
     return None if value is None else int(value.reshape(()))
 
@@ -87,9 +87,25 @@ def _size_constant(c: ShapeContext, index: int) -> int | None:
     return size
 
 
-def _times(size: int | None, count: int) -> int | None:
-    """No copies are nothing, of however much."""
-    return 0 if count == 0 else None if size is None else size * count
+def _same_prefix(shape: TensorShape, prefix: TensorShape) -> TensorShape:
+    """What stands behind `prefix`, with which `shape` must begin; both are of known rank. Raises ValueError."""
+    count = len(prefix)
+    shape.with_rank_at_least(count)[:count].assert_is_compatible_with(prefix)
+    return shape[count:]
+
+
+def _times(size: int | None, count: int | None) -> int | None:
+    """No copies are nothing, of however much, and so are copies of nothing."""
+    if 0 in (size, count):
+        return 0
+    return None if size is None or count is None else size * count
+
+
+def _less(size: int | None, other: int | None) -> int | None:
+    """The smaller one; 0 is, whatever the other is."""
+    if 0 in (size, other):
+        return 0
+    return None if size is None or other is None else min(size, other)
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -200,7 +216,7 @@ def broadcast_to(c: ShapeContext) -> Shapes:
 
 def equal(c: ShapeContext) -> Shapes:
     """As `broadcast`; without errors for shapes that do not fit, the answer is then a scalar."""
-    if c.attrs.get("incompatible_shape_error", True):
+    if c.attrs["incompatible_shape_error"]:
         return broadcast(c)
     a, b = _dims(c.input(0)), _dims(c.input(1))
     if a is None or b is None:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core.opdefs.shape_fns import (
     _axis,
     _each_axis,
+    _exactly,
+    _less,
+    _merge,
     _size_constant,
     _vector_constant,
     add_n,
@@ -91,6 +94,8 @@ def _blocks(c: ShapeContext, shape: TensorShape, block: Any, pads: Any, to_batch
     if pads is not None and pads.shape != (len(block), 2):
         what = "paddings" if to_batch else "crops"
         raise ValueError(f"{c.op_def.name}: {what} should have shape [{len(block)}, 2], but have {list(pads.shape)}")
+    if pads is not None and (pads < 0).any():
+        raise ValueError(f"{c.op_def.name}: {'paddings' if to_batch else 'crops'} cannot be negative")
     whole = 1
     for size in block:
         if size <= 0:
@@ -200,7 +205,7 @@ def matrix_diag_part(c: ShapeContext) -> Shapes:
     if shape.ndims is None:
         return [_UNKNOWN]
     rows, columns = shape.as_list()[-2:]
-    return [shape[:-2].concatenate([None if rows is None or columns is None else min(rows, columns)])]
+    return [shape[:-2].concatenate([_less(rows, columns)])]
 
 
 def _band(c: ShapeContext, index: int = 1) -> tuple[int, int] | None:
@@ -291,9 +296,10 @@ def unique_v2(c: ShapeContext) -> Shapes:
     shape, axis = c.input(0), c.constant(1)
     index = _VECTOR
     if shape.ndims is not None and axis is not None:
-        flat = axis.reshape(-1)
-        if flat.size:
-            at = int(flat[0])
+        if axis.ndim != 1 or axis.size > 1:
+            raise ValueError(f"{c.op_def.name}: axis is a vector of one element or of none, not of shape {c.input(1)}")
+        if axis.size:
+            at = int(axis[0])
             if not -shape.ndims <= at < shape.ndims:
                 raise ValueError(f"axis {at} is not in [{-shape.ndims}, {shape.ndims})")
             index = TensorShape([shape.as_list()[at]])
@@ -318,6 +324,11 @@ def reverse_sequence(c: ShapeContext) -> Shapes:
     return [shape[:at].concatenate(shape[at : at + 1].merge_with(lengths)).concatenate(shape[at + 1 :])]
 
 
+def flipped(c: ShapeContext) -> Shapes:
+    """As the data, with a flag for each axis."""
+    return [c.input(0).merge_with(unknown_shape(c.input(1).with_rank(1).as_list()[0]))]
+
+
 def reverse(c: ShapeContext) -> Shapes:
     """As the data; no axis twice."""
     shape, axes = c.input(0), c.constant(1)
@@ -339,6 +350,8 @@ def search(c: ShapeContext) -> Shapes:
 
 def unravel_index(c: ShapeContext) -> Shapes:
     indices, dims = c.input(0), c.input(1)
+    if indices.ndims is None:
+        return [_UNKNOWN]
     if indices.ndims == 0:
         return [dims.with_rank(1)]
     rank = dims.as_list()[0] if dims.ndims == 1 else None
@@ -383,7 +396,7 @@ def quantize_gradient(c: ShapeContext) -> Shapes:
     """Of the data, the lower and the upper ends: scalars, or one a slice along the axis."""
     rank = 0 if int(c.attrs["axis"]) == -1 else 1
     ends = c.input(2).with_rank(rank).merge_with(c.input(3))
-    return [c.input(0), ends, ends]
+    return [c.input(0).merge_with(c.input(1)), ends, ends]
 
 
 def quantize_channels(c: ShapeContext) -> Shapes:
@@ -391,6 +404,14 @@ def quantize_channels(c: ShapeContext) -> Shapes:
     depth = None if not shape.ndims else shape.as_list()[-1]
     vector = TensorShape([depth])
     return [shape, vector.merge_with(c.input(2)), vector.merge_with(c.input(3))]
+
+
+def cross(c: ShapeContext) -> Shapes:
+    """Vectors of three, in the last axis."""
+    shape = c.input(0).with_rank_at_least(1).merge_with(c.input(1))
+    if shape.ndims is not None:
+        _exactly(shape.as_list()[-1], 3, ": Cross is a product of vectors of 3")
+    return [shape]
 
 
 # ---- math ------------------------------------------------------------------------------------------------------------
@@ -411,11 +432,9 @@ def bincount(c: ShapeContext) -> Shapes:
 
 def dense_bincount(c: ShapeContext) -> Shapes:
     shape, size = c.input(0), _size_constant(c, 1)
-    if shape.ndims is None:
-        return [_UNKNOWN]
-    if shape.ndims == 0:
-        return [_SCALAR]
-    return [TensorShape([size] if shape.ndims == 1 else [shape.as_list()[0], size])]
+    if shape.ndims is None or size is None:
+        return [unknown_shape(shape.ndims)]
+    return [TensorShape([size] if shape.ndims < 2 else [shape.as_list()[0], size])]
 
 
 def histogram(c: ShapeContext) -> Shapes:
@@ -432,7 +451,7 @@ def ragged_range(c: ShapeContext) -> Shapes:
     vectors = [shape for shape in c.inputs if shape.ndims != 0]
     for shape in vectors:
         if shape.ndims is not None:
-            rows = shape.as_list()[0] if rows is None else rows
+            rows = _merge(rows, shape.as_list()[0], " for the limits of RaggedRange")
     if not vectors:
         rows = 1
     return [TensorShape([None if rows is None else rows + 1]), _VECTOR]
@@ -441,12 +460,14 @@ def ragged_range(c: ShapeContext) -> Shapes:
 def segments_of_number(c: ShapeContext) -> Shapes:
     """SparseSegment*WithNumSegments: the last input says how many rows there are."""
     data = c.input(0).with_rank_at_least(1)
+    c.input(1).assert_is_compatible_with(c.input(2))
     return [_UNKNOWN if data.ndims is None else TensorShape([_size_constant(c, 3)]).concatenate(data[1:])]
 
 
 def segments_found(c: ShapeContext) -> Shapes:
     """SparseSegment*GradV2: a row for each index that occurs, and those indices."""
     data = c.input(0).with_rank_at_least(1)
+    c.input(1).assert_is_compatible_with(c.input(2))
     return [_UNKNOWN if data.ndims is None else TensorShape([None]).concatenate(data[1:]), TensorShape([None])]
 
 

@@ -18,7 +18,6 @@ def _dim(shape: TensorShape, axis: int, rank: int) -> int | None:
 
 def cell(c: ShapeContext) -> Shapes:
     """As many rows as x has, as many columns as the state before."""
-    c.input(0).with_rank(2)
     return [TensorShape([_dim(c.input(0), 0, 2), _dim(c.input(1), 1, 2)])] * c.output_count
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _vector_constant, broadcast_shapes, unchanged
+from tenfold_core.opdefs.shape_fns import _less, _merge, _vector_constant, broadcast_shapes, unchanged
 from tenfold_core.tensor_shape import TensorShape, from_dims
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _matrix(c: ShapeContext, index: int = 0) -> tuple[list[int | None], int | No
 
 
 def determinant(c: ShapeContext) -> Shapes:
-    found = _matrix(c)
+    found = _square(c)
     return [_UNKNOWN if found is None else from_dims(found[0])]
 
 
@@ -39,26 +39,28 @@ def log_determinant(c: ShapeContext) -> Shapes:
 
 
 def solve(c: ShapeContext) -> Shapes:
-    matrix, right = _matrix(c), _matrix(c, 1)
-    if matrix is None or right is None:
-        return [_UNKNOWN]
-    square = _square(c)
-    assert square is not None
-    rows = square[1] if right[1] is None else right[1]
+    """Square matrices [.., n, n] and right sides [.., n, k] → as the right sides; of one batch, or broadcast."""
+    square, right = _square(c), _matrix(c, 1)
     if c.op_def.name == "MatrixTriangularSolve":
-        batch = broadcast_shapes(from_dims(matrix[0]), from_dims(right[0]))
+        if square is None or right is None:
+            return [_UNKNOWN]
+        batch = broadcast_shapes(from_dims(square[0]), from_dims(right[0]))
+    elif square is None and right is None:
+        return [_UNKNOWN]
     else:
-        batch = from_dims(matrix[0]).merge_with(from_dims(right[0]))
-    return [batch.concatenate([rows, right[2]])]
+        batch = _UNKNOWN.merge_with(_UNKNOWN if square is None else from_dims(square[0]))
+        batch = batch.merge_with(_UNKNOWN if right is None else from_dims(right[0]))
+    rows = _merge(square and square[1], right and right[1], f" for a solution of {c.op_def.name}")
+    return [batch.concatenate([rows, right and right[2]])]
 
 
 def eigen(c: ShapeContext) -> Shapes:
     """Values [.., n] and vectors [.., n, n], which are empty when they are not computed."""
     found = _square(c)
     if found is None:
-        return [_UNKNOWN, _UNKNOWN if c.attrs.get("compute_v", True) else from_dims([0])]
+        return [_UNKNOWN, _UNKNOWN if c.attrs["compute_v"] else from_dims([0])]
     batch, size = found
-    vectors = from_dims([*batch, size, size]) if c.attrs.get("compute_v", True) else from_dims([0])
+    vectors = from_dims([*batch, size, size]) if c.attrs["compute_v"] else from_dims([0])
     return [from_dims([*batch, size]), vectors]
 
 
@@ -74,12 +76,12 @@ def eigen_in_one(c: ShapeContext) -> Shapes:
 def svd(c: ShapeContext) -> Shapes:
     found = _matrix(c)
     if found is None:
-        return [_UNKNOWN, *[_UNKNOWN if c.attrs.get("compute_uv", True) else from_dims([0])] * 2]
+        return [_UNKNOWN, *[_UNKNOWN if c.attrs["compute_uv"] else from_dims([0])] * 2]
     batch, rows, columns = found
-    less = None if rows is None or columns is None else min(rows, columns)
-    if not c.attrs.get("compute_uv", True):
+    less = _less(rows, columns)
+    if not c.attrs["compute_uv"]:
         return [from_dims([*batch, less]), from_dims([0]), from_dims([0])]
-    full = c.attrs.get("full_matrices", False)
+    full = c.attrs["full_matrices"]
     u = from_dims([*batch, rows, rows if full else less])
     return [from_dims([*batch, less]), u, from_dims([*batch, columns, columns if full else less])]
 
@@ -89,8 +91,8 @@ def qr(c: ShapeContext) -> Shapes:
     if found is None:
         return [_UNKNOWN] * 2
     batch, rows, columns = found
-    less = None if rows is None or columns is None else min(rows, columns)
-    if c.attrs.get("full_matrices", False):
+    less = _less(rows, columns)
+    if c.attrs["full_matrices"]:
         return [from_dims([*batch, rows, rows]), from_dims([*batch, rows, columns])]
     return [from_dims([*batch, rows, less]), from_dims([*batch, less, columns])]
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, _axis, _dims, _merge, _scalar_constant, broadcast_shapes
+from tenfold_core.opdefs.shape_fns import (
+    _SCALAR,
+    _UNKNOWN,
+    _axis,
+    _dims,
+    _merge,
+    _same_prefix,
+    _scalar_constant,
+    _size_constant,
+    broadcast_shapes,
+)
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
@@ -98,11 +108,14 @@ def segment(c: ShapeContext) -> Shapes:
     return [c.input(0) if c.input(0).ndims is None else TensorShape([None]).concatenate(c.input(0)[1:])]
 
 
-sparse_segment = segment
+def sparse_segment(c: ShapeContext) -> Shapes:
+    """As `segment`, for as many indices as segment numbers."""
+    c.input(1).assert_is_compatible_with(c.input(2))
+    return segment(c)
 
 
 def unsorted_segment(c: ShapeContext) -> Shapes:
     ids = c.input(1)
     if ids.ndims is None or c.input(0).ndims is None:
         return [_UNKNOWN]
-    return [TensorShape([_scalar_constant(c, 2)]).concatenate(c.input(0)[ids.ndims :])]
+    return [TensorShape([_size_constant(c, 2)]).concatenate(_same_prefix(c.input(0), ids))]

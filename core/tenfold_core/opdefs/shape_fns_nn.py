@@ -63,10 +63,19 @@ def _axes(c: ShapeContext, rank: int) -> tuple[range, int]:
 
 
 def _extras(c: ShapeContext, rank: int) -> list[int]:
-    """Explicit padding, before and after, an axis."""
+    """Explicit padding, before and after, an axis. Raises ValueError where it isn't asked for, and for wrong numbers."""
     explicit = c.attrs.get("explicit_paddings") or []
-    if c.attrs["padding"] != b"EXPLICIT" or len(explicit) != 2 * rank:
+    if c.attrs["padding"] != b"EXPLICIT":
+        if explicit:
+            raise ValueError("explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT")
         return [0] * rank
+    if len(explicit) != 2 * rank:
+        raise ValueError(f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(explicit)}")
+    if min(explicit) < 0:
+        raise ValueError(f"All elements of explicit_paddings must be nonnegative, got {list(explicit)}")
+    spatial, _ = _axes(c, rank)
+    if any(explicit[2 * i] or explicit[2 * i + 1] for i in range(rank) if i not in spatial):
+        raise ValueError(f"explicit_paddings of the batch or of channels must be 0, got {list(explicit)}")
     return [explicit[2 * i] + explicit[2 * i + 1] for i in range(rank)]
 
 
@@ -76,6 +85,8 @@ def _convolution(c: ShapeContext, rank: int) -> tuple[list[Any], list[Any], int]
     strides, dilations = _each_axis(c, "strides", rank), _each_axis(c, "dilations", rank)
     extras, out = _extras(c, rank), list(image)
     for i, axis in enumerate(spatial):
+        if dilations[axis] < 1:
+            raise ValueError(f"Dilation rate must be >= 1, but got {dilations[axis]}")
         out[axis] = _along(image[axis], kernel[i], strides[axis], c.attrs["padding"], dilations[axis], extras[axis])
     return out, kernel, channels
 
@@ -86,6 +97,11 @@ def _convolved(c: ShapeContext, rank: int) -> Shapes:
     if depth is not None and per_group is not None and depth % max(per_group, 1):
         raise ValueError(
             f"Depth of input ({depth}) is not a multiple of input depth of filter ({per_group}) for '{c.op_def.name}'"
+        )
+    if depth and per_group and kernel[-1] is not None and kernel[-1] % (depth // per_group):
+        raise ValueError(
+            f"Depth of output ({kernel[-1]}) is not a multiple of the number of groups ({depth // per_group}) for "
+            f"'{c.op_def.name}'"
         )
     out[channels] = kernel[-1]
     return [from_dims(out)]
@@ -192,12 +208,22 @@ def of_image_sizes(c: ShapeContext) -> Shapes:
 def of_input_sizes(c: ShapeContext) -> Shapes:
     """As `of_sizes`, where two elements may stand for the spatial sizes alone."""
     shape = c.partial(0)
-    return [unknown_shape(4) if shape.ndims == 2 else shape.with_rank(4)]
+    if shape.ndims != 2:
+        return [shape.with_rank(4)]
+    sizes: list[int | None] = [None] * 4
+    for axis, size in zip(_axes(c, 4)[0], shape.as_list(), strict=True):
+        sizes[axis] = size
+    return [from_dims(sizes)]
 
 
 def _pooled(c: ShapeContext, rank: int, sizes: Any, strides: Any) -> TensorShape:
+    """Images stay as many; over channels goes only MaxPool of images."""
     image, extras = c.input(0).with_rank(rank).as_list(), _extras(c, rank)
-    return from_dims(_along(d, sizes[i], strides[i], c.attrs["padding"], 1, extras[i]) for i, d in enumerate(image))
+    spatial, channels = _axes(c, rank)
+    axes = (*spatial, channels) if rank == 4 and "Max" in c.op_def.name else spatial
+    for i in axes:
+        image[i] = _along(image[i], sizes[i], strides[i], c.attrs["padding"], 1, extras[i])
+    return from_dims(image)
 
 
 def pool(c: ShapeContext) -> Shapes:
@@ -224,17 +250,18 @@ def third_input(c: ShapeContext) -> Shapes:
     return [c.input(2)]
 
 
+def _dim(vector: TensorShape) -> int | None:
+    return vector.with_rank(1).as_list()[0]
+
+
 def batch_norm(c: ShapeContext) -> Shapes:
     """y like x; a vector a channel for the rest; the third reserve space is not known."""
     x = c.input(0).with_rank(5 if c.attrs.get("data_format") in (b"NDHWC", b"NCDHW") else 4)
     dims, place = x.as_list(), _axes(c, len(x))[1]
     channels = dims[place]
-    for vector in c.inputs[1:5]:
-        # Any of scale, offset, mean and variance may say how many there are.
-        size = vector.as_list()[0] if vector.ndims == 1 else None
-        if size and channels not in (None, size):
-            raise ValueError(f"Dimensions must be equal, but are {channels} and {size}")
-        channels = size or channels
+    for vector in c.inputs[1 : 3 if c.attrs["is_training"] else 5]:
+        # Any of scale and offset may say how many there are, and mean and variance where they are not empty.
+        channels = _merge(channels, _dim(vector), f" for a channel of {c.op_def.name}")
     dims[place] = channels
     x = TensorShape(dims)
     vectors = [TensorShape([channels])] * min(c.output_count - 1, 4)
@@ -243,9 +270,11 @@ def batch_norm(c: ShapeContext) -> Shapes:
 
 def batch_norm_grad(c: ShapeContext) -> Shapes:
     x = c.input(0).with_rank(5 if c.attrs.get("data_format") in (b"NDHWC", b"NCDHW") else 4)
-    x = x.merge_with(c.input(1))
-    channels = x.as_list()[_axes(c, len(x))[1]]
-    return [x, TensorShape([channels]), TensorShape([channels]), TensorShape([0]), TensorShape([0])]
+    dims, place = x.merge_with(c.input(1)).as_list(), _axes(c, len(x))[1]
+    for vector in c.inputs[2:5]:
+        dims[place] = _merge(dims[place], _dim(vector), f" for a channel of {c.op_def.name}")
+    channels = TensorShape([dims[place]])
+    return [from_dims(dims), channels, channels, TensorShape([0]), TensorShape([0])]
 
 
 def global_batch_norm(c: ShapeContext) -> Shapes:
@@ -286,7 +315,8 @@ def resize(c: ShapeContext) -> Shapes:
 def crop_and_resize(c: ShapeContext) -> Shapes:
     image, boxes = c.input(0).with_rank(4).as_list(), c.input(1).with_rank(2).as_list()
     height, width = _pair(c, 3)
-    return [from_dims([boxes[0], height, width, image[3]])]
+    count = _merge(boxes[0], c.input(2).with_rank(1).as_list()[0], ": as many boxes as numbers of images")
+    return [from_dims([count, height, width, image[3]])]
 
 
 def accidental_hits(c: ShapeContext) -> Shapes:
@@ -327,10 +357,12 @@ def bias_add_grad(c: ShapeContext) -> Shapes:
 
 
 def softmax_cross_entropy(c: ShapeContext) -> Shapes:
-    both = broadcast_shapes(c.input(0), c.input(1))
-    if both.ndims is None:
-        return [unknown_shape(1), unknown_shape(2)]
-    both = both.with_rank(2)
+    """Of one shape; where they can't be, they are broadcast."""
+    logits, labels = c.input(0), c.input(1)
+    if logits.is_compatible_with(labels):
+        both = logits.merge_with(labels).with_rank(2)
+    else:
+        both = broadcast_shapes(logits, labels).with_rank(2)
     return [both[:1], both]
 
 

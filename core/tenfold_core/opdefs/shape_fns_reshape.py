@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _UNKNOWN, _axis, _dims, _scalar_constant, _size_constant, _times
+from tenfold_core.opdefs.shape_fns import _UNKNOWN, _axis, _dims, _same_prefix, _size_constant, _times
 from tenfold_core.tensor_shape import TensorShape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reshape(c: ShapeContext) -> Shapes:
-    wanted, total = c.constant(1), c.input(0).num_elements()
+    wanted, total = c.constant(1), 0 if 0 in (_dims(c.input(0)) or ()) else c.input(0).num_elements()
     if wanted is None:
         dims_known = _dims(c.partial(1))
         if dims_known is None or dims_known.count(None) != 1 or total is None:
@@ -63,12 +63,24 @@ def random_shape(c: ShapeContext) -> Shapes:
 def tile(c: ShapeContext) -> Shapes:
     dims, times = _dims(c.input(0)), c.constant(1)
     if dims is None:
-        return [_UNKNOWN]
+        return [unknown_shape(_length(c, 1))]
+    _one_for_each_axis(c, 1, len(dims))
     if times is None:
-        return [unknown_shape(len(dims))]
-    if len(times) != len(dims):
-        raise ValueError(f"Tile: {len(times)} multiples for a shape of rank {len(dims)}")
+        return [from_dims(_times(d, None) for d in dims)]
     return [from_dims(_times(d, int(n)) for d, n in zip(dims, times, strict=True))]
+
+
+def _length(c: ShapeContext, index: int) -> int | None:
+    """How many elements input `index`, a vector, or rows, a matrix, has."""
+    return c.input(index).as_list()[0] if c.input(index).ndims else None
+
+
+def _one_for_each_axis(c: ShapeContext, index: int, rank: int) -> None:
+    """Raises ValueError unless input `index`, a vector, has `rank` elements, as far as is known."""
+    length = c.input(index).with_rank(1).as_list()[0]
+    if length not in (None, rank):
+        name = c.op_def.inputs[index].name
+        raise ValueError(f"{c.op_def.name}: {name} has {length} elements, for a shape of rank {rank}")
 
 
 def tile_grad(c: ShapeContext) -> Shapes:
@@ -83,12 +95,10 @@ def expand_dims(c: ShapeContext) -> Shapes:
     value = c.constant(1)
     if value is not None and value.size != 1:
         raise ValueError(f"'dim' input must be a tensor with a single value, not of shape {c.input(1)}")
-    dims, axis = _dims(c.input(0)), _scalar_constant(c, 1)
-    if dims is None:
+    dims = _dims(c.input(0))
+    if dims is None or value is None:
         return [_UNKNOWN]
-    if axis is None:
-        return [_UNKNOWN]
-    at = _axis(axis, len(dims) + 1)
+    at = _axis(int(value.reshape(())), len(dims) + 1)
     return [from_dims([*dims[:at], 1, *dims[at:]])]
 
 
@@ -116,11 +126,13 @@ def shape_n(c: ShapeContext) -> Shapes:
 def transpose(c: ShapeContext) -> Shapes:
     dims, order = _dims(c.input(0)), c.constant(1)
     if dims is None:
-        return [unknown_shape(None if order is None or not order.ndim else len(order))]
-    if order is None:
-        return [unknown_shape(len(dims))]
-    if order.ndim != 1:
+        length = _length(c, 1)
+        return [unknown_shape(None if length == 1 else length)]  # of one element for a scalar, too
+    if order is not None and order.ndim != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {order.ndim}: the order of Transpose is a vector")
+    if order is None:
+        _one_for_each_axis(c, 1, len(dims))
+        return [unknown_shape(len(dims))]
     rank = len(dims)
     for i in order:
         if not -rank <= i < rank:
@@ -144,8 +156,10 @@ def pad(c: ShapeContext) -> Shapes:
         raise ValueError(f"Dimension must be 2 but is {c.input(1).as_list()[1]}")
     paddings = c.constant(1)
     if paddings is None:
-        dims = _dims(c.input(0))
-        return [_UNKNOWN if dims is None else unknown_shape(len(dims))]
+        dims, rows = _dims(c.input(0)), _length(c, 1)
+        if dims is not None and rows not in (None, len(dims)):
+            raise ValueError(f"{c.op_def.name}: paddings have {rows} rows, for a shape of rank {len(dims)}")
+        return [unknown_shape(rows if dims is None else len(dims))]
     if (paddings < 0).any():
         raise ValueError("Paddings must be non-negative")
     shape = c.input(0).with_rank(len(paddings))
@@ -188,17 +202,18 @@ def dynamic_stitch(c: ShapeContext) -> Shapes:
             rows = None
             break
         rows = max(rows or 0, int(value.max(initial=-1)) + 1)
+    rest = _UNKNOWN
     for indices, data in zip(c.inputs[:half], c.inputs[half:], strict=True):
         if indices.ndims is not None and data.ndims is not None:
-            return [TensorShape([rows]).concatenate(data[indices.ndims :])]
-    return [_UNKNOWN]
+            rest = rest.merge_with(_same_prefix(data, indices))
+    return [TensorShape([rows]).concatenate(rest)]
 
 
 def dynamic_partition(c: ShapeContext) -> Shapes:
     data, partitions = c.input(0), c.input(1)
     if data.ndims is None or partitions.ndims is None:
         return [_UNKNOWN] * c.output_count
-    return [TensorShape([None]).concatenate(data[partitions.ndims :])] * c.output_count
+    return [TensorShape([None]).concatenate(_same_prefix(data, partitions))] * c.output_count
 
 
 def sparse_to_dense(c: ShapeContext) -> Shapes:
@@ -209,9 +224,14 @@ def bitcast(c: ShapeContext) -> Shapes:
     shape, before, after = c.input(0), c.attrs["T"].size, c.attrs["type"].size
     if shape.ndims is None or before == after:
         return [shape]
-    return [shape.concatenate([before // after]) if before > after else shape[:-1]]
+    if before > after:
+        return [shape.concatenate([before // after])]
+    last = shape.with_rank_at_least(1).as_list()[-1]
+    if last not in (None, after // before):
+        raise ValueError(f"Cannot bitcast: the last dimension must be {after // before} but is {last}")
+    return [shape[:-1]]
 
 
 def multinomial(c: ShapeContext) -> Shapes:
     rows = _dims(c.input(0).with_rank(2))
-    return [TensorShape([rows[0] if rows else None, _scalar_constant(c, 1)])]
+    return [TensorShape([rows[0] if rows else None, _size_constant(c, 1)])]

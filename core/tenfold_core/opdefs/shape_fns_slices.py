@@ -109,16 +109,19 @@ def concat_offset(c: ShapeContext) -> Shapes:
 def slice_(c: ShapeContext) -> Shapes:
     dims, begin, size = _dims(c.input(0)), c.constant(1), c.constant(2)
     if dims is None:
-        return [unknown_shape(None if size is None else len(size))]
+        lengths = [c.input(index).as_list()[0] for index in (1, 2) if c.input(index).ndims == 1]
+        unknown = unknown_shape(next((length for length in lengths if length is not None), None))
+        # Sizes hold whatever the data; -1 is the rest of it.
+        return [unknown if size is None else from_dims(None if n < 0 else int(n) for n in size)]
+    for index, name in ((1, "begin"), (2, "size")):
+        length = c.input(index).with_rank(1).as_list()[0]
+        if length not in (None, len(dims)):
+            raise ValueError(f"Slice: {name} has {length} entries, but must have one a dimension of {c.input(0)}")
     if begin is None or size is None:
         # The size of a slice may be known even where its beginning is not.
-        if size is not None and len(size) == len(dims):
+        if size is not None:
             return [from_dims(None if n < 0 else int(n) for n in size)]
         return [unknown_shape(len(dims))]
-    if len(begin) != len(dims) or len(size) != len(dims):
-        raise ValueError(
-            f"Slice: begin {list(begin)} and size {list(size)} must have one entry a dimension of {c.input(0)}"
-        )
     result: list[int | None] = []
     for i, d in enumerate(dims):
         b, n = int(begin[i]), int(size[i])
