@@ -55,21 +55,18 @@ DIFFERENT: dict[str, str] = {
     ),
     "NthElement": "TensorFlow takes a rank that both kernels refuse; it is refused here when the graph is built",
     **dict.fromkeys(
-        ("AvgPool", "AvgPool3D", "DecodePaddedRaw", "ExtractGlimpseV2", "MaxPool", "MaxPool3D", "MaxPoolV2")
-        + ("MaxPoolWithArgmax", "ResizeArea", "ResizeBicubic", "ResizeNearestNeighborGrad", "ScaleAndTranslate")
-        + ("ParseSingleSequenceExample", "ParseSequenceExample", "ParseSequenceExampleV2", "Reshape", "Transpose"),
+        (
+            *("AvgPool", "AvgPool3D", "DecodePaddedRaw", "ExtractGlimpseV2", "MaxPool", "MaxPool3D", "MaxPoolV2"),
+            *("MaxPoolWithArgmax", "ResizeArea", "ResizeBicubic", "ResizeNearestNeighborGrad", "ScaleAndTranslate"),
+            *("ParseSingleSequenceExample", "ParseSequenceExample", "ParseSequenceExampleV2", "Reshape", "Transpose"),
+        ),
         "sizes, strides and numbers of things that both kernels refuse are refused here when the graph is built",
     ),
     **dict.fromkeys(
-        ("ApproximateEqual", "CombinedNonMaxSuppression", "Dilation2D", "ExtractImagePatches", "FusedBatchNormGrad")
-        + (
-            "MaxPoolGradGradWithArgmax",
-            "Select",
-            "StridedSlice",
-            "SparseConcat",
-            "SplitV",
-            "_FusedConv2D",
-            "_FusedDepthwiseConv2dNative",
+        (
+            *("ApproximateEqual", "CombinedNonMaxSuppression", "Dilation2D", "ExtractImagePatches", "Select"),
+            *("FusedBatchNormGrad", "MaxPoolGradGradWithArgmax", "StridedSlice", "SparseConcat", "SplitV"),
+            *("_FusedConv2D", "_FusedDepthwiseConv2dNative"),
         ),
         "where TensorFlow leaves a size open that the other operands tell, it is told here",
     ),
@@ -78,7 +75,7 @@ DIFFERENT: dict[str, str] = {
     "ResourceGatherNd": "TensorFlow takes the shape of the handle where it knows none of the variable",
 }
 
-#: Ops of optimizers begin so: a slot's shape may say more of a variable whose own is not known; ours keep the reference's.
+#: How ops of optimizers begin: a slot's shape may say more of a variable whose own is not known; ours keep its own.
 DIFFERENT_OPTIMIZERS = ("Apply", "SparseApply")
 
 #: None is an unknown rank.

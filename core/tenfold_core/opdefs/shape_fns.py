@@ -91,7 +91,8 @@ def _same_prefix(shape: TensorShape, prefix: TensorShape) -> TensorShape:
     """What stands behind `prefix`, with which `shape` must begin; both are of known rank. Raises ValueError."""
     count = len(prefix)
     shape.with_rank_at_least(count)[:count].assert_is_compatible_with(prefix)
-    return shape[count:]
+    rest: TensorShape = shape[count:]
+    return rest
 
 
 def _times(size: int | None, count: int | None) -> int | None:
