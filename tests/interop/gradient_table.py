@@ -1,6 +1,7 @@
-"""Answers tests/support/gradient_answers.txt anew: `.venv/bin/python -m tests.interop.gradient_table`.
+"""Answers what is new in tests/support/gradient_answers.txt: `.venv/bin/python -m tests.interop.gradient_table`.
 
-The lines of the table that are not indented stay: write a program there and it gets its answers. Release 2.21 gives
+The lines of the table that are not indented stay: write a program there and it gets its answers; with `--all` every
+program gets them anew. Release 2.21 gives
 them or, where it has no gradient any more, 1.15 with its contrib. Not compared, and "-" in the table, is where
 TensorFlow fails on its own account: an exception that is no refusal, or a shape that it does not find.
 """
@@ -82,7 +83,12 @@ def releases() -> dict[str, list[str]]:
 
 
 def main() -> None:
-    found = {key: value for release, some in releases().items() for key, value in ask(release, some).items()}
+    found = {} if "--all" in sys.argv else {key: value for key, value in read().items() if value}
+    asked = 0
+    for release, every in releases().items():
+        some = [each for each in every if each not in found]
+        asked += len(some)
+        found |= ask(release, some) if some else {}
     lines = []
     for line in Path(TABLE).read_text().splitlines():
         if not line.startswith(" "):
@@ -90,7 +96,7 @@ def main() -> None:
             answers = found.get(line.strip(), {})
             lines += [f"    {label} {text}" for label, answer in answers.items() for text in answer]
     Path(TABLE).write_text("\n".join(lines) + "\n")
-    print(f"{len(found)} cases", file=sys.stderr)
+    print(f"asked for {asked} of {len(found)} programs", file=sys.stderr)
 
 
 if __name__ == "__main__":
