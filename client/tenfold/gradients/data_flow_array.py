@@ -35,7 +35,7 @@ not_differentiable(
 
 def _gradient_array(op: Operation, flow: Tensor, grad: Tensor, dtype: Any) -> TensorArray:
     """The gradient array of the array of `op`, for the call of `tf.gradients` that `grad` belongs to."""
-    there = TensorArray(dtype, handle=op.inputs[0], flow=flow, colocate_with_first_write_call=False)
+    there = TensorArray(dtype, handle=op.inputs[0], flow=flow)
     return there.grad(source=gradient_source(grad), flow=flow)
 
 

@@ -23,16 +23,6 @@ def test_an_imported_loop_without_its_context_is_refused() -> None:
             tf.gradients(y, x)
 
 
-def test_what_an_imported_loop_computes_inside_has_none_either() -> None:
-    with tf.Graph().as_default() as made:
-        loop(tf.placeholder(tf.float32, [], name="x"))
-        (product,) = [op.name for op in made.get_operations() if op.type == "Mul"]
-    with tf.Graph().as_default():
-        x, y = tf.import_graph_def(made.as_graph_def(), return_elements=["x:0", f"{product}:0"])
-        with pytest.raises(LookupError, match="need the loop's context: the graph was imported without its meta graph"):
-            tf.gradients(y, x)
-
-
 def test_an_imported_loop_with_its_meta_graph_has_a_gradient() -> None:
     with tf.Graph().as_default() as made:
         x = tf.placeholder(tf.float32, [], name="x")

@@ -27,7 +27,7 @@ def test_a_call_of_another_name_is_refused() -> None:
     with tf.Graph().as_default():
         x = tf.constant([1.0, 2.0])
         y = tf.TensorArray(tf.float32, 2).unstack(x).stack()
-        with pytest.raises(ValueError, match="to start with gradients .* got: mine/"):
+        with pytest.raises(ValueError, match=r"to start with gradients .* got: mine/"):
             tf.gradients(y, x, name="mine")
         assert tf.gradients(y, x, name="gradients_of_mine")[0] is not None
 
