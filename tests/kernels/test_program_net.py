@@ -29,7 +29,7 @@ def test_answers_as_tensorflow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
             monkeypatch.setattr(compiling, "loops", loops)
             folder = tmp_path / f"{number} {type(loops).__name__}"
             folder.mkdir()
-            if found := answers.difference(run_here(p, str(folder), in_session=False), answer, 4.0):
+            if found := answers.difference(run_here(p, str(folder), table.needs_session(kind)), answer, 4.0):
                 wrong.append(f"{number} {p.text}\nhere:       {found}\nTensorFlow: {answer}")
                 break
             if not loops.found:

@@ -188,6 +188,15 @@ def build_interleave(node: KernelNode) -> Compute:
     def compute(dataset: Array, *rest: Array) -> Any:
         cycle, block = number(rest[count], "cycle_length"), number(rest[count + 1], "block_length")
         # -1 leaves the length of the cycle to us; release 1.15 takes a dataset for each core.
+        calls = number(rest[-1], "num_parallel_calls") if is_parallel else 1
+        if calls != -1 and calls < 1:
+            raise invalid("`num_parallel_calls` must be > 0.")
+        if cycle != -1 and calls > cycle:
+            raise invalid(
+                "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be either `tf.data.AUTOTUNE` or "
+                f"a value less than or equal to `cycle_length`. However, `num_parallel_calls` is {calls} and "
+                f"`cycle_length` is {cycle}"
+            )
         cycle = cycle if cycle != -1 else available_cores() if of_1_15 else 4
         ahead = _AHEAD if is_parallel else 0
         return Interleave(

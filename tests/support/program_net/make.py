@@ -17,7 +17,7 @@ if __name__ == "__main__":
 
 from support.kernel_net import answers
 from support.kernel_net.make import ask
-from support.program_net import data, flow, table
+from support.program_net import mapped, table
 from support.program_net.known import KNOWN, LEFT_OUT, NO_KERNEL
 from support.program_net.program import Program, question, run_here, without_folder
 from tenfold_core import errors
@@ -25,10 +25,13 @@ from tenfold_core import errors
 #: Of a family, and of an op.
 FAMILY_TRIES, FAMILY_KEPT = 80, 60
 TRIES, KEPT = 8, 6
+SESSION_TRIES = 40
 
 
 def chosen(kind: str) -> list[tuple[int, Program]]:
-    tries, most = (FAMILY_TRIES, FAMILY_KEPT) if kind in {**flow.FAMILIES, **data.FAMILIES} else (TRIES, KEPT)
+    tries, most = (FAMILY_TRIES, FAMILY_KEPT) if kind in table.FAMILIES else (TRIES, KEPT)
+    if kind in mapped.FAMILIES:  # a session takes a hundred times as long
+        tries, most = SESSION_TRIES, SESSION_TRIES
     found: dict[int, tuple[int, Program]] = {}
     for number in range(tries):
         p = table.program_of(kind, number)
@@ -64,7 +67,7 @@ def main() -> None:
             if not isinstance(reply, str):
                 reply = [without_folder(value, places[k]) for value in reply]
             place = places[len(programs) + k]
-            ours = run_here(p, place, in_session=False)
+            ours = run_here(p, place, table.needs_session(kind))
             answer = answer_to(kind, number, ours, reply)
             if answer is None:
                 print(f"left out: {kind} {number}: {str(reply)[:200]}", file=sys.stderr)

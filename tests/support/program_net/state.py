@@ -104,6 +104,8 @@ def _optimizer(p: Program, op: str, variables: _Variables) -> None:
             sizes = shape if d.maybe(0.97) else (*shape[:-1], shape[-1] + 1)
             positive = "accum" in arg.name or arg.name in ("v", "ms", "rms", "nu") or d.maybe(0.2)
             value = d.floats(sizes, 0.1, 2) if positive else d.floats(sizes)
+            if arg.name == "ms" and "Centered" in op:
+                value += 9.0  # a mean square is more than the mean's square
             held.append(variables.new(value, d.maybe(0.98)))
             inputs.append(held[-1])
         elif arg.name == "grad":

@@ -12,22 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from support.kernel_net.draw import Draw
-from support.program_net import data, flow, state
+from support.program_net import data, flow, mapped, state
 from support.program_net.program import Program
 
+FAMILIES = {**flow.FAMILIES, **data.FAMILIES, **mapped.FAMILIES}
 TABLE = Path(__file__).with_name("answers.txt")
 
 
 def kinds() -> list[str]:
-    return [*flow.FAMILIES, *data.FAMILIES, *state.ops()]
+    return [*FAMILIES, *state.ops()]
+
+
+def needs_session(kind: str) -> bool:
+    """Whether its kernels call functions."""
+    return kind in mapped.FAMILIES
 
 
 def program_of(kind: str, number: int) -> Program:
     """Always the same."""
     p = Program(Draw(f"{kind} {number}"))
-    family = flow.FAMILIES.get(kind) or data.FAMILIES.get(kind)
-    if family is not None:
-        family(p)
+    if kind in FAMILIES:
+        FAMILIES[kind](p)
     else:
         state.program(p, kind)
     return p
