@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tenfold_compiler.node_kernels import Target
     from tenfold_compiler.part.node_facts import Constants
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
-    from tenfold_compiler.part.split_part import Half
+    from tenfold_compiler.part.split_part import PartHalf
     from tenfold_kernels.fusion.cache import FusionCache
     from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
@@ -175,7 +175,7 @@ def _structured(
     return replace(program, regions=regions, region_of=region_of)
 
 
-def _half(whole: Program, half: Half, is_piece: bool) -> Program:
+def _half(whole: Program, half: PartHalf, is_piece: bool) -> Program:
     kernels = {new: whole.kernels[old] for new, old in half.origin.items() if old in whole.kernels}
     constants = {new: whole.constants[old] for new, old in half.origin.items() if old in whole.constants}
     return _structured(half.part, kernels, {**constants, **half.constants}, whole.most_turns, is_piece=is_piece)

@@ -43,7 +43,7 @@ def absent(cluster: Cluster, wanted: Iterable[tuple[str, int | None]]) -> list[T
     return [task for task in cluster.tasks.values() if task.name in found]
 
 
-def told(task: Task, now: float) -> str:
+def reason_text(task: Task, now: float) -> str:
     """`/job:worker/replica:0/task:1 is lost: ended by SIGKILL, 12 s ago`. `now` is wall-clock time."""
     if task.state is TaskState.MISSING and task.reason == NEVER:
         return f"{task.name} has never registered"

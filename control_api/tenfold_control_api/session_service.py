@@ -212,7 +212,7 @@ class SessionService:
         task = cluster.pick_master(job, index)
         if missing := needed_tasks.absent(cluster, wanted):
             now = self._wall()
-            listed = "; ".join(needed_tasks.told(each, now) for each in missing[:10])
+            listed = "; ".join(needed_tasks.reason_text(each, now) for each in missing[:10])
             waited = f" The session waited {wait:g} s for them." if wait > 0 else " Start them, or add ?wait=60s."
             raise ApiError(
                 "tasks-missing",

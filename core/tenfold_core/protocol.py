@@ -91,7 +91,7 @@ def rest() -> Speaks:
     return _MINE[_REST]._replace(release=release())
 
 
-def told(oldest: int, newest: int, can: Iterable[str], told_release: str) -> Speaks:
+def announced(oldest: int, newest: int, can: Iterable[str], told_release: str) -> Speaks:
     """What a peer said in the fields of a message; 0 where it did not say."""
     names = frozenset(name for name, _ in zip(can, range(_MOST_ABILITIES), strict=False))
     return Speaks(oldest or 1, newest or 1, names, told_release[:_MOST_CHARACTERS])
@@ -110,7 +110,7 @@ def parse(text: str | bytes | None) -> Speaks:
         )
     members = dict(part.strip().split("=") for part in match[3].split(";") if part.strip())
     can = [name for name in members.get("can", "").split(",") if name]
-    return told(int(match[1]), int(match[2]), can, members.get("release", ""))
+    return announced(int(match[1]), int(match[2]), can, members.get("release", ""))
 
 
 def agree_on_links(theirs: Speaks, who: str) -> Agreed:

@@ -38,7 +38,7 @@ def task_figures(server: TaskServer) -> dict[str, Any]:
         **variable_figures(managers),
         "steps": worker.step_count.steps,
         "sessions": len(server.master.session_handles),
-        "open_sessions": server.master.sessions_told(MOST_SESSIONS),
+        "open_sessions": server.master.session_statuses(MOST_SESSIONS),
         "bytes_sent": sent,
         "bytes_received": received,
         "long_kernels": worker.pool.long,

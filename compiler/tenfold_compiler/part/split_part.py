@@ -41,7 +41,7 @@ _ZERO = (np.zeros((), np.int32),)
 
 
 @dataclass(slots=True)
-class Half:
+class PartHalf:
     """The rest, or the piece."""
 
     part: PartGraph
@@ -53,7 +53,7 @@ class Half:
     keys: set[str] = field(default_factory=set)
 
 
-def split_part(part: PartGraph, constants: Collection[int], why: Unstructured) -> tuple[Half, Half] | None:
+def split_part(part: PartGraph, constants: Collection[int], why: Unstructured) -> tuple[PartHalf, PartHalf] | None:
     """(the rest, the piece) of a part that was refused for `why`; None where it stays whole: its frames do not nest, or
     so much would be cut that nothing is gained.
     """
@@ -116,7 +116,7 @@ def _add_references(part: PartGraph, tree: LoopTree, constants: Collection[int],
                     grows = True
 
 
-def _cut(part: PartGraph, constants: Collection[int], piece: Collection[int]) -> tuple[Half, Half]:
+def _cut(part: PartGraph, constants: Collection[int], piece: Collection[int]) -> tuple[PartHalf, PartHalf]:
     """Both halves, each in the order of the whole."""
     #: (source, port) of each edge that is cut → its number.
     cuts: dict[tuple[int, int], int] = {}
@@ -143,7 +143,7 @@ class _Builder:
 
     def __init__(self, part: PartGraph, constants: Collection[int], cuts: Mapping[tuple[int, int], int]) -> None:
         self._whole, self._constants, self._cuts = part, constants, cuts
-        self._half = Half(PartGraph([], False, part.old_frames))
+        self._half = PartHalf(PartGraph([], False, part.old_frames))
         #: Nodes of the whole → nodes of this half, and cut edges → their Recvs.
         self._new: dict[int, int] = {}
         self._received: dict[tuple[int, int], int] = {}
@@ -166,7 +166,7 @@ class _Builder:
         node = self._append(source, port, "_Send")
         node.inputs, node.deref, node.controls = [edge], [False], controls
 
-    def half(self) -> Half:
+    def half(self) -> PartHalf:
         """With all edges led to the nodes of this half."""
         nodes = self._half.part.nodes
         for index, old in self._half.origin.items():

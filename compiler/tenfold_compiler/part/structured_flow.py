@@ -1,4 +1,4 @@
-"""What the writer of generated code knows of a part with branches and loops: guards, turns, an order.
+"""What the writer of generated code knows of a part with branches and loops: guards, sections of loops, an order.
 
     loop_tree.py   which node stands in which loop
     guards.py      when a node runs
@@ -39,7 +39,7 @@ _MAY_SINK = _HAND_ON | ops.MERGE_OPS | ops.TRIGGER_OPS | ops.ORDER_OPS
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class LoopSections:
     """One loop's members by when they run."""
 
     goes_on: Literal
@@ -56,7 +56,7 @@ class ControlFlow:
     guards: Guards
     #: Edge → the output that it really is.
     origin: dict[Edge, Edge]
-    turns: dict[Loop, Turns]
+    sections: dict[Loop, LoopSections]
 
     def nodes(self) -> Iterator[PartNode]:
         """All nodes in an order that keeps all waits, each loop's together."""
@@ -71,8 +71,8 @@ class ControlFlow:
         numbers: dict[Hashable, int] = {}
         part_of = {
             id(member): number
-            for turns in self.turns.values()
-            for number, members in enumerate((turns.head, turns.body, turns.tail))
+            for sections in self.sections.values()
+            for number, members in enumerate((sections.head, sections.body, sections.tail))
             for member in members
         }
         places = [0] * len(region_of)
@@ -121,8 +121,8 @@ def read_control_flow(part: PartGraph, constants: Collection[int]) -> ControlFlo
         raise Unstructured(f"'{waiting[0].name}' may have to wait in a loop", waiting)
     origin = _origins(part)
     guards = Guards(part, tree, lambda edge: origin.get(edge, edge), any(node.blocking for node in part.nodes))
-    turns = {loop: _cut(part, tree, guards, loop) for loop in tree.loops}
-    return ControlFlow(tree, guards, origin, turns)
+    sections = {loop: _cut(part, tree, guards, loop) for loop in tree.loops}
+    return ControlFlow(tree, guards, origin, sections)
 
 
 def _origins(part: PartGraph) -> dict[Edge, Edge]:
@@ -143,11 +143,11 @@ def _origins(part: PartGraph) -> dict[Edge, Edge]:
     return origin
 
 
-def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:
+def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> LoopSections:
     """Raises Unstructured when what belongs into every turn waits for what does not."""
     literal = guards.goes_on[loop]
     over = Literal(literal.edge, 1 - literal.value, literal.values)
-    turns = Turns(literal, [], [], [])
+    sections = LoopSections(literal, [], [], [])
     in_body: set[Member] = set()
     in_tail: set[Member] = set()
     for member in loop.members:
@@ -158,17 +158,17 @@ def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> Turns:
             if over in guard or isinstance(member, Loop) or not (is_pure(member) or member.op in _MAY_SINK):
                 raise Unstructured(f"some node of '{loop.name}' waits for one of another turn", loop.enters)
             in_body.add(member)
-            turns.body.append(member)
+            sections.body.append(member)
         elif literal in guard:
             in_body.add(member)
-            turns.body.append(member)
+            sections.body.append(member)
         elif over in guard:
             in_tail.add(member)
-            turns.tail.append(member)
+            sections.tail.append(member)
         elif not in_tail.isdisjoint(before):
             raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn", loop.enters)
         else:
-            turns.head.append(member)
+            sections.head.append(member)
     if not in_tail.isdisjoint(before for member in in_body for before in waits(part, tree, loop, member)):
         raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn", loop.enters)
-    return turns
+    return sections

@@ -62,7 +62,7 @@ class FlowReads:
         for member in self._all_members(self.flow.tree.members):
             yield from self.guard(member)
             if isinstance(member, Loop):
-                goes_on = self.flow.turns[member].goes_on
+                goes_on = self.flow.sections[member].goes_on
                 if self._nodes[goes_on.edge[0]].op in BRANCH_OPS:
                     yield goes_on
             if not isinstance(member, Loop) and member.op in MERGE_OPS and not self.is_variable(member):
@@ -85,7 +85,7 @@ class FlowReads:
             guard = frozenset(literal for literal in guard if literal.edge != (member.index, ANY))
         if loop is None or not guard:
             return guard
-        literal = self.flow.turns[loop].goes_on
+        literal = self.flow.sections[loop].goes_on
         return guard - {literal, literal._replace(value=1 - literal.value)}
 
     def cases(self, merge: PartNode) -> list[Guard]:
@@ -117,7 +117,7 @@ class FlowReads:
     def borders(self, loop: Loop) -> tuple[list[Edge], list[Edge]]:
         """What comes into the loop, but for constants, and what is read of it when it has ended."""
         read = {self.resolve(enter.inputs[0]) for enter in loop.enters if not enter.attrs.get("is_constant")}
-        turns = self.flow.turns[loop]
+        turns = self.flow.sections[loop]
         read.update(edge for member in (*turns.head, *turns.body) for edge in self.reads(member))
         left = [edge for edge in self.left(loop) if self.is_made_in(loop, edge)]
         # a constant has its name everywhere, what is tested of it has one in a function
@@ -151,5 +151,5 @@ class FlowReads:
     def left(self, loop: Loop) -> set[Edge]:
         """What has to be there after the turns."""
         left = {self.resolve(node.inputs[0]) for node in loop.exits}
-        left.update(edge for member in self.flow.turns[loop].tail for edge in self.reads(member))
+        left.update(edge for member in self.flow.sections[loop].tail for edge in self.reads(member))
         return left

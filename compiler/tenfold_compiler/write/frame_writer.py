@@ -138,7 +138,7 @@ class FrameWriter:
         else:
             self._text.loop(group)
         self._open, self._late = ALWAYS, []
-        self.sequence(self._reads.flow.turns[loop].tail, loop, left)
+        self.sequence(self._reads.flow.sections[loop].tail, loop, left)
         self._open, self._late, self._block, self._began = outer
         for edge in {self._reads.resolve(node.inputs[0]) for node in loop.exits}:
             self._text.store(edge)
@@ -154,7 +154,7 @@ class FrameWriter:
     def turns(self, loop: Loop, left: set[Edge]) -> None:
         """The loop's turns; `left` has to be there after them."""
         reads, text, lines = self._reads, self._text, self._lines
-        turns = reads.flow.turns[loop]
+        turns = reads.flow.sections[loop]
         variables = [(node.index, 0) for node in loop.variables]
         self._open, self._late = ALWAYS, []
         text.begin_turns(loop)

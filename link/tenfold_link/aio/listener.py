@@ -209,7 +209,7 @@ class LinkListener:
         if request.version < 1:
             raise errors.InvalidArgumentError(None, None, f"There is no version {request.version} of links.")
         ours = protocol.links()
-        theirs = protocol.told(request.oldest_version, request.version, request.can, request.release)
+        theirs = protocol.announced(request.oldest_version, request.version, request.can, request.release)
         who = request.task[:200] or f"the client with pid {request.pid}"
         try:
             version = protocol.agree_on_links(theirs, who).version

@@ -75,7 +75,7 @@ def ask(settings: LinkSettings, task: str = "", *, tls: bool = False) -> link_pb
 def check_version(answer: link_pb2.OpenLinkResponse, peer: str) -> None:
     """Whether the version that the peer has chosen is one of ours; raises FailedPreconditionError if not."""
     chosen = answer.version or 1
-    protocol.agree_on_links(protocol.told(chosen, chosen, answer.can, answer.release), peer)
+    protocol.agree_on_links(protocol.announced(chosen, chosen, answer.can, answer.release), peer)
 
 
 def client_context(credentials: Credentials) -> ssl.SSLContext:
@@ -190,7 +190,7 @@ def agree(
     """
     if (message.version or 1) != version:
         raise ProtocolError(f"a first frame of version {message.version}, where version {version} was agreed on")
-    can = protocol.told(version, version, message.can, "").can & protocol.links().can
+    can = protocol.announced(version, version, message.can, "").can & protocol.links().can
     if sock.family != socket.AF_UNIX:
         return Agreed("tcp", None, None, False, version, can)
     if arena is None or not message.arena_bytes:

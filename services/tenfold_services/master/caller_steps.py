@@ -22,7 +22,7 @@ from tenfold_services.master.running_steps import RunningSteps
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.run_policy import clock, is_callable, waits_for_kernels_only
-from tenfold_services.worker.step_waits import told
+from tenfold_services.worker.step_waits import wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -222,7 +222,7 @@ class CallerSteps:
         """What the session's steps that run on their callers' threads wait for. Any thread."""
         session = self._sessions.get(handle)
         runs = [run.part_run for run in list(session.linked)] if session is not None else []
-        return told(self.task, [run for run in runs if run is not None])
+        return wait_texts(self.task, [run for run in runs if run is not None])
 
     def _steps(self) -> int:
         return self._steps_before + sum(session.steps for session in list(self._sessions.values()))

@@ -94,10 +94,10 @@ class Master:
     def session_handles(self) -> list[str]:
         return list(self._sessions)
 
-    def sessions_told(self, limit: int) -> list[dict[str, Any]]:
-        """What there is to tell of open sessions, `limit` of them, those first that were used last. Any thread."""
-        told = [session.told() for session in list(self._sessions.values())]
-        return sorted(told, key=lambda session: session["idle"])[:limit]
+    def session_statuses(self, limit: int) -> list[dict[str, Any]]:
+        """The statuses of open sessions, `limit` of them, those first that were used last. Any thread."""
+        statuses = [session.as_status() for session in list(self._sessions.values())]
+        return sorted(statuses, key=lambda session: session["idle"])[:limit]
 
     async def create_session(
         self,

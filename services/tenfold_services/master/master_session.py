@@ -130,7 +130,7 @@ class MasterSession:
         by_callers = self._local is not None and any(graph.used for graph in self._local.graphs.values())
         return time.monotonic() if self._running or by_callers else self.last_used
 
-    def told(self) -> dict[str, Any]:
+    def as_status(self) -> dict[str, Any]:
         """What its master sees of it, for figures.py. Any thread."""
         now, local = time.monotonic(), self._local
         steps = self._steps + (0 if local is None else local.steps)

@@ -23,7 +23,7 @@ from .outbox import Outbox
 from .pools import pools_of
 from .rendezvous import StepTable
 from .sessions import SessionTable, WorkerSession
-from .step_waits import told
+from .step_waits import wait_texts
 from .tracing import TracedExecution, TransferLog
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class GraphManager:
         several masters share."""
         those = [each for each in self._sessions if each.handle == session_handle != ""]
         runs = [run.part_run for each in those for run in list(each.running)]
-        found = told(self.task, [run for run in runs if run is not None])
+        found = wait_texts(self.task, [run for run in runs if run is not None])
         for guest in list(self.guests):
             found += guest.waits(session_handle)
         return found

@@ -21,7 +21,7 @@ MOST, _LENGTH = 20, 400
 TENSOR = "a tensor of "
 
 
-def told(task: str, runs: Iterable[PartRun]) -> list[str]:
+def wait_texts(task: str, runs: Iterable[PartRun]) -> list[str]:
     """What the runs on `task` wait for, each once: kernels first. Tensors only if nothing else keeps the runs waiting:
     whoever makes them tells why he has not. Any thread."""
     kernels: dict[str, None] = {}

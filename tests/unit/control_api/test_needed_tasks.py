@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
-from tenfold_control_api.needed_tasks import absent, places, told
+from tenfold_control_api.needed_tasks import absent, places, reason_text
 from tenfold_protos import graph_pb2
 
 
@@ -42,7 +42,7 @@ def test_tasks_that_a_graph_needs(cluster: Cluster, devices: tuple[str, ...], mi
 
 
 def test_a_job_of_which_no_task_is_ready_is_needed_as_a_whole(cluster: Cluster) -> None:
-    gone = cluster.end("worker", 1, TaskState.STOPPED, "told to stop", 11.0)
+    gone = cluster.end("worker", 1, TaskState.STOPPED, "reason_text to stop", 11.0)
 
     assert [task.index for task in absent(gone, places(graph("/job:worker")))] == [0, 1]
 
@@ -55,5 +55,5 @@ def test_devices_of_functions_count(cluster: Cluster) -> None:
 
 
 def test_what_is_said_of_them(cluster: Cluster) -> None:
-    assert told(cluster.task("ps", 1), 22.0) == "/job:ps/replica:0/task:1 has never registered"
-    assert told(cluster.task("worker", 0), 22.0) == ("/job:worker/replica:0/task:0 is lost: ended by SIGKILL, 12 s ago")
+    assert reason_text(cluster.task("ps", 1), 22.0) == "/job:ps/replica:0/task:1 has never registered"
+    assert reason_text(cluster.task("worker", 0), 22.0) == ("/job:worker/replica:0/task:0 is lost: ended by SIGKILL, 12 s ago")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tenfold_control_api import settings as control
+from tenfold_control_api import service_settings as control
 from tenfold_core import env_settings, errors
 from tenfold_kernels.fusion import compiler as fusion
-from tenfold_link import settings as link
+from tenfold_link import link_settings as link
 from tenfold_services import limits as task
 from tenfold_services.http2 import http2_settings as http2
 from tenfold_services.master import limits as master

@@ -66,7 +66,7 @@ def test_a_peer_whose_oldest_version_is_newer_than_its_newest_is_the_one_to_mend
     here = ours()
 
     with pytest.raises(protocol.VersionError, match=rf"bring it up to date \(pip install tenfold=={here.release}\)"):
-        agree(protocol.told(here.newest + 1, here.newest, (), "9.1.0"), "it")
+        agree(protocol.announced(here.newest + 1, here.newest, (), "9.1.0"), "it")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_what_is_no_such_text(text: str) -> None:
 
 
 def test_what_a_peer_says_is_bounded() -> None:
-    said = protocol.told(0, 0, (str(number) for number in range(10_000)), "9" * 10_000)
+    said = protocol.announced(0, 0, (str(number) for number in range(10_000)), "9" * 10_000)
 
     assert (said.oldest, said.newest) == (1, 1)
     assert len(said.can) <= 64

@@ -323,7 +323,7 @@ async def test_what_steps_wait_for_is_told_by_their_parts(monkeypatch: pytest.Mo
             self.part_run = part_run
 
     told: list[tuple[str, list[Any]]] = []
-    monkeypatch.setattr(caller_steps, "told", lambda task, runs: told.append((task, runs)) or ["a queue"])
+    monkeypatch.setattr(caller_steps, "wait_texts", lambda task, runs: told.append((task, runs)) or ["a queue"])
     session.linked.update([Linked("one"), Linked(None)])  # type: ignore[arg-type]
     assert steps.waits("h") == ["a queue"]
     assert told == [(TASK, ["one"])]

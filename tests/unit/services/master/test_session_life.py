@@ -108,7 +108,7 @@ async def test_a_session_tells_its_age_its_steps_and_its_speed(
     own._measured = (1000.0, own._measured[1])
     own.client = "ipv4:127.0.0.1:7"
     clock.now = 1000.5
-    told = own.told()
+    told = own.as_status()
     assert told == {
         "handle": opened.handle,
         "client": "ipv4:127.0.0.1:7",
@@ -122,21 +122,21 @@ async def test_a_session_tells_its_age_its_steps_and_its_speed(
         await opened.run(X, ("z",))
     own.last_used = 1000.5
     clock.now = 1000.75
-    told = own.told()
+    told = own.as_status()
     assert (told["steps"], told["steps_per_second"], told["idle"]) == (3, None, 0.0), "measured over a second at least"
     clock.now = 1001.0
-    assert own.told()["steps_per_second"] == 3.0
+    assert own.as_status()["steps_per_second"] == 3.0
     await opened.run(X, ("z",))
     own.last_used, clock.now = 1001.0, 1005.0
-    assert own.told()["steps_per_second"] == 0.25
-    assert own.told()["steps_per_second"] == 0.25
+    assert own.as_status()["steps_per_second"] == 0.25
+    assert own.as_status()["steps_per_second"] == 0.25
     clock.now = 1006.5
-    told = own.told()
+    told = own.as_status()
     assert (told["steps"], told["steps_per_second"], told["idle"]) == (4, 0.0, 1.5)
     own.last_used = 1006.0
-    assert own.told()["idle"] == 0.5
+    assert own.as_status()["idle"] == 0.5
     own.last_used = 1007.0
-    assert own.told()["idle"] == 0.0
+    assert own.as_status()["idle"] == 0.0
 
 
 async def test_steps_on_callers_threads_count_as_the_others(
@@ -149,17 +149,17 @@ async def test_steps_on_callers_threads_count_as_the_others(
     local.steps, local.running = 5, {1, 2}
     await opened.run(X, ("z",))
     own.last_used, clock.now = 1000.0, 1002.0
-    told = own.told()
+    told = own.as_status()
     assert (told["steps"], told["running"], told["steps_per_second"], told["idle"]) == (6, 2, 3.0, 0.0)
     local.running.clear()
     clock.now = 1004.0
-    assert own.told()["idle"] == 2.0
+    assert own.as_status()["idle"] == 2.0
     clock.now = 1005.0
     local.steps = 6
-    assert own.told()["idle"] == 0.0, "one was run meanwhile"
+    assert own.as_status()["idle"] == 0.0, "one was run meanwhile"
     local.running = {7}
     clock.now = 1009.0
-    assert own.told()["idle"] == 0.0, "one runs"
+    assert own.as_status()["idle"] == 0.0, "one runs"
 
 
 async def test_a_session_is_used_while_steps_run(opened: OpenSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ async def test_a_session_is_used_while_steps_run(opened: OpenSession, monkeypatc
     clock = Clock(monkeypatch)
     own.last_used, clock.now = 900.0, 1000.0
     assert own.unused_since() == 1000.0
-    assert own.told()["running"] == 1
+    assert own.as_status()["running"] == 1
     gate.release()
     await step
     own.last_used = 950.0
@@ -558,7 +558,7 @@ async def test_a_closed_session_refuses_everything(opened: OpenSession, monkeypa
             await call
     with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
         own.callable(0, 0)
-    assert own.told()["steps"] == 0
+    assert own.as_status()["steps"] == 0
 
 
 async def test_what_was_begun_before_the_end_does_not_go_on_after_it(
