@@ -56,4 +56,5 @@ def test_devices_of_functions_count(cluster: Cluster) -> None:
 
 def test_what_is_said_of_them(cluster: Cluster) -> None:
     assert reason_text(cluster.task("ps", 1), 22.0) == "/job:ps/replica:0/task:1 has never registered"
-    assert reason_text(cluster.task("worker", 0), 22.0) == ("/job:worker/replica:0/task:0 is lost: ended by SIGKILL, 12 s ago")
+    lost = reason_text(cluster.task("worker", 0), 22.0)
+    assert lost == "/job:worker/replica:0/task:0 is lost: ended by SIGKILL, 12 s ago"
