@@ -18,6 +18,8 @@ from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import dtypes, errors
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tenfold_protos.attr_value_pb2 import NameAttrList
     from tenfold_protos.node_def_pb2 import NodeDef
 
@@ -226,3 +228,76 @@ def test_gradients_are_made_once_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
     gradients.of(square)
     with pytest.raises(errors.ResourceExhaustedError, match="more than 2 different gradients"):
         gradients.of(call("Exp", T=node("", "Exp", T=F32).attr["T"]))
+
+
+def test_a_value_that_several_nodes_read_gets_the_sum_of_all() -> None:
+    """Its node is differentiated after each of them: a = x², b = a + x, y = a · b + a."""
+    diamond = function(
+        "diamond",
+        ["x: float"],
+        ["y: float", "back: float"],
+        [
+            node("a", "Square", "x", T=F32),
+            node("b", "Add", "a:y:0", "x", T=F32),
+            node("ab", "Mul", "a:y:0", "b:z:0", T=F32),
+            node("sum", "Add", "ab:z:0", "a:y:0", T=F32),
+        ],
+        y="sum:z:0",
+        back="x",
+    )
+    asked = gradient(call("diamond"), "x", "one", "ten", types=[F32], dys=2)
+    built = graph([x(), const("one", 1.0), const("ten", 10.0), asked], diamond)
+
+    # 4x³ + 3x² + 2x at 2, and what comes in for the output that is the argument itself
+    assert evaluate(built, ["d:0"], {"x:0": np.float32(2)}) == [32 + 12 + 4 + 10]
+
+
+def test_what_no_argument_reaches_needs_no_gradient() -> None:
+    """TruncateMod has none: of constants nobody asks for it."""
+    remainder = node("r", "TruncateMod", "seven:output:0", "four:output:0", T=F32)
+    aside = function(
+        "aside",
+        ["x: float"],
+        ["y: float"],
+        [const("seven", 7.0), const("four", 4.0), remainder, node("m", "Mul", "x", "r:z:0", T=F32)],
+        y="m:z:0",
+    )
+    along = function(
+        "along",
+        ["x: float"],
+        ["y: float"],
+        [const("four", 4.0), node("r", "TruncateMod", "x", "four:output:0", T=F32)],
+        y="r:z:0",
+    )
+
+    def asked(name: str) -> Any:
+        return graph([x(), const("one", 1.0), gradient(call(name), "x", "one", types=[F32])], aside, along)
+
+    assert evaluate(asked("aside"), ["d:0"], {"x:0": np.float32(2)}) == [3.0]
+    with pytest.raises(errors.NotFoundError, match="No gradient defined for op: TruncateMod"):
+        evaluate(asked("along"), ["d:0"], {"x:0": np.float32(2)})
+
+
+def test_gradients_are_called_after_what_they_are_of() -> None:
+    gradients = FunctionGradients(Functions(FunctionLibrary()), gradient_of_op)
+    neg, square = (call(op, T=node("", op, T=F32).attr["T"]) for op in ("Neg", "Square"))
+
+    assert [gradients.of(f).name for f in (neg, square, neg)] == [
+        "gradient of Neg (1)", "gradient of Square (2)", "gradient of Neg (1)"
+    ]  # fmt: skip
+
+
+def test_an_output_that_nothing_reads_gets_zeros() -> None:
+    pair = function(
+        "pair",
+        ["x: float"],
+        ["y: float"],
+        [node("u", "Unpack", "x", T=F32, num=2), node("m", "Mul", "u:output:1", "u:output:1", T=F32)],
+        y="m:z:0",
+    )
+    asked = gradient(call("pair"), "x", "dy", types=[F32])
+    fed = {"x:0": np.array([[5, 7], [2, 3]], np.float32), "dy:0": np.array([1, 10], np.float32)}
+
+    (got,) = evaluate(graph([x(), x(name="dy"), asked], pair), ["d:0"], fed)
+
+    assert got.tolist() == [[0, 0], [4, 60]]
