@@ -41,7 +41,6 @@ from tenfold_control_api.routes.common import only_known_parameters
 from tenfold_control_api.runs.launcher import LauncherFactory, local_launchers
 from tenfold_control_api.service_tokens import ServiceTokens
 from tenfold_control_api.tracing import TracingMiddleware
-from tenfold_core import telemetry
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -108,7 +107,6 @@ def create_app(
     app.add_middleware(GateMiddleware, settings=settings, entry=entry)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(EdgeMiddleware, metrics=metrics)
-    if telemetry.is_on():
-        app.add_middleware(TracingMiddleware)
+    app.add_middleware(TracingMiddleware)
     app.openapi = lambda: described(app, settings)  # type: ignore[method-assign]
     return app

@@ -80,10 +80,9 @@ def link_masters(access: AccessSettings, tokens: Callable[[], TokenSet] | None =
 
     def link_master(target: str, as_role: Role | None = None, known: Registered | None = None, /) -> MasterInterface:
         from tenfold.session.link_master import LinkMaster
-        from tenfold.session.traced_master import traced
 
         shown = Credentials(TokenSet if known is None else lambda: known.shown(good()), own.certificates)
-        return traced(LinkMaster(target, access=shown, as_role=as_role), target)
+        return LinkMaster(target, access=shown, as_role=as_role)
 
     return link_master
 

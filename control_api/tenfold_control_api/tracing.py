@@ -1,5 +1,5 @@
-"""REST requests as spans, for a control service that writes traces (OpenTelemetry). Plain ASGI; app.py puts it
-outermost, and only where traces are on."""
+"""REST requests as spans (OpenTelemetry). Plain ASGI; app.py puts it outermost. While nobody listens, requests go
+straight on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TracingMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].endswith(_FREQUENT):
+        if telemetry.tracer is None or scope["type"] != "http" or scope["path"].endswith(_FREQUENT):
             await self._app(scope, receive, send)
             return
         carrier = {name: value for name in _PARENT if (value := header(scope, name)) is not None}

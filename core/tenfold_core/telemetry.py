@@ -1,8 +1,8 @@
 """OpenTelemetry traces: whether this process writes them, its spans, and how a trace goes on in another process.
 
 Off unless the environment asks for it (`start`), and then the only module that knows OpenTelemetry, which is loaded
-here and nowhere else. Those who take part (masters, workers, links, gRPC, REST) look at `is_on()` when they are made,
-never in a step. docs/opentelemetry.md; why so: docs/decisions/0086-traces-by-opentelemetry.md.
+here and nowhere else. Masters, workers, links, gRPC and REST test `tracer` where something begins that is a span; what
+they run then is the same in either case. docs/opentelemetry.md; why so: docs/decisions/0165-a-trace-is-a-hook.md.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import importlib
 import logging
 import os
 import threading
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tenfold_core import errors
 from tenfold_core.build_info import build_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opentelemetry.trace import Span, Tracer
 
     T = TypeVar("T")
+    Kind = Literal["internal", "server", "client"]
+    Attribute = str | int | float | bool
 
 _log = logging.getLogger(__name__)
 
@@ -42,8 +45,9 @@ _NAME = "tenfold"
 Switch = Literal["auto", "on", "off"]
 SWITCHES: tuple[Switch, ...] = ("auto", "on", "off")
 
-#: None while traces are off.
-_tracer: Tracer | None = None
+#: What makes spans; None while nobody listens. Those who take part look at it themselves, `telemetry.tracer is None`:
+#: that is all that a step costs then.
+tracer: Tracer | None = None
 #: What the command line says, before the environment.
 _chosen: Switch | None = None
 _decided = False
@@ -52,7 +56,7 @@ _lock = threading.Lock()
 
 def is_on() -> bool:
     """Whether spans of this process go anywhere."""
-    return _tracer is not None
+    return tracer is not None
 
 
 def choose(switch: Switch) -> None:
@@ -105,38 +109,71 @@ def start(service: str, attributes: Mapping[str, str] | None = None) -> bool:
 @contextlib.contextmanager
 def using(provider: Any) -> Iterator[None]:
     """Spans go to `provider` within the block, whatever the environment says. For tests and for programs that set
-    everything up themselves; what was made before the block stays as it was."""
-    global _tracer, _decided
-    before = _tracer, _decided
+    everything up themselves."""
+    global tracer, _decided
+    before = tracer, _decided
     _use(provider)
     _decided = True
     try:
         yield
     finally:
-        _tracer, _decided = before
+        tracer, _decided = before
 
 
 # -- spans -----------------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def span(
-    name: str, kind: Literal["internal", "server", "client"] = "internal", **attributes: str | int | float | bool
-) -> Iterator[Span]:
-    """A span over the block, below the present one. An error of the block is its status. Only while `is_on()`."""
-    from opentelemetry.trace import SpanKind
+class _NoSpan:
+    """A block that is no span. Its methods are called in steps."""
 
-    assert _tracer is not None
-    with _tracer.start_as_current_span(
-        name, kind=SpanKind[kind.upper()], attributes=_named(attributes), record_exception=False
+    __slots__ = ()
+
+    def __enter__(self) -> _NoSpan:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object, /) -> None:
+        pass
+
+    def set_attribute(self, name: str, value: Attribute) -> None:
+        """Drops it."""
+
+
+#: What stands for `span` while nobody listens: `with telemetry.NO_SPAN if telemetry.tracer is None else …`.
+NO_SPAN: contextlib.AbstractContextManager[Any] = _NoSpan()
+
+#: Names of fetches that a span has at most, and characters of what may be long.
+_FETCHES, CHARACTERS = 10, 200
+
+
+@contextlib.contextmanager
+def span(name: str, kind: Kind = "internal", **attributes: Attribute) -> Iterator[Span]:
+    """A span over the block, below the present one. An error of the block is its status. Only while `is_on()`."""
+    with _made().start_as_current_span(
+        name, kind=_kind(kind), attributes=_named(attributes), record_exception=False
     ) as opened:
         yield opened
 
 
-def begin(name: str, **attributes: str | int | float | bool) -> Span:
+def attempt(name: str, work: Callable[[], T | None], kind: Kind = "internal", **attributes: Attribute) -> T | None:
+    """What `work()` gives, and a span over it as `span`; None and no span where it gives None, which says that it did
+    not run. Only while `is_on()`."""
+    from opentelemetry.trace import use_span
+
+    opened = _made().start_span(name, kind=_kind(kind), attributes=_named(attributes))
+    try:
+        with use_span(opened, record_exception=False, set_status_on_exception=False):
+            result = work()
+    except BaseException as error:
+        end(opened, error)
+        raise
+    if result is not None:
+        end(opened, None)
+    return result
+
+
+def begin(name: str, **attributes: Attribute) -> Span:
     """A span that `end` ends, maybe on another thread. It is not the present one. Only while `is_on()`."""
-    assert _tracer is not None
-    return _tracer.start_span(name, attributes=_named(attributes))
+    return _made().start_span(name, attributes=_named(attributes))
 
 
 def end(opened: Span, error: BaseException | None) -> None:
@@ -148,9 +185,14 @@ def end(opened: Span, error: BaseException | None) -> None:
     opened.end()
 
 
+def wanted_names(fetches: Sequence[str], targets: Sequence[str]) -> str:
+    """What a step is asked for, as a span shows it."""
+    return ",".join([*fetches, *targets][:_FETCHES])[:CHARACTERS]
+
+
 def bound(work: Callable[[], T]) -> Callable[[], T]:
     """`work` for another thread, where it belongs to the present span. The same function while traces are off."""
-    if _tracer is None:
+    if tracer is None:
         return work
     import contextvars
 
@@ -163,7 +205,7 @@ def bound(work: Callable[[], T]) -> Callable[[], T]:
 
 def headers() -> tuple[tuple[str, str], ...]:
     """What another process has to be told in metadata or headers, so that its spans are below the present one."""
-    if _tracer is None:
+    if tracer is None:
         return ()
     from opentelemetry.propagate import inject
 
@@ -190,12 +232,31 @@ def below(carrier: Mapping[str, str]) -> Iterator[None]:
         detach(token)
 
 
+def carrier_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> dict[str, str]:
+    """What `below` takes, of a call's metadata; empty where these tell of no trace."""
+    found = {name: value for name, value in metadata or () if isinstance(value, str)}
+    return found if TRACEPARENT in found else {}
+
+
+def run_below(carrier: Mapping[str, str], call: Callable[..., T], *arguments: Any) -> T:
+    """What `call(*arguments)` gives, run as `below`. If that is a coroutine, it runs so too, whoever awaits it."""
+    with below(carrier):
+        result = call(*arguments)
+    # it has not begun yet, and may run as a task of its own
+    return _awaited_below(carrier, result) if isinstance(result, Coroutine) else result  # type: ignore[return-value]
+
+
+async def _awaited_below(carrier: Mapping[str, str], work: Coroutine[Any, Any, T]) -> T:
+    with below(carrier):
+        return await work
+
+
 # -- setting up ------------------------------------------------------------------------------------------------------
 
 
 def _use(provider: Any) -> None:
-    global _tracer
-    _tracer = provider.get_tracer(_NAME, build_info()["version"])
+    global tracer
+    tracer = provider.get_tracer(_NAME, build_info()["version"])
 
 
 def _provider(service: str, attributes: Mapping[str, str]) -> Any:
@@ -227,6 +288,17 @@ def _exporter() -> Any:
     return OTLPSpanExporter()
 
 
-def _named(attributes: Mapping[str, str | int | float | bool]) -> dict[str, str | int | float | bool]:
+def _made() -> Tracer:
+    assert tracer is not None
+    return tracer
+
+
+def _kind(kind: Kind) -> Any:
+    from opentelemetry.trace import SpanKind
+
+    return SpanKind[kind.upper()]
+
+
+def _named(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     """Ours begin with "tenfold."; those of OpenTelemetry's conventions come with "__" for their dots."""
     return {name.replace("__", ".") if "__" in name else f"{_NAME}.{name}": value for name, value in attributes.items()}

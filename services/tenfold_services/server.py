@@ -242,13 +242,8 @@ class TaskServer:
         if self._port is None:
             # every session is the program's own
             limits = replace(limits, state_bytes_per_session=limits.most_state_bytes)
-        # before anything is made that looks whether traces are on
-        make_master, make_worker = Master, Worker
-        if telemetry.start("tenfold-task", {"tenfold.task": self.task}):
-            from .traced import TracedMaster, TracedWorker
-
-            make_master, make_worker = TracedMaster, TracedWorker
-        worker = make_worker(
+        telemetry.start("tenfold-task", {"tenfold.task": self.task})
+        worker = Worker(
             self.task,
             limits=limits,
             fusion=self._fusion,
@@ -285,7 +280,7 @@ class TaskServer:
             ask_finished=None if peers is None else peers.ask,
             gradients=self._gradients,
         )
-        master = make_master(env, limits=self._master_limits)
+        master = Master(env, limits=self._master_limits)
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:

@@ -86,7 +86,7 @@ def master_of(sess: tf.Session) -> LinkMaster:
 
 
 def test_steps_go_over_the_link(linked: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GrpcMaster, "run_step", lambda *_: pytest.fail("a step went over gRPC"))
+    monkeypatch.setattr(GrpcMaster, "_run_step", lambda *_: pytest.fail("a step went over gRPC"))
     with tf.Graph().as_default() as graph, linked.session(graph) as sess:
         x = tf.placeholder(tf.float32, [])
         y = x * 2.0

@@ -21,7 +21,8 @@ from tenfold.session import inprocess
 from tenfold_core import errors, telemetry
 from tenfold_link.blocking.dial import connect
 from tenfold_link.link_settings import LinkSettings
-from tenfold_link.wire.traced import TRACED, without_trace
+from tenfold_link.wire.frames import FrameKind
+from tenfold_link.wire.trace_prefix import TRACED, without_trace
 from tenfold_services.background import BackgroundServer
 
 if TYPE_CHECKING:
@@ -144,18 +145,35 @@ def test_a_peer_without_traces_takes_the_calls_of_one_that_has_some(spans: InMem
     """Which the peer says in the handshake; a peer that does not is told nothing."""
     with ThreadedListener() as listener:
         link = connect(listener.agree(LinkSettings()), ADDRESS)
+        sent = _requests(link)
         with telemetry.span("above"):
             assert bytes(link.call(ECHO, b"header")[0]) == b"header"
+        assert [method for method, _ in sent] == [ECHO | TRACED]
         link.close()
         answer = listener.agree(LinkSettings())
         with pytest.MonkeyPatch.context() as patched:
             silent = frozenset[str]()
             patched.setattr("tenfold_core.protocol._MINE", _without_abilities(silent))
             link = connect(answer, ADDRESS)
+        sent = _requests(link)
         with telemetry.span("above"):
             assert bytes(link.call(ECHO, b"header")[0]) == b"header"
-        assert type(link).__name__ == "BlockingLink"
+        assert sent == [(ECHO, b"header")]
         link.close()
+
+
+def _requests(link: Any) -> list[tuple[int, bytes]]:
+    """Method and header of each request that the link packs from now on."""
+    packer, sent = link._packer, list[tuple[int, bytes]]()
+
+    class Noting:
+        def pack(self, kind: Any, method: int = 0, call: int = 0, header: bytes = b"", buffers: Any = ()) -> Any:
+            if kind is FrameKind.REQUEST:
+                sent.append((method, header))
+            return packer.pack(kind, method, call, header, buffers)
+
+    link._packer = Noting()
+    return sent
 
 
 def _without_abilities(can: frozenset[str]) -> Any:
@@ -170,6 +188,8 @@ def test_a_call_that_lacks_its_traceparent() -> None:
         with pytest.raises(errors.InvalidArgumentError, match="a traceparent has 55 bytes"):
             link.call(ECHO | TRACED, b"short")
         assert bytes(link.call(ECHO | TRACED, 55 * b"?" + b"header")[0]) == b"header"  # nonsense is no parent
+        with pytest.raises(errors.UnimplementedError, match="serves no method 999"):
+            link.call(999 | TRACED, 55 * b"?")
         link.close()
     with pytest.raises(errors.InvalidArgumentError):
         without_trace(b"")
@@ -187,7 +207,7 @@ def undecided(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(telemetry, "_decided", False)
     monkeypatch.setattr(telemetry, "_chosen", None)
-    monkeypatch.setattr(telemetry, "_tracer", None)
+    monkeypatch.setattr(telemetry, "tracer", None)
 
 
 @pytest.mark.usefixtures("undecided")
@@ -236,8 +256,8 @@ def test_off_loads_nothing_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 
     with cluster(LinkSettings(mode="tcp")) as target, tf.Graph().as_default(), tf.Session(target) as session:
         assert session.run(tf.constant(2.0)) == 2.0
-        assert type(session._master).__dict__.get("run_step") is not None
-        assert "run_step" not in vars(session._master)
+        assert session._master is not None
+        assert not {"create_session", "run_step", "prepared_step"} & vars(session._master).keys()
     assert not telemetry.is_on()
     assert telemetry.headers() == ()
     assert telemetry.traceparent() == ""

@@ -15,7 +15,7 @@ import httpx
 from tenfold.control.addresses import Addresses
 from tenfold.control.exchange import Action, Close, Exchange, NextLine, Open, Pause, Peer, Send, steps, streamed
 from tenfold.control.request import Emit
-from tenfold.control.traced_requests import traced
+from tenfold.control.request_spans import send, send_async
 from tenfold_core import protocol
 from tenfold_core.access.https import https_context
 
@@ -39,7 +39,7 @@ class Transport:
 
     def __init__(self, url: str, token: Shown, timeout: float, retry: RetryPolicy) -> None:
         self.peer = Peer(Addresses(url), timeout, retry, token)
-        self._http = traced(httpx.Client(**_options(self.peer)))
+        self._http = httpx.Client(**_options(self.peer))
 
     def close(self) -> None:
         self._http.close()
@@ -86,12 +86,12 @@ class Transport:
     def _do(self, action: Action, reading: _Reading | None = None) -> Any:
         match action:
             case Send(request, timeout, url):
-                return self._http.send(_built(self._http, request, timeout, url))
+                return send(self._http, _built(self._http, request, timeout, url))
             case Pause(seconds):
                 time.sleep(seconds)
             case Open(path, params, headers, url):
                 assert reading is not None
-                response = self._http.send(_stream_request(self._http, url + path, params, headers), stream=True)
+                response = send(self._http, _stream_request(self._http, url + path, params, headers), stream=True)
                 reading.response = response
                 if response.is_success:
                     reading.lines = response.iter_lines()
@@ -121,7 +121,7 @@ class AsyncTransport:
 
     def __init__(self, url: str, token: Shown, timeout: float, retry: RetryPolicy) -> None:
         self.peer = Peer(Addresses(url), timeout, retry, token)
-        self._http = traced(httpx.AsyncClient(**_options(self.peer)))
+        self._http = httpx.AsyncClient(**_options(self.peer))
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -168,12 +168,13 @@ class AsyncTransport:
     async def _do(self, action: Action, reading: _AsyncReading | None = None) -> Any:
         match action:
             case Send(request, timeout, url):
-                return await self._http.send(_built(self._http, request, timeout, url))
+                return await send_async(self._http, _built(self._http, request, timeout, url))
             case Pause(seconds):
                 await asyncio.sleep(seconds)
             case Open(path, params, headers, url):
                 assert reading is not None
-                response = await self._http.send(_stream_request(self._http, url + path, params, headers), stream=True)
+                opening = _stream_request(self._http, url + path, params, headers)
+                response = await send_async(self._http, opening, stream=True)
                 reading.response = response
                 if response.is_success:
                     reading.lines = response.aiter_lines()

@@ -8,10 +8,11 @@ semantics and wording follow TF 1.15's client/session.py.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tenfold.session import client_spans, last_step, observing, step_tracing, tensor_handles
 from tenfold.session import feeds as feeding
-from tenfold.session import last_step, observing, step_tracing, tensor_handles
 from tenfold.session.arguments import check_options, with_timeout
 from tenfold.session.calls import Call, CallTable
 from tenfold.session.devices import SessionDevice
@@ -20,7 +21,7 @@ from tenfold.session.master_interface import PartialRunMaster
 from tenfold.session.session_at_master import SessionAtMaster
 from tenfold.session.step_errors import Explained, explain
 from tenfold.session.step_notices import notices
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -205,7 +206,7 @@ class BaseSession(SessionAtMaster):
                 may_wait = step.may_wait
                 number = notices.begin(call.plan, self._master, self._handle or "") if may_wait else -1
                 try:
-                    fetched = step.run(feeds)
+                    fetched = step.run(feeds) if telemetry.tracer is None else self._run_in_span(step, feeds, call.plan)
                 except errors.OpError as error:
                     explained = explain(error, self._graph)
                     if explained is error:
@@ -219,6 +220,11 @@ class BaseSession(SessionAtMaster):
                 call.step = None
         results = self._run_plan(call.plan, dict(zip(call.feed_names, feeds, strict=True)), None, None)
         return call.plan.build(results)
+
+    def _run_in_span(self, step: PreparedStep, feeds: list[np.ndarray], plan: FetchPlan) -> list[np.ndarray] | None:
+        """`step.run(feeds)` while somebody listens."""
+        run = partial(step.run_in_spans, feeds)
+        return client_spans.prepared(run, self._target, self._handle or "", plan.names, plan.target_names)
 
     def _prepare(self, call: Call) -> PreparedStep | None:
         """The step that the master prepared for this call; None without."""

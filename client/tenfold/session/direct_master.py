@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tenfold.session import client_spans
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SETUP_SECONDS
 from tenfold_core import errors
 from tenfold_protos import config_pb2
@@ -29,19 +30,21 @@ T = TypeVar("T")
 
 
 class DirectMaster:
-    """The master of `server`, which runs in this process; `target` is how the session calls it. See MasterInterface."""
+    """The master of `server`, which runs in this process; `target` is how the session calls it, `shown` how its spans
+    do. See MasterInterface."""
 
-    def __init__(self, server: BackgroundServer, target: str = "") -> None:
-        self._server, self._target = server, target
+    def __init__(self, server: BackgroundServer, target: str = "", shown: str = "") -> None:
+        self._server, self._target, self._shown = server, target, shown or target
 
     def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
         """See MasterInterface."""
         master = self._server.master
-        return self._call(
-            "CreateSession",
-            lambda: master.create_session(graph_def, config, self._target),
-            timeout or SETUP_SECONDS,
-        )
+        with client_spans.opening(self._shown):
+            return self._call(
+                "CreateSession",
+                lambda: master.create_session(graph_def, config, self._target),
+                timeout or SETUP_SECONDS,
+            )
 
     def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
         """See MasterInterface."""
@@ -63,7 +66,8 @@ class DirectMaster:
     ) -> tuple[list[np.ndarray], RunMetadata]:
         """See MasterInterface. `feeds` reach the kernels as they are, without a copy."""
         master = self._server.master
-        return self._call("RunStep", lambda: master.run_step(handle, feeds, fetches, targets, options), timeout)
+        with client_spans.step(self._shown, handle, fetches, targets):
+            return self._call("RunStep", lambda: master.run_step(handle, feeds, fetches, targets, options), timeout)
 
     def partial_run_setup(
         self,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import numpy as np
 
+from tenfold.session import client_spans
 from tenfold.session.grpc_errors import from_rpc_error, why_silent
 from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
 from tenfold.session.waiting import WaitNotice, waits_of, why_no_tls, why_waiting
@@ -76,15 +77,19 @@ class GrpcMaster:
     """The master service at `target` ("grpc://host:port"). Connects on first use. See MasterInterface."""
 
     def __init__(
-        self, target: str, access: AccessSettings | Credentials | None = None, as_role: Role | None = None
+        self,
+        target: str,
+        access: AccessSettings | Credentials | None = None,
+        as_role: Role | None = None,
+        shown: str = "",
     ) -> None:
         """`access` says what the calls show; by default the environment does (TENFOLD_TOKEN, TENFOLD_TLS_CERT). With
-        `as_role` they are for somebody who may do less than this process may."""
+        `as_role` they are for somebody who may do less than this process may. `shown` is the target's name in spans."""
         self._as_role = as_role
         if not isinstance(access, Credentials):
             access = (access or AccessSettings.from_environment()).credentials()
         self._credentials = access
-        self.target = target
+        self.target, self._shown = target, shown or target
         self._address = target.removeprefix("grpc://")
         #: The server's task, once the server has sent it.
         self.task: str | None = None
@@ -96,6 +101,10 @@ class GrpcMaster:
 
     def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
         """See MasterInterface. Waits for the server to come up, within the timeout (60 s if None)."""
+        with client_spans.opening(self._shown):
+            return self._create_session(graph_def, config, timeout)
+
+    def _create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
         request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self.target)
         seconds = timeout or SETUP_SECONDS
         with WaitNotice(lambda: why_waiting(self.target, self.channel, self._credentials.of(self._address))):
@@ -148,6 +157,19 @@ class GrpcMaster:
         timeout: float | None,
     ) -> tuple[list[np.ndarray], RunMetadata]:
         """See MasterInterface."""
+        with client_spans.step(self._shown, handle, fetches, targets):
+            return self._run_step(handle, feeds, fetches, targets, options, timeout)
+
+    def _run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: RunOptions,
+        timeout: float | None,
+    ) -> tuple[list[np.ndarray], RunMetadata]:
+        """`run_step`, by whatever way there is."""
         request = master_pb2.RunStepRequest(session_handle=handle, fetch=fetches, target=targets, options=options)
         return self._run(request, feeds, fetches, timeout)
 

@@ -52,10 +52,12 @@ class LinkMaster(GrpcMaster):
         settings: LinkSettings | None = None,
         access: AccessSettings | Credentials | None = None,
         as_role: Role | None = None,
+        shown: str = "",
     ) -> None:
         """`settings`, and `access`, which says what the calls show, are by default those of the environment; raises
-        InvalidArgumentError where that is malformed. `as_role`: as of GrpcMaster; the link has it, too."""
-        super().__init__(target, access, as_role)
+        InvalidArgumentError where that is malformed. `as_role`: as of GrpcMaster; the link has it, too. `shown`: as
+        of GrpcMaster."""
+        super().__init__(target, access, as_role, shown)
         self._settings = settings if settings is not None else LinkSettings.from_environment()
         self._link: BlockingLink | None = None
         self._numbers = AssignedIds()
@@ -71,13 +73,12 @@ class LinkMaster(GrpcMaster):
         link = self._link
         return None if link is None or link.closed else link
 
-    def create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
-        """See MasterInterface."""
-        answer = super().create_session(graph_def, config, timeout)
+    def _create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
+        answer = super()._create_session(graph_def, config, timeout)
         self._linked()
         return answer
 
-    def run_step(
+    def _run_step(
         self,
         handle: str,
         feeds: Mapping[str, np.ndarray],
@@ -86,10 +87,9 @@ class LinkMaster(GrpcMaster):
         options: RunOptions,
         timeout: float | None,
     ) -> tuple[list[np.ndarray], RunMetadata]:
-        """See MasterInterface."""
         link = self._linked()
         if link is None:
-            return super().run_step(handle, feeds, fetches, targets, options, timeout)
+            return super()._run_step(handle, feeds, fetches, targets, options, timeout)
         names = StepNames(handle, tuple(feeds), tuple(fetches), tuple(targets))
         return self.run_over(link, names, list(feeds.values()), options, timeout)
 
@@ -240,6 +240,10 @@ class LinkStep:
             return None
         # The server knows the session's own time-out.
         return master.run_over(self._link, self._names, feeds, None, self._timeout)[0]
+
+    def run_in_spans(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """See PreparedStep. The link takes the trace to the server."""
+        return self.run(feeds)
 
 
 def _read_answer(names: StepNames, answer: Answer) -> tuple[list[np.ndarray], RunMetadata] | None:

@@ -98,6 +98,10 @@ class PreparedStep(Protocol):
         """
         ...
 
+    def run_in_spans(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """`run` within the spans of the master's task, if that is in this process; only while somebody listens."""
+        ...
+
 
 @runtime_checkable
 class PreparingMaster(Protocol):

@@ -44,14 +44,8 @@ def connect(target: str, config: ConfigProto | None = None) -> MasterInterface:
     for a scheme that is not served, InvalidArgumentError for a malformed address, and what `find_master` raises; and as
     `telemetry.start`, which decides here whether this program writes traces.
     """
-    if not telemetry.start("tenfold-client"):
-        return _connect(target, config)
-    from tenfold.session.traced_master import traced
-
-    return traced(_connect(target, config), target)
-
-
-def _connect(target: str, config: ConfigProto | None) -> MasterInterface:
+    telemetry.start("tenfold-client")
+    asked = target
     if not target:
         from tenfold.session.direct_master import DirectMaster
 
@@ -70,7 +64,7 @@ def _connect(target: str, config: ConfigProto | None) -> MasterInterface:
     if server is not None:
         from tenfold.session.direct_master import DirectMaster
 
-        return DirectMaster(server, target.rstrip("/"))
+        return DirectMaster(server, target.rstrip("/"), shown=asked)
     from tenfold.session.link_master import LinkMaster
 
-    return LinkMaster(target.rstrip("/"))
+    return LinkMaster(target.rstrip("/"), shown=asked)

@@ -19,15 +19,14 @@ from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind
 
+from .link import Link
 from .listener import when_readable
-from .traced import also_traced, link_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_protos import link_pb2
 
-    from .link import Link
     from .methods import OnLink, PeerLink
 
 _log = logging.getLogger(__name__)
@@ -206,9 +205,9 @@ async def _shake_hands(
         agreed = handshake.agree(
             sock, greeting, handshake.parse_welcome(header), arena, settings, version=answer.version or 1
         )
-        link = link_class(agreed)(sock, peer=peer, settings=settings, agreed=agreed, peer_always_reads=True)
+        link = Link(sock, peer=peer, settings=settings, agreed=agreed, peer_always_reads=True)
         try:
-            link.serve(also_traced(on_link(link)))
+            link.serve(on_link(link))
         except BaseException:
             link.abort("the handshake failed")
             raise

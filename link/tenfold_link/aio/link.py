@@ -15,7 +15,7 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_core.access.gate import EVERYBODY
 from tenfold_core.access.roles import Role
 from tenfold_link.aio.methods import Deferred, PeerLink
@@ -24,6 +24,7 @@ from tenfold_link.aio.serving import Serving
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import Frame, FrameKind, pack
 from tenfold_link.wire.inbound import RECEIVE_ERRORS
+from tenfold_link.wire.trace_prefix import ABILITY, in_trace
 
 if TYPE_CHECKING:
     import socket
@@ -119,6 +120,8 @@ class Link(PeerLink):
     def call_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> Deferred:
         """As `call`, without waiting for room: the request is written, or queued, when this returns. Never blocks."""
         self._check_open()
+        if telemetry.tracer is not None and ABILITY in self.can:
+            method, header = in_trace(method, header)
         number = next(self._numbers)
         pieces = self._packer.pack(FrameKind.REQUEST, method, number, header, buffers)
         call = CallFuture(loop=self._loop)

@@ -38,16 +38,15 @@ from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_link.wire.inflow import Inflow
 from tenfold_protos import link_pb2
 
+from .link import Link
 from .methods import permitted
 from .outbound import PeerShare
-from .traced import also_traced, link_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_core.access.tls import Certificates
 
-    from .link import Link
     from .methods import OnLink
 
 T = TypeVar("T")
@@ -416,7 +415,7 @@ class LinkListener:
             sock, greeting, hello, arena, self._settings, lends_variables=is_member, version=version
         )
         share = self._share(agreement.name)
-        link = link_class(agreed)(
+        link = Link(
             sock,
             peer=agreement.who,
             settings=self._settings,
@@ -435,7 +434,7 @@ class LinkListener:
             link.abort("the handshake failed")
             raise
         self._entered(link, share, agreement.name)
-        link.serve(also_traced(permitted(methods, agreement.role, self.task)))
+        link.serve(permitted(methods, agreement.role, self.task))
         return link
 
     def _share(self, name: str) -> PeerShare:

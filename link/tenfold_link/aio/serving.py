@@ -10,11 +10,12 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_core.env_settings import limit_reached
 from tenfold_link.aio.methods import Deferred
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import FrameKind
+from tenfold_link.wire.trace_prefix import TRACED, without_trace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -159,9 +160,15 @@ class Serving:
         self, link: PeerLink, number: int, header: bytes, buffers: list[Incoming]
     ) -> Reply | Awaitable[Reply]:
         method = self.methods.get(number)
+        if method is not None:
+            return method.handle(link, header, buffers)
+        method = self.methods.get(number & ~TRACED)
         if method is None:
-            raise errors.UnimplementedError(None, None, f"This end of the link serves no method {number}.")
-        return method.handle(link, header, buffers)
+            raise errors.UnimplementedError(None, None, f"This end of the link serves no method {number & ~TRACED}.")
+        parent, header = without_trace(header)
+        if telemetry.tracer is None:
+            return method.handle(link, header, buffers)
+        return telemetry.run_below({telemetry.TRACEPARENT: parent}, method.handle, link, header, buffers)
 
     def _as_future(self, result: Any, method: int) -> asyncio.Future[Any]:
         if asyncio.isfuture(result):
@@ -201,5 +208,5 @@ class Serving:
         _log.warning("%s from %s came to nothing: %s", self._name(method), self._peer, str(error))
 
     def _name(self, method: int) -> str:
-        known = self.methods.get(method)
+        known = self.methods.get(method & ~TRACED)
         return known.name if known is not None else f"method {method}"

@@ -9,7 +9,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from tenfold_core import errors, telemetry
+from tenfold_core import errors
 from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_core.access.tls import host_of
 from tenfold_core.access.tls_socket import TlsSocket
@@ -17,7 +17,6 @@ from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind
-from tenfold_link.wire.traced import ABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,10 +103,6 @@ def _shake_hands(
         agreed = handshake.agree(
             sock, greeting, handshake.parse_welcome(header), arena, settings, version=answer.version or 1
         )
-        if make is BlockingLink and telemetry.is_on() and ABILITY in agreed.can:
-            from tenfold_link.blocking.traced import TracedBlockingLink
-
-            make = TracedBlockingLink
         return make(sock, peer=peer, settings=settings, agreed=agreed)
     except BaseException:
         sockets.close(sock)

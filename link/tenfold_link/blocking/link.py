@@ -16,13 +16,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_link.blocking.calls import PendingCall
 from tenfold_link.blocking.outbound import BlockingOutbound, late
 from tenfold_link.link_end import LinkEnd
 from tenfold_link.spin_wait import SpinWait
 from tenfold_link.wire.frames import Frame, FrameKind, pack
 from tenfold_link.wire.inbound import RECEIVE_ERRORS
+from tenfold_link.wire.trace_prefix import ABILITY, in_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +96,8 @@ class BlockingLink(LinkEnd):
 
     def _begin(self, method: int, header: bytes, buffers: Sequence[Outgoing]) -> tuple[PendingCall, list[Piece]]:
         """A new call, and the pieces of its request. Raises the errors of Packer.pack, and UnavailableError."""
+        if telemetry.tracer is not None and ABILITY in self.can:
+            method, header = in_trace(method, header)
         call = PendingCall(next(self._numbers))
         pieces = self._packer.pack(FrameKind.REQUEST, method, call.number, header, buffers)
         with self._lock:

@@ -7,14 +7,14 @@ event loop and no rendezvous: what a peer pushes comes by `_noticed` while the t
 from __future__ import annotations
 
 import logging
-import random
 import time
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_link.wire.calls import STEP, LinkCall
+from tenfold_services import step_spans
 from tenfold_services.exchange.plan import numbered
 from tenfold_services.exchange.step_frames import push, read_answer, read_push, run_frame
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
@@ -25,6 +25,8 @@ from tenfold_services.worker.run_policy import CALLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from opentelemetry.trace import Span
 
     from tenfold_kernels.resources.state import Variable
     from tenfold_link.blocking.calls import PendingCall
@@ -38,8 +40,6 @@ _log = logging.getLogger("tenfold.master")
 
 #: Seconds. A call that took longer than this to send took our core, too: the other task is on it.
 _LONG_CALL = 30e-6
-#: Numbers of steps, each unlike those of all other masters. Its own generator: programs seed the global one alike.
-_step_ids = random.Random()
 
 
 @dataclass(slots=True)
@@ -71,14 +71,15 @@ class CallerClusterRun:
     """One step. On its caller's thread, but for `interrupt`."""
 
     __slots__ = (
-        "_calls", "_frames", "_graph", "_lines", "_out", "_own", "_step_id",
+        "_calls", "_frames", "_graph", "_lines", "_out", "_own", "_span", "_step_id",
     )  # fmt: skip
 
-    def __init__(self, graph: LinkedParts, lines: StepLinks) -> None:
-        self._graph, self._lines = graph, lines
-        self._step_id = _step_ids.getrandbits(56) or 1
+    def __init__(self, graph: LinkedParts, lines: StepLinks, step_id: int) -> None:
+        self._graph, self._lines, self._step_id = graph, lines, step_id
         #: Our own part, from its start to the end of the step.
         self._own: PartRun | None = None
+        #: Its span while it runs, if somebody listens.
+        self._span: Span | None = None
         #: Calls that were not answered yet, and what they brought, in case it has to be said again.
         self._calls: dict[str, PendingCall] = {}
         self._frames: dict[str, list[tuple[int, Value, bool]]] = {}
@@ -106,18 +107,18 @@ class CallerClusterRun:
         try:
             return self._run(feeds)
         except errors.OpError as error:
-            self._give_up()
+            self._give_up(error)
             if graph.session.stop:
                 why: errors.OpError = graph.session.stop[0]
                 raise errors.from_code(why.code, why.message) from None
             raise self._explained(error) from None
         except Exception as error:
-            self._give_up()
+            self._give_up(error)
             failure = errors.internal(f"{graph.session.task}: {type(error).__name__}: {error}")
             _log.error("Step %x failed with an unexpected exception", self._step_id, exc_info=error)
             raise from_task(failure, graph.session.task) from error
-        except BaseException:
-            self._give_up()
+        except BaseException as error:
+            self._give_up(error)
             raise
         finally:
             for link in self._lines.links.values():
@@ -136,6 +137,8 @@ class CallerClusterRun:
         own_runs = False
         try:
             if graph.own is not None:
+                if telemetry.tracer is not None:
+                    self._span = step_spans.part(graph.session.task, graph.session.handle, self._step_id)
                 own = self._own = PartRun(graph.own, feeds, self._send)
             # `interrupt` comes after the session's stop and reaches the part that is there by now
             if graph.session.stop:
@@ -144,7 +147,7 @@ class CallerClusterRun:
                 links[task].on_notice = self._noticed
             if own is not None:
                 # our part first: what it sends at once goes with the calls
-                own_runs = own.turn(CALLER) != DONE
+                own_runs = self._advance(own)
         except errors.OpError as error:
             raise from_task(error, graph.session.task) from None
         for task in graph.order:
@@ -176,11 +179,23 @@ class CallerClusterRun:
     def _turn(self, own: PartRun) -> bool:
         """Takes our own part as far as it goes, and sends what it has sent. Whether it still runs; raises its error."""
         try:
-            runs = own.turn(CALLER) != DONE
+            runs = self._advance(own)
         except errors.OpError as error:
             raise from_task(error, self._graph.session.task) from None
         self._flush()
         return runs
+
+    def _advance(self, own: PartRun) -> bool:
+        """Takes our own part as far as it goes; whether it still runs. Raises its error."""
+        runs = own.turn(CALLER) != DONE
+        if not runs and self._span is not None:
+            self._end_span(None)
+        return runs
+
+    def _end_span(self, error: BaseException | None) -> None:
+        opened, self._span = self._span, None
+        if opened is not None:
+            telemetry.end(opened, error)
 
     def _send(self, key: str, value: Value | Variable, is_dead: bool) -> None:
         """What our own part sends."""
@@ -231,8 +246,9 @@ class CallerClusterRun:
 
     # -- failing -----------------------------------------------------------------------------------------------------
 
-    def _give_up(self) -> None:
+    def _give_up(self, error: BaseException) -> None:
         """Tells the other tasks that the step is over. Never raises an OpError."""
+        self._end_span(error)
         for task in self._graph.plans:
             link = self._lines.links.get(task)
             if link is None or link.closed:

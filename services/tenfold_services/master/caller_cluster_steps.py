@@ -9,9 +9,11 @@ steps at once. See docs/decisions/0008.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_cluster_run import CallerClusterRun, LinkedParts
+from tenfold_services.master.running_steps import new_step_id
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_that_waits import StepThatWaits
 from tenfold_services.worker.run_policy import waits_for_links_only
@@ -36,6 +38,8 @@ SHORTEST_DEADLINE = 5.0
 
 class CallerClusterGraph(StepOrders["CallerClusterStep"]):
     """A client graph whose every edge between tasks is pushed, over links, as far as this task sees it."""
+
+    is_one_part = False
 
     def __init__(
         self,
@@ -84,8 +88,13 @@ class CallerClusterStep(StepThatWaits):
         super().__init__()
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
 
-    def run(self, feeds: Sequence[Value]) -> list[Value] | None:
-        """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
+    def run_in_spans(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """See CallerStep."""
+        return self._graph.in_spans(partial(self.run, feeds), self.wanted)
+
+    def run(self, feeds: Sequence[Value], step_id: int = 0) -> list[Value] | None:
+        """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises. `step_id`
+        is its number, unless it may be any."""
         graph = self._graph
         session = graph.session
         number = session.begin()
@@ -99,7 +108,7 @@ class CallerClusterStep(StepThatWaits):
             if graph.linked.own is not None:
                 session.steps += 1
             given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
-            run = CallerClusterRun(graph.linked, lines)
+            run = CallerClusterRun(graph.linked, lines, step_id or new_step_id())
             try:
                 session.linked.add(run)
                 fetched = run.run(given)

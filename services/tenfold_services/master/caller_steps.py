@@ -17,7 +17,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_services.master.running_steps import RunningSteps
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.worker.direct_call import DirectCall
@@ -49,13 +49,13 @@ class HasPrograms(Protocol):
 class CallerStep:
     """One run signature of one session, feeds and fetches in a given order. Any thread may run it, many at once."""
 
-    __slots__ = ("_call", "_graph")
+    __slots__ = ("_call", "_graph", "wanted")
 
     #: Nothing in it waits for others.
     may_wait = False
 
     def __init__(self, graph: CallerGraph, call: DirectCall) -> None:
-        self._graph = graph
+        self._graph, self.wanted = graph, ""
         #: None once the graph or its session has ended.
         self._call: DirectCall | None = call
 
@@ -90,13 +90,18 @@ class CallerStep:
         finally:
             session.over(number)
 
+    def run_in_spans(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """`run` within spans; only while somebody listens."""
+        return self._graph.in_spans(lambda step_id: self.run(feeds), self.wanted)
+
     def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:
         """`run` for an event loop's thread: remembers how long it took, which decides `is_short`."""
+        run = self.run if telemetry.tracer is None else self.run_in_spans
         policy = self._graph.program.policy
         if not policy.times_next():
-            return self.run(feeds)
+            return run(feeds)
         begin = clock()
-        values = self.run(feeds)
+        values = run(feeds)
         spent, call = clock() - begin, self._call
         policy.note(spent, () if call is None else (call.shapes(feeds),))
         return values
@@ -140,10 +145,10 @@ class SessionSteps(RunningSteps):
     """One session's share, and what may run. Made on the event loop's thread."""
 
     def __init__(self, owner: CallerSteps, handle: str, seconds: float | None, runs: RunTable) -> None:
-        super().__init__(owner.task, seconds)
+        super().__init__(owner.task, seconds, handle)
         #: All that the session knows of its runs.
         self.runs = runs
-        self._owner, self._handle = owner, handle
+        self._owner = owner
 
     @property
     def graphs(self) -> dict[RunSignature, StepOrders[Any]]:
@@ -161,7 +166,7 @@ class SessionSteps(RunningSteps):
 
             if self.seconds is not None and self.seconds < SHORTEST_DEADLINE:
                 return
-            linked = CallerClusterGraph.of(self, self._handle, graph, owner.lines, explain)
+            linked = CallerClusterGraph.of(self, self.handle, graph, owner.lines, explain)
             if linked is not None:
                 graph.local = linked
             return
@@ -170,7 +175,7 @@ class SessionSteps(RunningSteps):
         part = graph.parts[0]
         if not isinstance(part.worker, HasPrograms):
             return
-        program = part.worker.program(self._handle, part.handle)
+        program = part.worker.program(self.handle, part.handle)
         if is_callable(program.compiled):
             graph.local = CallerGraph(self, graph, program)
         elif self.seconds is None and waits_for_kernels_only(program.compiled):
@@ -189,7 +194,7 @@ class SessionSteps(RunningSteps):
         self.stop.append(error)
         for run in list(self.linked):
             run.interrupt()
-        self._owner.forget(self._handle)
+        self._owner.forget(self.handle)
 
 
 class CallerSteps:
@@ -240,7 +245,7 @@ class CallerSteps:
         run = session.runs.find(feeds, fetches, targets)
         if run is None or run.graph.local is None:
             return None
-        return run.graph.local.step(run.names.feeds, run.names.fetches)
+        return run.graph.local.step(run.names.feeds, run.names.fetches, targets)
 
     def refuse(self) -> None:
         """The task stops: no step starts here any more."""

@@ -91,6 +91,10 @@ class CallerWaitingStep(StepThatWaits):
         super().__init__()
         self._graph, self._feeds, self._fetches = graph, feeds, fetches
 
+    def run_in_spans(self, feeds: Sequence[Value]) -> list[Value] | None:
+        """See CallerStep."""
+        return self._graph.in_spans(lambda step_id: self.run(feeds), self.wanted)
+
     def run(self, feeds: Sequence[Value]) -> list[Value] | None:
         """Runs the step; None if it did not and the scheduled path must. Blocks. Raises what a step raises."""
         graph = self._graph

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.part.graph_sizes import is_small
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
@@ -118,6 +118,18 @@ class Master:
         Waits for every task that the session may use. Raises DeadlineExceededError naming those that did not answer,
         InvalidArgumentError for a graph that is malformed or cannot be placed, ResourceExhaustedError at a limit.
         """
+        spans = telemetry.NO_SPAN
+        if telemetry.tracer is not None:
+            spans = telemetry.span("master CreateSession", task=self._env.task, nodes=len(graph_def.node))
+        with spans as opened:
+            session = await self._admit(graph_def, config, target, seconds, client, caller)
+            opened.set_attribute("tenfold.session", session.handle)
+            return session.handle, session.graph_version
+
+    async def _admit(
+        self, graph_def: GraphDef, config: ConfigProto, target: str, seconds: float | None, client: str, caller: Caller
+    ) -> MasterSession:
+        """The session that `create_session` opens, in its place in the table. Raises as that."""
         if self._stopping:
             raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         check_room("a new session")
@@ -154,7 +166,7 @@ class Master:
         session.client, session.untrusted_functions, session.peer = client, functions, peer
         session.owner = caller.principal
         self._sessions[session.handle] = session
-        return session.handle, session.graph_version
+        return session
 
     def _close_unused(self, peer: PeerUse | None = None) -> bool:
         """Closes the session, of that `peer` if one is named, that was unused for longest, if that was long enough;
@@ -333,13 +345,18 @@ class Master:
         With a `partial_run_handle` it is one call of that partial run. InvalidArgumentError for what was not set up or
         came before.
         """
-        session = self._session(handle)
-        return await _once(
-            self._requests,
-            session,
-            request_id,
-            lambda: session.run_step(feeds, fetches, targets, options, partial_run_handle),
-        )
+        spans = telemetry.NO_SPAN
+        if telemetry.tracer is not None:
+            names = telemetry.wanted_names(fetches, targets)
+            spans = telemetry.span("master RunStep", task=self._env.task, session=handle, fetches=names)
+        with spans:
+            session = self._session(handle)
+            return await _once(
+                self._requests,
+                session,
+                request_id,
+                lambda: session.run_step(feeds, fetches, targets, options, partial_run_handle),
+            )
 
     async def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], request_id: int = 0

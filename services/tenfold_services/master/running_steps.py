@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import random
 from typing import TYPE_CHECKING, Protocol
 
 from tenfold_core import errors
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from tenfold_services.worker.part_run import PartRun
 
 _log = logging.getLogger("tenfold.master")
+
+#: Numbers of steps, each unlike those of all other masters. Its own generator: programs seed the global one alike.
+_step_ids = random.Random()
+
+
+def new_step_id() -> int:
+    """The number of a step that runs on its caller's thread. Any thread."""
+    return _step_ids.getrandbits(56) or 1
 
 
 class StepThatMayWait(Protocol):
@@ -34,8 +43,8 @@ class StepThatMayWait(Protocol):
 class RunningSteps:
     """Of one session. Made on the event loop's thread; `begin` and `over` on any."""
 
-    def __init__(self, task: str, seconds: float | None) -> None:
-        self.task = task
+    def __init__(self, task: str, seconds: float | None, handle: str = "") -> None:
+        self.task, self.handle = task, handle
         #: The session's own deadline for each step.
         self.seconds = seconds
         #: Steps that began here. Any thread adds to it; counts as StepCount does.

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 class StepThatWaits:
     """A step as caller_steps.CallerStep, which no event loop's thread may run."""
 
-    __slots__ = ("_ended",)
+    __slots__ = ("_ended", "wanted")
 
     may_wait = True
 
     def __init__(self) -> None:
-        self._ended = False
+        self._ended, self.wanted = False, ""
 
     def is_short(self, feeds: Sequence[Value]) -> bool:
         """Never for an event loop's thread: it waits."""

@@ -129,10 +129,6 @@ class TableService:
                 kind = _Versioned if package == "tenfold" else _Unary
                 parser = (parsers or {}).get(name)
                 self._handlers[name] = kind(method, call, at, parser, where, role, check, told, graphs)
-        if telemetry.is_on():
-            from .traced import TracedHandler
-
-            self._handlers = {name: TracedHandler(handler) for name, handler in self._handlers.items()}
         unknown = (set(methods) | set(refused) | set(needs_less or ()) | set(audited or ())) - set(self._handlers)
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
@@ -192,6 +188,11 @@ class _Unary:
         self._call, self._at_once = call, at_once
 
     def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
+        if telemetry.tracer is not None and (carrier := telemetry.carrier_of(context.invocation_metadata())):
+            return telemetry.run_below(carrier, self._begin, request, context)
+        return self._begin(request, context)
+
+    def _begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
         if len(request) >= graph_wire.LARGE and not self._has_parser:
             return self._read_apart(request, context)
         try:
@@ -294,14 +295,14 @@ class _Unary:
 class _Versioned(_Unary):
     """The same for a method of Tenfold's own: caller and task have to speak a version of it in common."""
 
-    def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
+    def _begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
         told = next((value for name, value in context.invocation_metadata() or () if name == protocol.HEADER), None)
         try:
             protocol.agree_on_calls(protocol.parse(told), f"who calls {self._name} at {self._where()}")
         except Exception as error:
             return self._failure(error)
         context.set_trailing_metadata(((protocol.HEADER, protocol.calls().text()),))
-        return super().begin(request, context)
+        return super()._begin(request, context)
 
 
 class _Refusal:

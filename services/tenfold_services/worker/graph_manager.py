@@ -10,11 +10,12 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from tenfold_core import errors
+from tenfold_core import errors, telemetry
 from tenfold_core.rendezvous_key import parse_key
 from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
+from .. import step_spans
 from ..step_count import StepCount
 from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
@@ -105,11 +106,21 @@ class GraphManager:
         With a `plan`, what it says goes out through `push`, and what it expects is waited for. The step is forgotten
         at its end unless a task may still ask for a tensor of it.
         """
-        session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
-        outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
-        executor = TracedExecution if options.record_timeline else None
-        run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, executor)
-        run.start(feeds)
+        opened = None
+        if telemetry.tracer is not None:
+            opened = step_spans.part(self.task, session_handle, step_id)
+            done = step_spans.ending(opened, done)
+            push = push and step_spans.noting(opened, push)
+        try:
+            session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
+            outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
+            executor = TracedExecution if options.record_timeline else None
+            run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, executor)
+            run.start(feeds)
+        except BaseException as error:
+            if opened is not None:
+                telemetry.end(opened, error)
+            raise
         if self._lost.recent and not run.ended:
             self._lost.began(run)
         return run
@@ -138,19 +149,27 @@ class GraphManager:
 
         Raises as `run_graph`.
         """
-        self._check_open()
-        program = self._sessions.get(session_handle).graph(graph_handle)
-        if not plan.expected <= brought.keys():
-            return None
-        if self._steps.find(step_id) is not None:
-            return None  # something of it is here already
-        self.step_count.of_worker += 1
+        opened = None
+        if telemetry.tracer is not None:
+            opened = step_spans.part(self.task, session_handle, step_id)
+            push = step_spans.noting(opened, push)
         try:
-            return run_at_once(program, plan, step_id, feeds, brought, push)
-        except errors.OpError as error:
-            raise explained(error, self.task, step_id) from None
+            self._check_open()
+            program = self._sessions.get(session_handle).graph(graph_handle)
+            if not plan.expected <= brought.keys():
+                return None
+            if self._steps.find(step_id) is not None:
+                return None  # something of it is here already
+            self.step_count.of_worker += 1
+            result = run_at_once(program, plan, step_id, feeds, brought, push)
         except Exception as error:
-            raise explained(error, self.task, step_id) from error
+            failure = explained(error, self.task, step_id)
+            if opened is not None:
+                telemetry.end(opened, failure)
+            raise failure from None if isinstance(error, errors.OpError) else error
+        if opened is not None and result is not None:
+            telemetry.end(opened, None)
+        return result
 
     def runs_inline(self, session_handle: str, graph_handle: str) -> bool:
         """Whether the graph's last runs were short. False for an unknown one. A run may go to the pool all the same."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.graph_sizes import is_small
-from tenfold_core import errors, script_functions
+from tenfold_core import errors, script_functions, telemetry
 from tenfold_core.device import task_name
 from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
@@ -259,8 +259,13 @@ class Worker(GraphManager):
         return await rendezvous.partial.call(feeds, fetches, options.is_last_partial_run)
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
-        self._check_key(key)
-        return await receive(self._steps.get(step_id, time.monotonic()), key)
+        spans = telemetry.NO_SPAN
+        if telemetry.tracer is not None:
+            shown = key[: telemetry.CHARACTERS]
+            spans = telemetry.span("worker RecvTensor", task=self.task, step=f"{step_id:x}", key=shown)
+        with spans:
+            self._check_key(key)
+            return await receive(self._steps.get(step_id, time.monotonic()), key)
 
     async def cleanup_graph(self, step_id: int) -> None:
         self._steps.finish(step_id)

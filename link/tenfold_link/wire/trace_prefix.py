@@ -1,8 +1,7 @@
 """Calls over links that belong to a trace: the method's number with a bit set, and a traceparent before the header.
 
-The bit is sent only to peers that said in the handshake that they know it (the ability "trace", core/protocol.py), and
-only by links that were made while traces are on: aio/traced.py and blocking/traced.py. Every end takes it off again
-(aio/traced.py), whether it writes traces itself or not.
+Sent by aio/link.py and blocking/link.py while somebody listens, only to peers that said in the handshake that they know
+it (the ability "trace", core/protocol.py). Every end removes it again (aio/serving.py), if it writes traces or not.
 """
 
 from __future__ import annotations
