@@ -59,7 +59,7 @@ class Found:
 
 
 class Launcher(Protocol):
-    """Starts runs on an engine. Another one than this machine is given as `create_app(launcher=…)`.
+    """Starts runs on an engine. What makes another one than this machine's is given as `create_app(launcher=…)`.
 
     All of it may block for a moment on a disk; the service calls it on a thread.
     """
