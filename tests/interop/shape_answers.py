@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: What TensorFlow says of an op that this release no longer makes: there is nothing to compare.
 REMOVED = "is not available in GraphDef version"
 #: What it says of a node whose shapes it does not come to look at, and where it breaks itself.
-NOT_OF_SHAPES = (REMOVED, "must be at least minimum", "crashed", "IndexError")
+NOT_OF_SHAPES = (REMOVED, "Op type not registered", "must be at least minimum", "crashed", "IndexError")
 
 #: Makes each node and prints its outputs' shapes, or the text with which TensorFlow refuses it.
 SCRIPT = """

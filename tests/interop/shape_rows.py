@@ -137,7 +137,6 @@ MORE_ROWS: tuple[ShapeCase, ...] = (
         for boxes, numbers in (([5, 4], [5]), ([None, 4], [5]), ([5, 4], [6]))
     ),
     *(hand("ResizeNearestNeighborGrad", [2, 3, 4, 5], V([6, 7])) for _ in (0,)),
-    *(hand("GatherTree", ids, ids, rows, []) for ids in ([3, 2, 4], [3, None, 4], None) for rows in ([2], [None], [3])),
     *(
         hand("CTCLoss", [5, 2, 6], indices, values, lengths)
         for indices, values, lengths in (

@@ -48,6 +48,8 @@ class _Watch:
     def __init__(self, report: str, wanted: set[str] | None, until: float) -> None:
         self._report, self._wanted, self._until = report, wanted, until
         self._failed: dict[str, str] = {}
+        #: What was reached while tests were collected: modules call their own functions when they are imported.
+        self._before: set[int] = set()
         self._line("", "loading", 0.0)
 
     def _line(self, test: str, outcome: str, seconds: float, reached: set[int] = frozenset()) -> None:  # type: ignore[assignment]
@@ -58,7 +60,7 @@ class _Watch:
         if self._wanted is not None:
             items[:] = [item for item in items if item.nodeid in self._wanted]
         if path := os.environ.get(reach.VARIABLE):
-            reach.take(path)
+            self._before = reach.take(path)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
@@ -69,7 +71,8 @@ class _Watch:
         finally:
             path = os.environ.get(reach.VARIABLE)
             outcome = self._failed.pop(item.nodeid, "passed")
-            self._line(item.nodeid, outcome, time.monotonic() - began, reach.take(path) if path else set())
+            reached = reach.take(path) | self._before if path else set()
+            self._line(item.nodeid, outcome, time.monotonic() - began, reached)
             if sum(os.times()[:4]) > self._until:
                 item.session.shouldstop = "the time for this file is used up"
 

@@ -51,6 +51,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "core/tenfold_core/opdefs/input_ranks.py",
         "core/tenfold_core/shape_inference.py",
     ),
+    "core/opdefs/test_shapes_of_old_ops.py": ("core/tenfold_core/opdefs/shape_fns*.py",),
     "link/memory/test_arena_states.py": ("link/tenfold_link/memory/arena.py",),
     "link/memory/test_mappings_of_a_file.py": ("link/tenfold_link/memory/private_mappings.py",),
     "link/wire/test_first_frames.py": ("link/tenfold_link/wire/handshake.py",),

@@ -43,6 +43,9 @@ X, C = [2, 4, 6, 3], [3]
         ("SelfAdjointEig", [[None, 3]], {}, {}, [[4, 3]]),
         ("SelfAdjointEig", [[None, None]], {}, {}, [[None, None]]),
         ("SelfAdjointEig", [None], {}, {}, [None]),
+        ("GatherTree", [[3, 2, 4], [3, 2, None], [2], S], {}, {}, [[3, 2, 4]]),
+        ("GatherTree", [[3, None, None], None, [2], S], {}, {}, [[3, 2, None]]),
+        ("GatherTree", [None, [3, None, 4], [None], None], {}, {}, [[3, None, 4]]),
         ("Skipgram", [], {}, {"filename": b"f", "batch_size": 5}, [[None], [None], S, S, S, [5], [5]]),
         ("MaxPool", [None], {}, {"ksize": [1] * 4, "strides": [1] * 4, "data_format": b"NCHW_VECT_C"}, [None]),
     ],
@@ -58,6 +61,12 @@ def test_what_is_known(op: str, inputs: Any, values: Any, attrs: Any, outputs: A
         (NORM, [[2, 3], C, C, C, C], {}, NORMED, "must have rank 4"),
         (NORM_GRAD, [X, C, C, C, [2, 4, 5, 3]], {}, NORMED, "are not compatible"),
         ("SelfAdjointEig", [[3, 4]], {}, {}, "are 3 and 4 for a square matrix"),
+        ("GatherTree", [[3, 2, 4], [3, 2, 5], [2], S], {}, {}, "are not compatible"),
+        ("GatherTree", [[3, 2, 4], [3, 2, 4], [3], S], {}, {}, "are not compatible"),
+        ("GatherTree", [[3, 2], [3, 2], [2], S], {}, {}, "must have rank 3"),
+        ("GatherTree", [[3, 2, 4], [3, 2, 4, 5], [2], S], {}, {}, "must have rank 3"),
+        ("GatherTree", [[3, 2, 4], [3, 2, 4], S, S], {}, {}, "must have rank 1"),
+        ("GatherTree", [[3, 2, 4], [3, 2, 4], [2], [1]], {}, {}, "must have rank 0"),
         ("NthElement", [[4], [1]], {}, {}, "must be scalar but has rank 1"),
         ("Reshape", [[4, 3], [2]], {1: [-1, -1]}, {}, "only one size may be -1"),
         ("ResizeArea", [[1, 4, 4, 1], [2]], {1: [-1, 2]}, {}, r"got \[-1, 2\]"),
@@ -67,6 +76,25 @@ def test_what_is_known(op: str, inputs: Any, values: Any, attrs: Any, outputs: A
 def test_what_is_wrong_is_refused(op: str, inputs: Any, values: Any, attrs: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         shapes_of(op, inputs, values, attrs)
+
+
+@pytest.mark.parametrize(
+    ("matrices", "lengths", "columns"),
+    [
+        (([4, None], [5, None]), ([3], [None]), 3),
+        (([4, None], [5, None]), ([None], [3]), 3),
+        (([4, 3], [5, None]), ([None], [None]), 3),
+        (([4, None], [5, None]), ([None], [None]), None),
+    ],
+)
+def test_any_operand_of_a_join_of_sparse_tensors_says_how_many_axes(
+    matrices: Any, lengths: Any, columns: int | None
+) -> None:
+    inputs = [TensorShape(shape) for shape in (*matrices, [7], [7], *lengths)]
+
+    found = infer_shapes(opdefs.get("SparseConcat"), {"N": 2, "concat_dim": 0}, inputs, {}.get, 3)
+
+    assert [shape.as_list() for shape in found] == [[9, columns], [9], [columns]]
 
 
 @pytest.mark.parametrize(
