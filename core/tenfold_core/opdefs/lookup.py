@@ -97,7 +97,7 @@ op(
     "delimiter: string = '\\t'",
     "offset: int = 0",
     stateful=True,
-    shape=r.one_file,
+    shape=r.no_outputs,
     sized_by="*",
 )
 op(

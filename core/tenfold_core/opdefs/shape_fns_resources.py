@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, always, scalar
+from tenfold_core.opdefs.shape_fns import _SCALAR, _UNKNOWN, always, no_outputs, scalar
 from tenfold_core.tensor_shape import TensorShape, as_shape, from_dims, unknown_shape
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Shapes = list[TensorShape]
 
-__all__ = ["always", "scalar"]
+__all__ = ["always", "no_outputs", "scalar"]
 
 _VECTOR = unknown_shape(1)
 
@@ -56,12 +56,6 @@ def of_all_elements(c: ShapeContext) -> Shapes:
 def pairs(c: ShapeContext) -> Shapes:
     """No output; raises ValueError unless keys and values are vectors of one length."""
     c.input(1).with_rank(1).merge_with(c.input(2))
-    return []
-
-
-def one_file(c: ShapeContext) -> Shapes:
-    """No output; raises ValueError for more than one file name."""
-    c.input(1).with_rank(0)
     return []
 
 

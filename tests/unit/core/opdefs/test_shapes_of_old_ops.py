@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.inferred import shapes_of
-from tenfold_core import opdefs
+from tenfold_core import dtypes, opdefs
 from tenfold_core.opdefs import shape_fns
 from tenfold_core.shape_inference import infer_shapes
 from tenfold_core.tensor_shape import TensorShape
@@ -21,6 +21,14 @@ from tenfold_core.tensor_util import tensor_to_proto
 S: list[Any] = []  # a scalar
 NORM, NORM_GRAD = "BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad"
 NORMED = {"variance_epsilon": 0.1, "scale_after_normalization": True}
+SEQUENCES = {
+    **dict.fromkeys(("Ncontext_sparse", "Nfeature_list_sparse", "Nfeature_list_dense"), 0),
+    **{key: [] for key in ("context_sparse_types", "Tcontext_dense", "context_dense_shapes")},
+    **{key: [] for key in ("feature_list_sparse_types", "feature_list_dense_types", "feature_list_dense_shapes")},
+    **{key: [dtypes.float32] for key in ("context_ragged_value_types", "feature_list_ragged_value_types")},
+    **{key: [dtypes.int64] for key in ("context_ragged_split_types", "feature_list_ragged_split_types")},
+}
+SEQUENCES_V2, BATCH = "ParseSequenceExampleV2", [[2], *[[1]] * 9]
 X, C = [2, 4, 6, 3], [3]
 
 
@@ -67,6 +75,9 @@ def test_what_is_known(op: str, inputs: Any, values: Any, attrs: Any, outputs: A
         ("GatherTree", [[3, 2, 4], [3, 2, 4, 5], [2], S], {}, {}, "must have rank 3"),
         ("GatherTree", [[3, 2, 4], [3, 2, 4], S, S], {}, {}, "must have rank 1"),
         ("GatherTree", [[3, 2, 4], [3, 2, 4], [2], [1]], {}, {}, "must have rank 0"),
+        ("InitializeTableV2", [S, [3], [4]], {}, {}, "are not compatible"),
+        (SEQUENCES_V2, BATCH, {}, {**SEQUENCES, "context_ragged_value_types": []}, "and 1"),
+        (SEQUENCES_V2, BATCH, {}, {**SEQUENCES, "feature_list_ragged_split_types": []}, "and 0"),
         ("NthElement", [[4], [1]], {}, {}, "must be scalar but has rank 1"),
         ("Reshape", [[4, 3], [2]], {1: [-1, -1]}, {}, "only one size may be -1"),
         ("ResizeArea", [[1, 4, 4, 1], [2]], {1: [-1, 2]}, {}, r"got \[-1, 2\]"),
