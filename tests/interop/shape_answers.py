@@ -109,4 +109,4 @@ def ask(ask_tensorflow: Callable[..., Any], cases: Sequence[ShapeCase], folder: 
 def reason(text: str) -> str:
     """What is wrong, of a refusal: without the error's class and the node."""
     said = re.split(r" for '\{\{node|; NodeDef|\. Shapes are |\n", text.partition(": ")[2])[0]
-    return " ".join(said.split()).strip(". ")[:80]
+    return " ".join(said.split())[:80].strip(". ")
