@@ -37,7 +37,7 @@ def tests_of(path: Path) -> list[str]:
         return []
     families = [family for family, stems in _FAMILIES.items() if path.stem in stems]
     if "datasets" in path.parts or path.stem.startswith("dataset"):
-        families.append("datasets")
+        families += ["datasets", "mapped"]
     if families:
         return _single(PROGRAMS, families)
     if path.stem == "optimizer_rules" or (path.stem.startswith("state") and "resources" not in path.parts):

@@ -82,7 +82,13 @@ _FILES = "the bytes of a compressed file are the library's; tests of their own d
 KNOWN: dict[str, Known] = {
     **_stricter(
         "sizes that do not belong together: TensorFlow reads what is behind the end, or looks at the first alone",
-        *("BatchNormWithGlobalNormalization", "FractionalAvgPoolGrad", "SdcaOptimizer", "SdcaOptimizerV2"),
+        *(
+            "BatchNormWithGlobalNormalization",
+            "FractionalAvgPoolGrad",
+            "TensorStridedSliceUpdate",
+            "SdcaOptimizer",
+            "SdcaOptimizerV2",
+        ),
         *("RaggedBincount", "ParseExample", "GRUBlockCell", "GRUBlockCellGrad"),
         *("StatelessRandomNormalV2", "StatelessRandomUniformFullIntV2", "StatelessTruncatedNormalV2"),
         *(
@@ -115,7 +121,13 @@ KNOWN: dict[str, Known] = {
             "AvgPool3D",
         ),
     ),
-    **_stricter("a matrix without an inverse, or with nan", "MatrixTriangularSolve", "Cholesky", "BatchCholesky"),
+    **_stricter(
+        "a matrix without an inverse, or with nan",
+        "MatrixTriangularSolve",
+        "BatchMatrixTriangularSolve",
+        "Cholesky",
+        "BatchCholesky",
+    ),
     **_stricter("as above, in the gradient", "CholeskyGrad", "BatchCholeskyGrad", "TridiagonalSolve"),
     **dict.fromkeys(("Svd", "BatchSvd"), Known(_VECTORS, outputs=(1, 2), slack=8)),
     **dict.fromkeys(("SelfAdjointEigV2", "BatchSelfAdjointEigV2"), Known(_VECTORS, outputs=(1,), slack=8)),
@@ -195,6 +207,7 @@ KNOWN: dict[str, Known] = {
     "FractionalMaxPoolGrad": Known(
         "where the outputs say what the maxima are, no window is searched again",
         accepts=("tensor_out", "Pooling region"),
+        is_stricter=True,
     ),
     **dict.fromkeys(
         (

@@ -35,7 +35,7 @@ from tenfold_kernels import registry
 from tenfold_kernels.cpu._compiled import compiling
 from tenfold_protos import graph_pb2, tensor_pb2
 
-TRIES, VALUES, REFUSED = 240, 10, 4
+TRIES, VALUES, REFUSED = 320, 10, 7
 #: Ops that no TensorFlow has on a CPU any more, and those that do the same.
 TWINS = {f"Batch{op}": op for op in ("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D")}
 TWINS |= {f"Segment{how}V2": f"UnsortedSegment{how}" for how in ("Sum", "Max", "Min", "Prod")}

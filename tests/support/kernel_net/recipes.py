@@ -7,9 +7,14 @@ from typing import Any, TypeAlias
 
 from support.kernel_net import (
     recipes_array,
+    recipes_blocks,
+    recipes_cells,
+    recipes_examples,
     recipes_image,
+    recipes_linalg,
     recipes_math,
     recipes_nn,
+    recipes_places,
     recipes_random,
     recipes_sparse,
     recipes_string,
@@ -22,9 +27,14 @@ Recipe: TypeAlias = Callable[[Draw, dict[str, Any]], list[Any]]
 
 RECIPES: dict[str, Recipe] = {
     **recipes_array.RECIPES,
+    **recipes_blocks.RECIPES,
+    **recipes_cells.RECIPES,
+    **recipes_examples.RECIPES,
+    **recipes_image.RECIPES,
+    **recipes_linalg.RECIPES,
     **recipes_math.RECIPES,
     **recipes_nn.RECIPES,
-    **recipes_image.RECIPES,
+    **recipes_places.RECIPES,
     **recipes_random.RECIPES,
     **recipes_sparse.RECIPES,
     **recipes_string.RECIPES,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from support.kernel_net import recipes_array
+from support.kernel_net import recipes_places
 from tenfold_core import dtypes, opdefs
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
@@ -128,7 +128,7 @@ def _scatter(p: Program, op: str, variables: _Variables) -> None:
     attrs = {"dtype" if op.startswith("ResourceScatter") and "Nd" not in op else "T": variables.dtype}
     if "Nd" in op:
         drawn: dict[str, Any] = {}
-        shape, at, sizes = recipes_array._scatter(d, drawn)
+        shape, at, sizes = recipes_places.scatter(d, drawn)
         if at.ndim == 1:
             at, sizes = at[None], (1, *sizes)
         if d.maybe(0.05):
@@ -158,11 +158,11 @@ def _plain(p: Program, op: str, variables: _Variables) -> None:
     elif op in ("ResourceGather", "ResourceGatherNd", "StridedSliceAssign", "ResourceStridedSliceAssign"):
         drawn: dict[str, Any] = {}
         if "Gather" in op:
-            sizes, at = (recipes_array._gather_nd if op.endswith("Nd") else recipes_array._gather)(d, drawn)
+            sizes, at = (recipes_places.gather_nd if op.endswith("Nd") else recipes_places.gather)(d, drawn)
             held = variables.new(d.floats(sizes).round())
             p.step(op, held, at.astype(np.int64), dtype=dtype)
         else:
-            sizes, ends, taken = recipes_array._strides(d, drawn)
+            sizes, ends, taken = recipes_places.strides(d, drawn)
             held = variables.new(d.floats(sizes).round())
             inputs = [np.array(each, np.int32) for each in ends]
             p.step(op, held, *inputs, d.floats(taken if d.maybe(0.8) else ()).round(), T=dtype, **drawn)

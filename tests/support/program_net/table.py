@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from support.kernel_net.draw import Draw
-from support.program_net import data, flow, mapped, state
+from support.program_net import data, flow, mapped, shared, state
 from support.program_net.program import Program
 
-FAMILIES = {**flow.FAMILIES, **data.FAMILIES, **mapped.FAMILIES}
+FAMILIES = {**flow.FAMILIES, **shared.FAMILIES, **data.FAMILIES, **mapped.FAMILIES}
 TABLE = Path(__file__).with_name("answers.txt")
 
 
