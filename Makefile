@@ -22,7 +22,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz mutants promises tests-of lint format openapi screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz mutants promises tests-of lint format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,12 +69,16 @@ tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=wor
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/python tests/support/typed_programs.py
 
 format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 	$(BIN)/ruff check --fix $(CODE)
 
 openapi: $(VENV)/.installed-dev ## Write docs/openapi.json and the problem types in docs/rest.md
 	$(BIN)/python tests/support/rest_docs.py
+
+stubs: $(VENV)/.installed-dev ## Write what type checkers and editors see of the modules that load their names late
+	$(BIN)/python tests/support/type_stubs.py
 
 screenshots: $(VENV)/.installed-dev ## Take the pictures of docs/dashboard.md anew, in a Chromium
 	PYTHONPATH=tests $(BIN)/python tests/screenshots.py

@@ -14,7 +14,7 @@ import numpy as np
 import tenfold as tf
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sync", action="store_true")
     parser.add_argument("--steps", type=int, default=200)
@@ -28,7 +28,7 @@ def main():
         return
 
     is_chief = index == 0
-    hooks = [tf.train.StopAtStepHook(last_step=options.steps)]
+    hooks: list[tf.train.SessionRunHook] = [tf.train.StopAtStepHook(last_step=options.steps)]
     # Variables go to the parameter servers in turn, everything else to this worker.
     with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")):
         step = tf.train.get_or_create_global_step()
@@ -37,15 +37,14 @@ def main():
         x = tf.placeholder(tf.float32, [None, 2])
         y = tf.placeholder(tf.float32, [None, 1])
         loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) + bias - y))
-        optimizer = tf.train.GradientDescentOptimizer(0.2)
+        optimizer: tf.train.Optimizer = tf.train.GradientDescentOptimizer(0.2)
         if options.sync:
             workers = cluster.num_tasks("worker")
             optimizer = tf.train.SyncReplicasOptimizer(
                 optimizer, replicas_to_aggregate=workers, total_num_replicas=workers
             )
-        train = optimizer.minimize(loss, global_step=step)
-        if options.sync:
             hooks.append(optimizer.make_session_run_hook(is_chief))
+        train = optimizer.minimize(loss, global_step=step)
 
     final = tf.train.FinalOpsHook(step)
     random, value = np.random.default_rng(index), None

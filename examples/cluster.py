@@ -11,7 +11,7 @@ import socket
 import tenfold as tf
 
 
-def free_addresses(count):
+def free_addresses(count: int) -> list[str]:
     """Addresses of loopback with free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
@@ -20,7 +20,7 @@ def free_addresses(count):
     return addresses
 
 
-def main():
+def main() -> None:
     addresses = free_addresses(3)
     cluster = tf.train.ClusterSpec({"ps": addresses[:1], "worker": addresses[1:]})
     for job in cluster.jobs:

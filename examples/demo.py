@@ -15,6 +15,7 @@ from pathlib import Path
 
 import digits
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -39,7 +40,7 @@ To watch a training in the dashboard:
 class Curve:
     """The losses that the clients printed so far. `add_line` runs on reader threads, the rest on the main thread."""
 
-    def __init__(self, console):
+    def __init__(self, console: Console) -> None:
         self._console = console
         self._lock = threading.Lock()
         self._bar = Progress(
@@ -52,16 +53,16 @@ class Curve:
         )
         self._task = self._bar.add_task("training", total=STEPS, loss=float("nan"))
         self._last_printed = 0
-        self.losses = []
+        self.losses: list[float] = []
 
-    def __enter__(self):
+    def __enter__(self) -> "Curve":
         self._bar.start()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
-    def add_line(self, name, line):
+    def add_line(self, name: str, line: str) -> None:
         match = REPORT.match(line)
         if match is None:
             return
@@ -76,12 +77,12 @@ class Curve:
                 self._console.print(f"step {step:5}/{STEPS}  loss {shown:.4f}")
 
 
-def named(cluster):
+def named(cluster: LocalCluster) -> str:
     """The cluster as a session's target."""
     return cluster.control_url.replace("http://", "tenfold://") + "/default"
 
 
-def train(cluster):
+def train(cluster: LocalCluster) -> None:
     """Runs one client per worker to its end. Raises ChildFailedError if any process ends badly or time runs out."""
     clients = [f"client/{index}" for index in range(WORKERS)]
     for index, name in enumerate(clients):
@@ -100,7 +101,7 @@ def train(cluster):
         running.remove(name)
 
 
-def evaluate(cluster):
+def evaluate(cluster: LocalCluster) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
     """Predicts the held-out images with the variables that the clients left on the parameter server."""
     _, images, _, labels = digits.load()
     model = digits.Model(tf.control.cluster_spec(named(cluster)), task_index=0)
@@ -108,7 +109,7 @@ def evaluate(cluster):
         return images, labels, sess.run(model.predictions, feed_dict={model.images: images})
 
 
-def confusion_table(labels, predictions):
+def confusion_table(labels: NDArray[np.int64], predictions: NDArray[np.int64]) -> Table:
     """How often each digit (row) was taken for each digit (column)."""
     counts = np.zeros((digits.CLASSES, digits.CLASSES), dtype=int)
     np.add.at(counts, (labels, predictions), 1)
@@ -122,7 +123,9 @@ def confusion_table(labels, predictions):
     return table
 
 
-def drawn(images, labels, predictions, count=6):
+def drawn(
+    images: NDArray[np.float32], labels: NDArray[np.int64], predictions: NDArray[np.int64], count: int = 6
+) -> str:
     """Some images as text, the wrongly predicted ones first, with what they are and what they were taken for."""
     order = np.argsort(predictions == labels, kind="stable")
     chosen = np.concatenate([order[:2], order[len(order) // 2 : len(order) // 2 + count - 2]])
@@ -138,7 +141,7 @@ def drawn(images, labels, predictions, count=6):
     return "\n".join(lines)
 
 
-def main():
+def main() -> None:
     console = Console(highlight=False)
     curve = Curve(console)
     console.print(f"Starting a control service, 1 parameter server and {WORKERS} workers on this machine")

@@ -9,7 +9,7 @@ device that does not exist with a list of those that do, unless soft placement i
 import tenfold as tf
 
 
-def main():
+def main() -> None:
     with tf.device("/job:local"):
         weights = tf.Variable([[1.0, 2.0]], name="weights")
         with tf.device("/cpu:0"):

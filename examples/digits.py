@@ -14,6 +14,7 @@ import argparse
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -22,17 +23,18 @@ import tenfold as tf
 PIXELS, HIDDEN, CLASSES, BATCH = 64, 64, 10, 64
 
 
-def load():
+def load() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
     """1,797 images of 8×8 pixels: float32 [n, 64] in 0..1 and int64 labels [n], split into training and held-out."""
     digits = load_digits()
     images = (digits.images.reshape(-1, PIXELS) / 16.0).astype(np.float32)
-    return train_test_split(images, digits.target.astype(np.int64), test_size=0.25, random_state=0)
+    parts = train_test_split(images, digits.target.astype(np.int64), test_size=0.25, random_state=0)
+    return tuple(parts)
 
 
 class Model:
     """A multilayer perceptron. Every client of the cluster builds this same graph; only the worker differs."""
 
-    def __init__(self, cluster, task_index):
+    def __init__(self, cluster: tf.train.ClusterSpec, task_index: int) -> None:
         # Where does each operation run? Variables go to the parameter servers in turn, everything else to our worker.
         worker = f"/job:worker/task:{task_index}"
         with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=cluster)):
@@ -54,7 +56,7 @@ class Model:
             self.train = tf.train.AdagradOptimizer(0.1).minimize(self.loss, global_step=self.global_step)
 
 
-def train(cluster, task_index, steps, report_every=50):
+def train(cluster: str, task_index: int, steps: int, report_every: int = 50) -> float:
     """Trains until the cluster as a whole has made `steps` steps, and returns the accuracy on held-out images."""
     train_images, test_images, train_labels, test_labels = load()
     model = Model(tf.control.cluster_spec(cluster), task_index)
@@ -83,7 +85,7 @@ def train(cluster, task_index, steps, report_every=50):
         return float(np.mean(predictions == test_labels))
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description="Train a classifier of handwritten digits on a Tenfold cluster.")
     # The control service knows the cluster's tasks; by default it is the one of TENFOLD_CONTROL, or of this machine.
     parser.add_argument("--cluster", default="tenfold:///default", help="as in tenfold://host:8080/default")

@@ -13,7 +13,7 @@ import tenfold as tf
 STEPS = 60
 
 
-def build(workers):
+def build(workers: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Operation]:
     """(inputs, targets, loss, train op): a linear model, the batch split over the workers."""
     with tf.device("/job:ps/task:0"):
         weights = tf.get_variable("weights", initializer=tf.zeros([2, 1]))
@@ -34,7 +34,7 @@ def build(workers):
         return inputs, targets, tf.add_n(losses) / workers, train
 
 
-def main():
+def main() -> None:
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = resolver.cluster_spec()
     server = tf.train.Server(cluster, job_name=resolver.task_type, task_index=resolver.task_id)

@@ -20,26 +20,26 @@ STEPS, SAVE_STEPS = 4000, 500
 class KillOnce(tf.train.SessionRunHook):
     """Kills a process once the global step reaches `at`; prints the step at which each session begins."""
 
-    def __init__(self, pid_file, at):
+    def __init__(self, pid_file: Path | None, at: int) -> None:
         self._pid_file, self._at = pid_file, at
 
-    def begin(self):
+    def begin(self) -> None:
         self._step = tf.train.get_global_step()
 
-    def after_create_session(self, session, coord):
+    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         print(f"a session, at step {session.run(self._step)}", flush=True)
 
-    def before_run(self, run_context):
+    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         return tf.train.SessionRunArgs(self._step)
 
-    def after_run(self, run_context, run_values):
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: tf.train.SessionRunValues) -> None:
         if self._pid_file is not None and run_values.results >= self._at:
             pid, self._pid_file = int(self._pid_file.read_text()), None
             print("killing the parameter server", flush=True)
             os.kill(pid, signal.SIGKILL)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, required=True, help="for checkpoints; all tasks must reach it")
     folder = parser.parse_args().folder

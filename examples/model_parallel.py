@@ -13,7 +13,7 @@ import tenfold as tf
 FIRST, SECOND = "/job:worker/task:0", "/job:worker/task:1"
 
 
-def build():
+def build() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Operation]:
     """(inputs, labels, loss, train op)"""
     with tf.device(FIRST):
         inputs = tf.placeholder(tf.float32, [None, 2], name="inputs")
@@ -30,7 +30,7 @@ def build():
     return inputs, labels, loss, optimizer.apply_gradients(gradients)
 
 
-def main():
+def main() -> None:
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     server = tf.train.Server(resolver.cluster_spec(), job_name="worker", task_index=resolver.task_id)
     if resolver.task_id != 0:

@@ -12,7 +12,7 @@ import numpy as np
 import tenfold as tf
 
 
-def build(cluster, size):
+def build(cluster: tf.train.ClusterSpec, size: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the placeholder, int32 [size], and the int32 scalar that is its sum."""
     workers = cluster.num_tasks("worker")
     with tf.device("/job:ps/task:0"):
@@ -28,7 +28,7 @@ def build(cluster, size):
     return numbers, tf.reduce_sum(tf.stack(partial_sums), name="total")
 
 
-def main():
+def main() -> None:
     # The control service of TENFOLD_CONTROL, or of this machine, knows the cluster.
     numbers, total = build(tf.control.cluster_spec("tenfold:///default"), size=100)
 

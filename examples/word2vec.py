@@ -8,22 +8,24 @@ are numbers, and words of the same ten are neighbours of each other.
 """
 
 import argparse
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tenfold as tf
 
 WORDS, GROUP, SIZE, BATCH, SAMPLED = 200, 10, 16, 128, 16
 
 
-def batch(random):
+def batch(random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Words int64 [BATCH], and for each a neighbour int64 [BATCH, 1]."""
     words = random.integers(WORDS, size=BATCH)
     neighbours = words // GROUP * GROUP + random.integers(GROUP, size=BATCH)
     return words, neighbours[:, np.newaxis]
 
 
-def build(shards):
+def build(shards: int) -> tuple[tf.Tensor, tf.Tensor, tf.Operation, Iterable[tf.Variable]]:
     """(words, neighbours, train op, embeddings), the embeddings in one shard a parameter server."""
     words = tf.placeholder(tf.int64, [None], name="words")
     neighbours = tf.placeholder(tf.int64, [None, 1], name="neighbours")
@@ -41,7 +43,7 @@ def build(shards):
     return words, neighbours, tf.train.AdagradOptimizer(1.0).minimize(loss, global_step=step), embeddings
 
 
-def share_of_neighbours(vectors):
+def share_of_neighbours(vectors: NDArray[np.float32]) -> float:
     """How many of the words nearest to each word are its neighbours."""
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     likeness = vectors @ vectors.T
@@ -49,7 +51,7 @@ def share_of_neighbours(vectors):
     return float(np.mean(likeness.argmax(axis=1) // GROUP == np.arange(WORDS) // GROUP))
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=1500)
     options = parser.parse_args()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tenfold.session.session import BaseSession
+    from tenfold.session.session import Session
     from tenfold.train.coordinator import Coordinator
     from tenfold_protos.config_pb2 import RunMetadata, RunOptions
 
@@ -36,7 +36,7 @@ class SessionRunValues(NamedTuple):
 class SessionRunContext:
     """One step, as its hooks see it."""
 
-    def __init__(self, original_args: SessionRunArgs, session: BaseSession) -> None:
+    def __init__(self, original_args: SessionRunArgs, session: Session) -> None:
         self._original_args, self._session = original_args, session
         self._stop_requested = False
 
@@ -46,7 +46,7 @@ class SessionRunContext:
         return self._original_args
 
     @property
-    def session(self) -> BaseSession:
+    def session(self) -> Session:
         """The session behind the monitored one: a step on it runs without hooks."""
         return self._session
 
@@ -65,7 +65,7 @@ class SessionRunHook:
     def begin(self) -> None:
         """Called once, before the session is created. Ops may be added to the graph only here."""
 
-    def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
+    def after_create_session(self, session: Session, coord: Coordinator) -> None:
         """Called when a session was created, and again when it was created anew after a lost task."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
@@ -75,5 +75,5 @@ class SessionRunHook:
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Called after each step that succeeded."""
 
-    def end(self, session: BaseSession) -> None:
+    def end(self, session: Session) -> None:
         """Called when the monitored session closes, unless an exception closes it."""

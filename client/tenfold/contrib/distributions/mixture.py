@@ -90,7 +90,7 @@ class Mixture(Distribution):
         parts = tf.unstack(self._cat.probs, num=self.num_components, axis=-1)
         for _ in range(rank):
             parts = [tf.expand_dims(each, -1) for each in parts]
-        return parts  # type: ignore[no-any-return]
+        return parts
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         chosen = self._cat.sample(n, seed=gen_new_seed(seed, "mixture"))

@@ -26,7 +26,7 @@ def _convolved(args: list[Any], filter_size: list[int], features: int, bias: boo
         if len(shape) != len(shapes[0]):
             raise ValueError(f"Conv Linear expects all args to be of same Dimension: {shapes}")
     rank, dtype = len(shapes[0]), args[0].dtype
-    convolve = {3: tf.nn.conv1d, 4: tf.nn.conv2d, 5: tf.nn.conv3d}[rank]
+    convolve: Any = {3: tf.nn.conv1d, 4: tf.nn.conv2d, 5: tf.nn.conv3d}[rank]
     channels = sum(shape[-1] for shape in shapes)
     kernel = tf.get_variable("kernel", [*filter_size, channels, features], dtype=dtype)
     inputs = args[0] if len(args) == 1 else tf.concat(args, axis=rank - 1)

@@ -1,0 +1,1 @@
+# Written by `make stubs`: what type checkers see of namespaces.py.
