@@ -134,7 +134,7 @@ def list_batch(c: ShapeContext) -> Shapes:
 
 
 def assign(c: ShapeContext) -> Shapes:
-    if c.attrs.get("validate_shape", True):
+    if c.attrs["validate_shape"]:
         return [c.input(0).merge_with(c.input(1))]
     return [c.input(1)]
 

@@ -76,8 +76,6 @@ def _joined(shapes: Sequence[TensorShape], axis: int | None) -> TensorShape:
     if not ranks:
         return _UNKNOWN
     rank = ranks.pop()
-    if rank == 0:
-        raise ValueError("Can't concatenate scalars (use tf.stack instead)")
     if axis is None:
         return unknown_shape(rank)
     at = _axis(axis, rank)

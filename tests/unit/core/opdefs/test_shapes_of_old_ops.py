@@ -54,6 +54,11 @@ X, C = [2, 4, 6, 3], [3]
         ("GatherTree", [[3, 2, 4], [3, 2, None], [2], S], {}, {}, [[3, 2, 4]]),
         ("GatherTree", [[3, None, None], None, [2], S], {}, {}, [[3, 2, None]]),
         ("GatherTree", [None, [3, None, 4], [None], None], {}, {}, [[3, None, 4]]),
+        ("MirrorPadGrad", [[6, 5], [2, 2]], {1: [[1, 1], [0, 2]]}, {"mode": b"REFLECT"}, [[4, 3]]),
+        ("MirrorPadGrad", [[6, None], [2, 2]], {1: [[1, 1], [0, 2]]}, {"mode": b"REFLECT"}, [[4, None]]),
+        ("MirrorPadGrad", [None, [2, 2]], {1: [[1, 1], [0, 2]]}, {"mode": b"REFLECT"}, [[None, None]]),
+        ("DecodePaddedRaw", [[3], S], {1: 1}, {"out_type": dtypes.uint8}, [[3, 1]]),
+        ("DecodePaddedRaw", [[3], S], {1: 4}, {"out_type": dtypes.int16}, [[3, 2]]),
         ("Skipgram", [], {}, {"filename": b"f", "batch_size": 5}, [[None], [None], S, S, S, [5], [5]]),
         ("MaxPool", [None], {}, {"ksize": [1] * 4, "strides": [1] * 4, "data_format": b"NCHW_VECT_C"}, [None]),
     ],
@@ -78,6 +83,10 @@ def test_what_is_known(op: str, inputs: Any, values: Any, attrs: Any, outputs: A
         ("InitializeTableV2", [S, [3], [4]], {}, {}, "are not compatible"),
         (SEQUENCES_V2, BATCH, {}, {**SEQUENCES, "context_ragged_value_types": []}, "and 1"),
         (SEQUENCES_V2, BATCH, {}, {**SEQUENCES, "feature_list_ragged_split_types": []}, "and 0"),
+        ("DecodePaddedRaw", [[3], S], {1: 0}, {"out_type": dtypes.uint8}, "must be greater than zero, got 0"),
+        ("DecodePaddedRaw", [[3], S], {1: 3}, {"out_type": dtypes.int16}, "must be a multiple of"),
+        ("ConcatV2", [S, S, S], {}, {"N": 2}, "at least rank 1 but is rank 0"),
+        ("Concat", [S, S, S], {}, {"N": 2}, "at least rank 1 but is rank 0"),
         ("NthElement", [[4], [1]], {}, {}, "must be scalar but has rank 1"),
         ("Reshape", [[4, 3], [2]], {1: [-1, -1]}, {}, "only one size may be -1"),
         ("ResizeArea", [[1, 4, 4, 1], [2]], {1: [-1, 2]}, {}, r"got \[-1, 2\]"),
@@ -148,6 +157,16 @@ def test_a_constant_has_its_values_shape() -> None:
     (found,) = infer_shapes(opdefs.get("Const"), attrs, [], {}.get, 1)
 
     assert found.as_list() == [2, 0, 3]
+
+
+def test_a_functions_gradient_has_its_inputs_shapes() -> None:
+    inputs = [TensorShape([2]), TensorShape([3, None]), TensorShape([])]
+    definition = opdefs.get("SymbolicGradient")
+
+    assert infer_shapes(definition, {}, inputs, {}.get, 2) == inputs[:2]
+    assert infer_shapes(definition, {}, inputs, {}.get, 3) == inputs
+    with pytest.raises(ValueError, match="3 vs 4"):
+        infer_shapes(definition, {}, inputs, {}.get, 4)
 
 
 def test_what_has_no_outputs_has_no_shapes() -> None:
