@@ -137,3 +137,15 @@ def test_second_derivatives_of_a_product_with_zeros(values: list[float]) -> None
         return tf.gradients(tf.reduce_prod(x), x)[0]
 
     assert directional_error(build, [np.array(values)]) < 1e-6
+
+
+@pytest.mark.parametrize("op", ["SparseSparseMaximum", "SparseSparseMinimum"])
+def test_extremes_of_sparse_tensors_have_none(op: str) -> None:
+    """Nor has TensorFlow one: it fails with a TypeError of its own there."""
+    with tf.Graph().as_default():
+        values, places, size = tf.constant([1.0, 2.0]), np.array([[0], [2]]), np.array([3])
+        made = getattr(R, op)(
+            a_indices=places, a_values=values, a_shape=size, b_indices=places, b_values=values, b_shape=size, name="best"
+        )
+        with pytest.raises(NotImplementedError, match=f"Gradient for {op} is currently not implemented yet: 'best'"):
+            tf.gradients(made[1], values)
