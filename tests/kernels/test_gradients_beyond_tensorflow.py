@@ -145,7 +145,8 @@ def test_extremes_of_sparse_tensors_have_none(op: str) -> None:
     with tf.Graph().as_default():
         values, places, size = tf.constant([1.0, 2.0]), np.array([[0], [2]]), np.array([3])
         made = getattr(R, op)(
-            a_indices=places, a_values=values, a_shape=size, b_indices=places, b_values=values, b_shape=size, name="best"
-        )
+            a_indices=places, a_values=values, a_shape=size,
+            b_indices=places, b_values=values, b_shape=size, name="best",
+        )  # fmt: skip
         with pytest.raises(NotImplementedError, match=f"Gradient for {op} is currently not implemented yet: 'best'"):
             tf.gradients(made[1], values)

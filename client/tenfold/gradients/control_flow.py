@@ -18,7 +18,6 @@ from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op
 from tenfold.ops.control_flow_primitives import enter, exit, merge, switch, switch_ref_or_tensor
 from tenfold.ops.control_flow_while import close_loop
-from tenfold_core import dtypes
 
 if TYPE_CHECKING:
     from tenfold.graph.operation import Operation
@@ -43,8 +42,6 @@ def _switch(op: Operation, g_false: Any, g_true: Any) -> Any:
     if context is not None and context.is_cond:
         grads = (g_false, g_true)
         if grads[1 - context.branch] is None:
-            if op.inputs[0].dtype == dtypes.resource:
-                return merge([grads[context.branch]] * 2, name="cond_resource_grad")[0], None
             # A type that carries no gradient; the walk filled in zeros for every other.
             return None, None
         return merge(grads, name="cond_grad")[0], None

@@ -23,6 +23,13 @@ def test_an_imported_loop_without_its_context_is_refused() -> None:
             tf.gradients(y, x)
 
 
+def test_an_enter_without_a_loop_is_refused() -> None:
+    with tf.Graph().as_default():
+        x = tf.constant(2.0)
+        with pytest.raises(LookupError, match="need the loop's context: the graph was imported without its meta graph"):
+            tf.gradients(tf.raw_ops.Enter(data=x, frame_name="frame"), x)
+
+
 def test_an_imported_loop_with_its_meta_graph_has_a_gradient() -> None:
     with tf.Graph().as_default() as made:
         x = tf.placeholder(tf.float32, [], name="x")
