@@ -43,6 +43,8 @@ class Program:
     fetches: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     last: str = ""
+    #: An array is still to be given another rank.
+    to_spoil: bool = False
 
     def __post_init__(self) -> None:
         self.graph.versions.producer = 1882
@@ -90,6 +92,10 @@ class Program:
         if isinstance(value, Output):
             return value.name
         array = array_of(value, dtype)
+        if self.to_spoil and self.d.maybe(0.2):
+            self.to_spoil = False
+            array = array[None] if array.size == 0 or self.d.maybe() else array.reshape(-1)[:1].reshape(())
+            self.text.append(f"with {_short(array)}")
         name = f"x{len(self.feeds)}"
         node = self.graph.node.add(name=name, op="Placeholder")
         node.attr["dtype"].type = dtype.base_dtype.as_datatype_enum
