@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tenfold.data.iterators import Iterator
     from tenfold.data.options import Options
+    from tenfold.graph.argument_types import TensorLike
 
 #: Leaves a number (parallel calls, buffer sizes) to the runtime.
 AUTOTUNE = -1
@@ -121,19 +122,21 @@ class Dataset(DatasetNode):
         """These elements, then those of `dataset`. Raises TypeError if their types differ."""
         return Dataset(transforms.concatenated(self, dataset))
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """The elements, `buffer_size` of them made ahead."""
         return Dataset(transforms.prefetched(self, buffer_size))
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: TensorLike | None = None) -> Dataset:
         """The elements, `count` times; for ever with None or -1."""
         return Dataset(transforms.repeated(self, count))
 
-    def enumerate(self, start: Any = 0) -> Dataset:
+    def enumerate(self, start: TensorLike = 0) -> Dataset:
         """The elements, each as (number, element)."""
         return Dataset.zip((Dataset.range(start, np.iinfo(np.int64).max), self))
 
-    def shuffle(self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None) -> Dataset:
+    def shuffle(
+        self, buffer_size: TensorLike, seed: TensorLike | None = None, reshuffle_each_iteration: bool | None = None
+    ) -> Dataset:
         """The elements in random order, each drawn from the next `buffer_size`; by default anew each time."""
         return Dataset(transforms.shuffled(self, buffer_size, seed, reshuffle_each_iteration))
 
@@ -141,24 +144,24 @@ class Dataset(DatasetNode):
         """The elements, kept for the next iteration: in memory, or in files that begin with `filename`."""
         return Dataset(transforms.cached(self, filename))
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: TensorLike) -> Dataset:
         """At most the first `count` elements; all with -1."""
         return Dataset(transforms.taken(self, count))
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: TensorLike) -> Dataset:
         """The elements after the first `count`; none with -1."""
         return Dataset(transforms.skipped(self, count))
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Every `num_shards`-th element, from number `index` on: a worker's share."""
         return Dataset(transforms.sharded(self, num_shards, index))
 
-    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
+    def batch(self, batch_size: TensorLike, drop_remainder: TensorLike = False) -> Dataset:
         """`batch_size` elements each, stacked along a new first dimension."""
         return Dataset(batches.batched(self, batch_size, drop_remainder))
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: Any = False
+        self, batch_size: TensorLike, padded_shapes: Any, padding_values: Any = None, drop_remainder: TensorLike = False
     ) -> Dataset:
         """`batch_size` elements each, padded to `padded_shapes` (None: the largest of the batch) and stacked."""
         return Dataset(batches.padded_batched(self, batch_size, padded_shapes, padding_values, drop_remainder))
@@ -205,7 +208,13 @@ class Dataset(DatasetNode):
             made._input_nodes = (self,)
         return made if isinstance(made, Dataset) else Dataset(made)
 
-    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
+    def window(
+        self,
+        size: TensorLike,
+        shift: TensorLike | None = None,
+        stride: TensorLike = 1,
+        drop_remainder: TensorLike = False,
+    ) -> Dataset:
         """Datasets of `size` elements, `stride` apart, each begun `shift` (default `size`) after the one before."""
         return Dataset(transforms.windowed(self, size, shift, stride, drop_remainder))
 
@@ -239,9 +248,7 @@ class Dataset(DatasetNode):
 
     def __iter__(self) -> Self:
         if not get_default_graph().building_function:
-            raise RuntimeError(
-                "__iter__() is only supported inside of tf.function or when eager execution is enabled."
-            )
+            raise RuntimeError("__iter__() is only supported inside of tf.function or when eager execution is enabled.")
         raise NotImplementedError("a dataset is not iterated inside of a function; use `reduce` or `flat_map`")
 
     # --- what the elements are ---

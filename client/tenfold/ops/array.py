@@ -25,6 +25,8 @@ from tenfold_core.tensor_shape import Dimension, TensorShape, as_shape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold.graph.argument_types import DTypeLike, ShapeLike, TensorLike, TensorOrSparse
+
 
 #: `zeros` and `ones` below this many elements are constants, larger ones are filled when the graph runs.
 _SMALL = 1000
@@ -34,7 +36,11 @@ _SMALL = 1000
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: TensorLike | None = None,
+    name: str = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A constant. With `shape`, a shorter value repeats its last element, unless `verify_shape`.
 
@@ -61,17 +67,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None) -> Tensor:
     """A tensor that every step feeds; a step that needs it and does not feed it fails."""
     return tensor_op("Placeholder", name, dtype=dtype, shape=as_shape(shape))
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """A tensor that a step may feed; `input` if it does not."""
     return tensor_op("PlaceholderWithDefault", name, input=input, shape=as_shape(shape))
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape `dims`, every element `value`."""
     return tensor_op("Fill", name, dims=dims, value=value)
 
@@ -95,18 +101,20 @@ def _filled(kind: str, value: Any, shape: Any, dtype: Any, name: str | None) -> 
         return fill(shape, constant(value, dtype=wanted), name=scope)
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros, False or empty strings."""
     wanted = as_dtype(dtype).base_dtype
     return _filled("zeros", False if wanted.is_bool else b"" if wanted == dtypes.string else 0, shape, dtype, name)
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones."""
     return _filled("ones", bool(as_dtype(dtype).is_bool) or 1, shape, dtype, name)
 
 
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Zeros in the shape of `tensor`; a constant if the shape is known and `optimize` is set."""
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -118,7 +126,9 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
         return tensor_op("ZerosLike", scope, x=tensor)
 
 
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Ones in the shape of `tensor`."""
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -150,18 +160,18 @@ def _shape(input: Any, name: str | None = None, optimize: bool = True, out_type:
         return tensor_op("Shape", scope, input=tensor, out_type=out_type)
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def shape(input: TensorOrSparse, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """The shape of `input` as a vector; a constant if it is known before the graph runs."""
     return _shape(input, name, out_type=as_dtype(out_type))
 
 
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors."""
     result: list[Tensor] = apply_op("ShapeN", name, input=input, out_type=out_type)
     return result
 
 
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def size(input: TensorOrSparse, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """The number of elements."""
     with name_scope(name, "Size", [input]) as scope:
         sparse = _dense_shape(input)
@@ -175,7 +185,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
         return tensor_op("Size", scope, input=tensor, out_type=out_type)
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorOrSparse, name: str | None = None) -> Tensor:
     """The number of dimensions."""
     with name_scope(name, "Rank", [input]) as scope:
         sparse = _dense_shape(input)
@@ -187,12 +197,14 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         return tensor_op("Rank", scope, input=tensor)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """The elements of `tensor` in another shape; one size may be -1."""
     return tensor_op("Reshape", name, tensor=tensor, shape=shape)
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> Tensor:
     """Inserts a dimension of size 1 at `axis` (older name `dim`)."""
     axis = _alias("axis", axis, "dim", dim)
     if axis is None:
@@ -200,14 +212,16 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return tensor_op("ExpandDims", name, input=input, dim=axis)
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(input: TensorLike, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Removes the dimensions of size 1 at `axis` (older name `squeeze_dims`), or all of them."""
     axis = _alias("axis", axis, "squeeze_dims", squeeze_dims)
     axes = [] if axis is None else [axis] if np.isscalar(axis) else list(axis)
     return tensor_op("Squeeze", name, input=input, squeeze_dims=axes)
 
 
-def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str = "transpose", conjugate: bool = False
+) -> Tensor:
     """Permutes the dimensions; reverses them if `perm` is None."""
     with name_scope(name, "transpose", [a]) as scope:
         a = convert_to_tensor(a, name="a")
@@ -223,7 +237,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         return result
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """`input` broadcast to `shape`."""
     return tensor_op("BroadcastTo", name, input=input, shape=shape)
 
@@ -243,23 +257,23 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 # --- pass-through ---
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """The same value under another name, and possibly on another device."""
     return tensor_op("Identity", name, input=input)
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
     """`identity` of a list, of any types."""
     result: list[Tensor] = apply_op("IdentityN", name, input=input)
     return result
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """The same value; its gradient is None, as for a constant."""
     return tensor_op("StopGradient", name, input=input)
 
 
-def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Tensor:
+def prevent_gradient(input: TensorLike, message: str = "", name: str | None = None) -> Tensor:
     """The same value; asking for a gradient through it raises LookupError with `message`."""
     return tensor_op("PreventGradient", name, input=input, message=message)
 
@@ -281,7 +295,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     return tensor_op("Pack", name, values=list(values), axis=axis)
 
 
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: Any, axis: TensorLike, name: str = "concat") -> Tensor:
     """Joins tensors along the dimension `axis`.
 
     The argument order of releases before 1.0, `concat(axis, values)`, is accepted too: an axis is not a list.
@@ -299,13 +313,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     return tensor_op("ConcatV2", name, values=values, axis=axis)
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """`input` repeated `multiples[i]` times along dimension i."""
     return tensor_op("Tile", name, input=input, multiples=multiples)
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: TensorLike, paddings: TensorLike, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
     """Adds `paddings[i] = (before, after)` elements around dimension i; mode CONSTANT, REFLECT or SYMMETRIC."""
     match mode.upper():
@@ -352,7 +366,7 @@ def _holds(values: Any, test: Callable[[Any], bool]) -> bool:
     return False
 
 
-def holds_tensor(value: Any) -> bool:
+def holds_tensor(value: TensorLike) -> bool:
     """Whether the value is a tensor or a variable, or a list with one in it."""
     return _holds(value, is_dense_tensor_like) if isinstance(value, (list, tuple)) else is_dense_tensor_like(value)
 
@@ -437,6 +451,6 @@ register_tensor_conversion_function(Dimension, _dimension_constant)
 register_tensor_conversion_function(object, _constant_of, priority=200)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """True for what TensorFlow counts as a tensor: tensors, sparse tensors, indexed slices, variables."""
     return is_dense_tensor_like(x) or isinstance(x, IndexedSlices) or type(x).__name__ == "SparseTensor"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
@@ -14,8 +14,11 @@ from tenfold.ops.elementwise import maximum, minimum
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 
+if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike, TensorOrSparse
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+
+def cast(x: TensorOrSparse, dtype: DTypeLike, name: str | None = None) -> Any:
     """`x` with another element type; `x` itself if it has it already. Of sparse values, casts the elements."""
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype == wanted:
@@ -31,7 +34,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return apply_op("Cast", scope, x=tensor, DstT=wanted)
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`cast`, with values beyond the range of `dtype` clipped to it."""
     wanted = as_dtype(dtype)
     with name_scope(name, "saturate_cast", [value]) as scope:
@@ -44,41 +47,41 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         return result
 
 
-def to_float(x: Any, name: str = "ToFloat") -> Any:
+def to_float(x: TensorOrSparse, name: str = "ToFloat") -> Any:
     """`cast` to float32."""
     return cast(x, dtypes.float32, name)
 
 
-def to_double(x: Any, name: str = "ToDouble") -> Any:
+def to_double(x: TensorOrSparse, name: str = "ToDouble") -> Any:
     """`cast` to float64."""
     return cast(x, dtypes.float64, name)
 
 
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
+def to_int32(x: TensorOrSparse, name: str = "ToInt32") -> Any:
     """`cast` to int32."""
     return cast(x, dtypes.int32, name)
 
 
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
+def to_int64(x: TensorOrSparse, name: str = "ToInt64") -> Any:
     """`cast` to int64."""
     return cast(x, dtypes.int64, name)
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
     """The same bytes under another element type."""
     return tensor_op("Bitcast", name, input=input, type=type)
 
 
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+def to_bfloat16(x: TensorOrSparse, name: str = "ToBFloat16") -> Any:
     """`cast` to bfloat16."""
     return cast(x, dtypes.bfloat16, name)
 
 
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+def to_complex64(x: TensorOrSparse, name: str = "ToComplex64") -> Any:
     """`cast` to complex64."""
     return cast(x, dtypes.complex64, name)
 
 
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+def to_complex128(x: TensorOrSparse, name: str = "ToComplex128") -> Any:
     """`cast` to complex128."""
     return cast(x, dtypes.complex128, name)

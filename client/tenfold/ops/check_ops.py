@@ -24,6 +24,7 @@ from tenfold_core import dtypes, errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
     from tenfold.graph.operation import Operation
     from tenfold_core.dtypes import DType
 
@@ -100,7 +101,12 @@ def _as_text(item: Any) -> str:
 
 
 def assert_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x == y everywhere."""
     if x is y:
@@ -110,35 +116,60 @@ def assert_equal(
 
 
 def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x != y everywhere."""
     return _compared("!=", "assert_none_equal", math.not_equal, np.not_equal, x, y, data, summarize, message, name)
 
 
 def assert_less(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x < y everywhere."""
     return _compared("<", "assert_less", math.less, np.less, x, y, data, summarize, message, name)
 
 
 def assert_less_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x <= y everywhere."""
     return _compared("<=", "assert_less_equal", math.less_equal, np.less_equal, x, y, data, summarize, message, name)
 
 
 def assert_greater(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x > y everywhere."""
     return _compared(">", "assert_greater", math.greater, np.greater, x, y, data, summarize, message, name)
 
 
 def assert_greater_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x >= y everywhere."""
     return _compared(
@@ -147,11 +178,11 @@ def assert_greater_equal(
 
 
 def assert_near(
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     rtol: Any = None,
     atol: Any = None,
-    data: Any = None,
+    data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -190,28 +221,44 @@ def _against_zero(
 
 
 def assert_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x < 0 everywhere."""
     return _against_zero("<", "negative", False, assert_less, x, data, summarize, message, name)
 
 
 def assert_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x > 0 everywhere."""
     return _against_zero(">", "positive", True, assert_less, x, data, summarize, message, name)
 
 
 def assert_non_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x >= 0 everywhere."""
     return _against_zero(">=", "non_negative", True, assert_less_equal, x, data, summarize, message, name)
 
 
 def assert_non_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Fails unless x <= 0 everywhere."""
     return _against_zero("<=", "non_positive", False, assert_less_equal, x, data, summarize, message, name)
@@ -261,9 +308,9 @@ def _ranked(
 
 
 def assert_rank(
-    x: Any,
+    x: TensorLike,
     rank: Any,
-    data: Any = None,
+    data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -284,9 +331,9 @@ def assert_rank(
 
 
 def assert_rank_at_least(
-    x: Any,
+    x: TensorLike,
     rank: Any,
-    data: Any = None,
+    data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -307,9 +354,9 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any,
+    x: TensorLike,
     ranks: Iterable[Any],
-    data: Any = None,
+    data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -338,7 +385,7 @@ def assert_rank_in(
     )
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError unless x is of an integer type."""
     with name_scope(name, "assert_integer", _in_graph(x)):
         x = convert_to_tensor(x, name="x")
@@ -347,7 +394,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return no_op("statically_determined_was_integer")
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type(tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError unless `tensor` is of the type `tf_type`."""
     with name_scope(name, "assert_type", _in_graph(tensor)):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -356,7 +403,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
         return no_op("statically_determined_correct_type")
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """`tensor`. Raises ValueError unless it is known to be a scalar."""
     with name_scope(name, "assert_scalar", _in_graph(tensor)) as scope:
         scalar = convert_to_tensor(tensor, name=scope)
@@ -373,7 +420,7 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None) -> DType:
     """The floating type that `tensors` and `dtype` share; float32 if there are none. Raises ValueError otherwise."""
     wanted: DType | None = None if dtype is None else dtypes.as_dtype(dtype)
     first = ""
@@ -413,14 +460,14 @@ def _steps(x: Any) -> Any:
     )
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """A scalar bool: no element of x is smaller than the one before."""
     with name_scope(name, "is_non_decreasing", _in_graph(x)):
         steps = _steps(x)
         return math.reduce_all(math.less_equal(convert_to_tensor(0, dtype=steps.dtype), steps))
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """A scalar bool: every element of x is greater than the one before."""
     with name_scope(name, "is_strictly_increasing", _in_graph(x)):
         steps = _steps(x)

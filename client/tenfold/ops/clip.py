@@ -19,6 +19,7 @@ from tenfold.ops.slicing import where
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def _like(t: Any, values: Tensor) -> Any:
     return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+def clip_by_value(t: Any, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None) -> Any:
     """`t` with each element within the bounds, which may be scalars or broadcast to the shape of `t`.
 
     Raises ValueError if they would make the result larger than `t`.
@@ -44,7 +45,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         return _like(t, within)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Any:
     """`t * clip_norm / l2norm(t)` where the norm over `axes` (default: all) is larger than `clip_norm`, else `t`."""
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t)
@@ -80,7 +81,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Any, clip_norm: TensorLike, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
     """(the tensors, all scaled so that their global norm is at most `clip_norm`; the norm before).
 
@@ -103,7 +104,7 @@ def clip_by_global_norm(
         return clipped, norm
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+def clip_by_average_norm(t: Any, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """`t` scaled so that its norm per element is at most `clip_norm`."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         values = convert_to_tensor(t, name="t")

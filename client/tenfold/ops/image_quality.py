@@ -187,7 +187,8 @@ def ssim_multiscale(
         peak = convert_image_dtype(math.cast(max_val, a.dtype), dtypes.float32)
         images = [convert_image_dtype(each, dtypes.float32) for each in (a, b)]
         heads, tails = [shape[:-3] for shape in (first, second)], [shape[-3:] for shape in (first, second)]
-        parts, last = [], None
+        parts: list[Any] = []
+        last: Any = None
         for k in range(len(power_factors)):
             with name_scope(None, f"Scale{k}", images):
                 if k:
@@ -197,9 +198,7 @@ def ssim_multiscale(
                         array.reshape(x, array.concat([head, tail], 0))
                         for x, head, tail in zip(smaller, heads, tails, strict=True)
                     ]
-                last, structure = _ssim_of_channels(
-                    images[0], images[1], peak, filter_size, filter_sigma, k1, k2
-                )
+                last, structure = _ssim_of_channels(images[0], images[1], peak, filter_size, filter_sigma, k1, k2)
                 parts.append(relu(structure))
         # The coarsest scale counts with its luminance.
         scales = array.stack([*parts[:-1], relu(last)], axis=-1)

@@ -20,6 +20,8 @@ from tenfold_core.dtypes import DType, as_dtype
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
+
 
 class Initializer:
     """Base class. `partition_info` is given when only a part of a partitioned variable is made."""
@@ -49,7 +51,7 @@ def _floating(dtype: Any) -> DType:
 class Zeros(Initializer):
     """All zeros (empty strings, False)."""
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -64,7 +66,7 @@ class Zeros(Initializer):
 class Ones(Initializer):
     """All ones."""
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -82,7 +84,7 @@ class Constant(Initializer):
     With fewer elements than the shape, the last one is repeated; with `verify_shape` the shapes must be equal.
     """
 
-    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(
                 f"Invalid type for initial value: {type(value)} (expected Python scalar, list or tuple of values, or "
@@ -110,7 +112,11 @@ class RandomUniform(Initializer):
     """Uniform in [minval, maxval); `maxval` defaults to 1 for floating types."""
 
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.minval = minval
         self.maxval = maxval
@@ -172,7 +178,7 @@ class VarianceScaling(Initializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         if scale <= 0.0:
             raise ValueError("`scale` must be positive float.")
@@ -216,7 +222,7 @@ class VarianceScaling(Initializer):
 class GlorotUniform(VarianceScaling):
     """Uniform within ±sqrt(6 / (fan_in + fan_out)); what `tf.get_variable` uses by default."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(scale=1.0, mode="fan_avg", distribution="uniform", seed=seed, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -227,7 +233,7 @@ class GlorotUniform(VarianceScaling):
 class GlorotNormal(VarianceScaling):
     """Truncated normal with standard deviation sqrt(2 / (fan_in + fan_out))."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(scale=1.0, mode="fan_avg", distribution="truncated_normal", seed=seed, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -238,7 +244,7 @@ class GlorotNormal(VarianceScaling):
 class Identity(Initializer):
     """`gain` times the identity matrix; two-dimensional shapes only."""
 
-    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
 
@@ -262,7 +268,7 @@ class Identity(Initializer):
 class Orthogonal(Initializer):
     """An orthogonal matrix times `gain`: of the shape's last dimension by the product of the others."""
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
         self.seed = seed
@@ -290,7 +296,7 @@ class Orthogonal(Initializer):
 class UniformUnitScaling(Initializer):
     """Uniform within ±sqrt(3 / fan in) * factor, which keeps the scale of the input."""
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _floating(dtype)
@@ -335,7 +341,9 @@ orthogonal_initializer = Orthogonal
 uniform_unit_scaling_initializer = UniformUnitScaling
 
 
-def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32) -> VarianceScaling:
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
+) -> VarianceScaling:
     """Glorot's initializer under its other name, as in `tf.contrib.layers`."""
     return GlorotUniform(seed=seed, dtype=dtype) if uniform else GlorotNormal(seed=seed, dtype=dtype)
 

@@ -21,6 +21,7 @@ from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
     from tenfold.graph.tensor import Tensor
 
 
@@ -28,7 +29,7 @@ def eye(
     num_rows: Any,
     num_columns: Any = None,
     batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """The identity matrix, or a batch of them: ones on the diagonal."""
@@ -54,19 +55,19 @@ def _joined(batch: Any, sizes: list[Any]) -> Any:
 # --- factorizations ---
 
 
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """`(s, u, v)` with tensor = u diag(s) v^H; only s unless `compute_uv`."""
     s, u, v = apply_op("Svd", name, input=tensor, compute_uv=compute_uv, full_matrices=full_matrices)
     return (s, u, v) if compute_uv else s
 
 
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues, in ascending order, and the eigenvectors of self-adjoint matrices."""
     values, vectors = apply_op("SelfAdjointEigV2", name, input=tensor, compute_v=True)
     return values, vectors
 
 
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of self-adjoint matrices."""
     values: Tensor = apply_op("SelfAdjointEigV2", name, input=tensor, compute_v=False)[0]
     return values
@@ -108,7 +109,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return 2.0 * math.reduce_sum(math.log(diagonal), axis=[-1])
 
 
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def matrix_rank(a: TensorLike, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """How many singular values of each matrix are above `tol` (default: as NumPy)."""
     with name_scope(name, "matrix_rank", [a, tol]):
         a = convert_to_tensor(a, name="a")
@@ -120,7 +121,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
         return math.reduce_sum(math.cast(math.greater(s, tol), dtypes.int32), axis=-1)
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The Moore-Penrose inverse of each matrix; singular values below `rcond` times the largest count as zero."""
     with name_scope(name or "pinv"):
         a = convert_to_tensor(a, name="a")
@@ -218,7 +219,9 @@ def _conjugate(x: Tensor) -> Tensor:
     return tensor_op("Conj", None, input=x) if x.dtype.is_complex else x
 
 
-def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+def normalize(
+    tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """`(tensor / norm, norm)` with the norm along `axis`."""
     with name_scope(name, "normalize", [tensor]):
         tensor = convert_to_tensor(tensor)
@@ -226,7 +229,7 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
         return tensor / length, length
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix."""
     with name_scope(name, "Trace", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -234,8 +237,8 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,

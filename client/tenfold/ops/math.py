@@ -102,6 +102,7 @@ from tenfold_core import dtypes
 from tenfold_core.dtypes import DType, as_dtype
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
     from tenfold.graph.tensor import Tensor
 
 __all__ = [
@@ -221,7 +222,7 @@ _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 # --- division, sums, logic ---
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y` as Python 3 means it: integers are divided as floats. Raises TypeError if the types differ."""
     with name_scope(name, "truediv", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -235,12 +236,12 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return realdiv(x, y, name=scope)
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y`."""
     return truediv(x, y, name)
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y` as Python 2 means it: integers are divided with floor."""
     with name_scope(name, "div", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -248,12 +249,12 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return realdiv(x, y, scope) if x.dtype.is_floating or x.dtype.is_complex else floordiv(x, y, scope)
 
 
-def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tensor:
     """True where exactly one is true."""
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     """The sum of a list of tensors of one shape and type. Raises ValueError for an empty list."""
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape")
@@ -263,7 +264,9 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     return tensor_op("AddN", name, inputs=tensors)
 
 
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(
+    inputs: TensorLike, shape: TensorLike | None = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
     """`add_n` with the shape and type of the tensors checked beforehand."""
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
@@ -277,7 +280,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     return result
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Any:
     """`scalar * x`; of IndexedSlices, the values. Raises ValueError unless `scalar` is one."""
     kind = x.dtype.base_dtype if hasattr(x, "dtype") else None
     scalar = convert_to_tensor(scalar, dtype=None if kind is None else as_dtype(kind), name="scalar")
@@ -292,7 +295,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
 
 def matmul(
-    a: Any,
+    a: TensorLike,
     b: Any,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -333,7 +336,13 @@ def _conjugate(x: Tensor) -> Tensor:
 # --- ranges, positions, segments ---
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+def range(
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str = "range",
+) -> Tensor:
     """`start, start + delta, …` up to, excluding `limit`; `range(limit)` starts at 0."""
     if limit is None:
         start, limit = 0, start
@@ -352,13 +361,17 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         return tensor_op("Range", scope, start=parts[0], limit=parts[1], delta=parts[2])
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+def linspace(start: TensorLike, stop: Any, num: TensorLike, name: str | None = None) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, both included."""
     return tensor_op("LinSpace", name, start=start, stop=stop, num=num)
 
 
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """The position of the largest element along `axis` (default 0; older name `dimension`)."""
     axis = _alias("axis", axis, "dimension", dimension)
@@ -366,28 +379,38 @@ def argmax(
 
 
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """The position of the smallest element along `axis` (default 0; older name `dimension`)."""
     axis = _alias("axis", axis, "dimension", dimension)
     return tensor_op("ArgMin", name, input=input, dimension=0 if axis is None else axis, output_type=output_type)
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """The running sum along `axis`."""
     return tensor_op("Cumsum", name, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumprod(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """The running product along `axis`."""
     return tensor_op("Cumprod", name, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = None
+) -> Tensor:
     """Sums the slices of `data` that have the same segment id."""
     return tensor_op("UnsortedSegmentSum", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Sums the slices of `data` that have the same segment id; the ids are sorted."""
     return tensor_op("SegmentSum", name, data=data, segment_ids=segment_ids)

@@ -18,33 +18,34 @@ from tenfold.ops.elementwise import sigmoid
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 
 # --- activations ---
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """max(features, 0)."""
     return tensor_op("Relu", name, features=features)
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6)."""
     return tensor_op("Relu6", name, features=features)
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """exp(features) - 1 where negative, features elsewhere."""
     return tensor_op("Elu", name, features=features)
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """The self-normalizing elu."""
     return tensor_op("Selu", name, features=features)
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """alpha * features where negative, features elsewhere; integers become float32."""
     with name_scope(name, "LeakyRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
@@ -53,17 +54,17 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
         return tensor_op("LeakyRelu", scope, features=features, alpha=alpha)
 
 
-def softplus(features: Any, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """log(exp(features) + 1)."""
     return tensor_op("Softplus", name, features=features)
 
 
-def softsign(features: Any, name: str | None = None) -> Tensor:
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """features / (abs(features) + 1)."""
     return tensor_op("Softsign", name, features=features)
 
 
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """relu(features) and relu(-features), joined along `axis`."""
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
@@ -71,7 +72,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(both)
 
 
-def swish(features: Any) -> Tensor:
+def swish(features: TensorLike) -> Tensor:
     """features * sigmoid(features)."""
     features = convert_to_tensor(features, name="features")
     return math.multiply(features, sigmoid(features))
@@ -94,13 +95,13 @@ def _over_last_axis(op_type: str, logits: Any, axis: int, name: str | None) -> T
         return array.transpose(swapped, order, name=scope)
 
 
-def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis` (default: the last)."""
     axis = _alias("axis", axis, "dim", dim)
     return _over_last_axis("Softmax", logits, -1 if axis is None else axis, name)
 
 
-def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """logits - log(sum(exp(logits))) along `axis` (default: the last)."""
     axis = _alias("axis", axis, "dim", dim)
     return _over_last_axis("LogSoftmax", logits, -1 if axis is None else axis, name)
@@ -109,7 +110,7 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, d
 # --- arithmetic of layers ---
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(value: TensorLike, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds a vector to the last dimension, or to the channels of "NCHW". Raises ValueError for another format."""
     formats = {None: "NHWC", "NCHW": "NCHW", "NHWC": "NHWC", "N...C": "NHWC", "NC...": "NCHW"}
     if data_format not in formats:
@@ -120,7 +121,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
         return tensor_op("BiasAdd", scope, value=value, bias=bias, data_format=formats[data_format])
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """matmul(x, weights) + biases."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -129,14 +130,14 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         return bias_add(math.matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """relu(matmul(x, weights) + biases)."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         return relu(bias_add(math.matmul(x, weights), biases), name=scope)
 
 
 def dropout(
-    x: Any,
+    x: TensorLike,
     keep_prob: Any = None,
     noise_shape: Any = None,
     seed: int | None = None,
@@ -189,12 +190,12 @@ def scale_regularization_loss(regularization_loss: Any) -> Tensor:
 # --- evaluation ---
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+def top_k(input: TensorLike, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
     """`(values, indices)` of the k largest elements of each row."""
     return apply_op("TopKV2", name, input=input, k=k, sorted=sorted)
 
 
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(predictions: Any, targets: TensorLike, k: Any, name: str | None = None) -> Tensor:
     """True for each row whose target is among its k largest predictions."""
     with name_scope(name, "in_top_k"):
         targets = convert_to_tensor(targets, preferred_dtype=dtypes.int32)
@@ -203,7 +204,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
         )
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The fraction of zeros in `value`."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")

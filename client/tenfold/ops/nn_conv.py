@@ -24,6 +24,7 @@ from tenfold_core.tensor_shape import as_shape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 
@@ -54,7 +55,7 @@ def _padding(padding: Any, data_format: str) -> dict[str, Any]:
 
 
 def conv2d(
-    input: Any,
+    input: TensorLike,
     filter: Any = None,
     strides: Any = None,
     padding: Any = None,
@@ -110,7 +111,7 @@ def conv2d_backprop_input(
 
 
 def conv2d_backprop_filter(
-    input: Any,
+    input: TensorLike,
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
@@ -136,14 +137,14 @@ def conv2d_backprop_filter(
 
 
 def conv2d_transpose(
-    value: Any = None,
+    value: TensorLike | None = None,
     filter: Any = None,
     output_shape: Any = None,
     strides: Any = None,
     padding: Any = "SAME",
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
@@ -165,14 +166,14 @@ def conv2d_transpose(
 
 
 def conv1d(
-    value: Any = None,
+    value: TensorLike | None = None,
     filters: Any = None,
     stride: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool | None = None,
     data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
     dilations: Any = None,
 ) -> Tensor:
     """The one-dimensional convolution: a two-dimensional one of height 1.
@@ -216,7 +217,7 @@ def _inner(value: Any, wide: str) -> list[int]:
 
 
 def conv1d_transpose(
-    input: Any,
+    input: TensorLike,
     filters: Any,
     output_shape: Any,
     strides: Any,
@@ -239,7 +240,7 @@ def conv1d_transpose(
 
 
 def conv3d(
-    input: Any,
+    input: TensorLike,
     filter: Any = None,
     strides: Any = None,
     padding: Any = None,
@@ -265,14 +266,14 @@ def conv3d(
 
 
 def conv3d_transpose(
-    value: Any,
+    value: TensorLike,
     filter: Any = None,
     output_shape: Any = None,
     strides: Any = None,
     padding: str = "SAME",
     data_format: str = "NDHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
@@ -294,7 +295,7 @@ def conv3d_transpose(
 
 
 def conv3d_backprop_filter(
-    input: Any,
+    input: TensorLike,
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
@@ -311,7 +312,7 @@ def conv3d_backprop_filter(
 
 
 def conv_transpose(
-    input: Any,
+    input: TensorLike,
     filters: Any,
     output_shape: Any,
     strides: Any,
@@ -341,7 +342,7 @@ def conv_transpose(
 
 
 def with_space_to_batch(
-    input: Any,
+    input: TensorLike,
     dilation_rate: Any,
     padding: str,
     op: Callable[..., Tensor],
@@ -404,7 +405,7 @@ def convert_static(shape: Any) -> list[int]:
 
 
 def convolution(
-    input: Any,
+    input: TensorLike,
     filter: Any,
     padding: str,
     strides: Any = None,
@@ -465,13 +466,13 @@ def strides_and_rates(count: int, strides: Any, dilation_rate: Any) -> tuple[lis
     return stride, rate
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
+def atrous_conv2d(value: TensorLike, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
     """The two-dimensional convolution with `rate - 1` gaps between the elements of the filter."""
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+    value: TensorLike, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
     """The transposed `atrous_conv2d` into `output_shape`."""
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]):
@@ -482,7 +483,7 @@ def atrous_conv2d_transpose(
 
 
 def depthwise_conv2d(
-    input: Any,
+    input: TensorLike,
     filter: Any,
     strides: Any,
     padding: str,
@@ -516,7 +517,7 @@ def _depthwise(
 
 
 def separable_conv2d(
-    input: Any,
+    input: TensorLike,
     depthwise_filter: Any,
     pointwise_filter: Any,
     strides: Any,

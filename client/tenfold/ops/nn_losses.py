@@ -6,7 +6,7 @@ to rows first. Node names follow TensorFlow 1.15.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tenfold.ops.array import _alias
 from tenfold.ops.elementwise import add, exp, log1p
 from tenfold.ops.spelling import warn_once
 from tenfold_core import dtypes
+
+if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 
@@ -99,8 +102,8 @@ def _back_to(loss: Tensor, shape: Tensor, logits: Tensor, name: str) -> Tensor:
 
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int = -1,
     name: str | None = None,
     axis: int | None = None,
@@ -114,7 +117,7 @@ def softmax_cross_entropy_with_logits(
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: Any = None, labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """The cross-entropy of softmax(logits) with the class numbers `labels`.
 
@@ -148,7 +151,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: Any = None, labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """The cross-entropy of independent sigmoid(logits) with `labels`, element by element."""
     _sentinel, labels, logits = _early_order("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
@@ -171,7 +174,11 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = 1.0, name: str | None = None, targets: Any = None
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    pos_weight: Any = 1.0,
+    name: str | None = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """`sigmoid_cross_entropy_with_logits` with the positive term scaled by `pos_weight`."""
     labels = _alias("labels", labels, "targets", targets)
@@ -183,7 +190,9 @@ def weighted_cross_entropy_with_logits(
         return add((1 - labels) * logits, weight * smooth, name=scope)
 
 
-def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+def log_poisson_loss(
+    targets: TensorLike, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
     """The Poisson loss exp(log_input) - log_input * targets; the full one adds Stirling's log(targets!)."""
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")

@@ -16,10 +16,17 @@ from tenfold.ops.elementwise import add, rsqrt, square, subtract
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
+def l2_normalize(
+    x: TensorLike,
+    axis: TensorLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: TensorLike | None = None,
+) -> Tensor:
     """x / sqrt(max(sum(x ** 2), epsilon)) along `axis`."""
     axis = _alias("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
@@ -40,7 +47,7 @@ def _dropped(parts: tuple[Tensor, ...], axes: Any, keep: bool) -> tuple[Tensor, 
 
 
 def moments(
-    x: Any,
+    x: TensorLike,
     axes: Any,
     shift: Any = None,
     name: str | None = None,
@@ -61,7 +68,7 @@ def moments(
 
 
 def sufficient_statistics(
-    x: Any,
+    x: TensorLike,
     axes: Any,
     shift: Any = None,
     keep_dims: bool | None = None,
@@ -160,8 +167,8 @@ def batch_norm_with_global_normalization(
     variance_epsilon: Any = None,
     scale_after_normalization: bool | None = None,
     name: str | None = None,
-    input: Any = None,
-    mean: Any = None,
+    input: TensorLike | None = None,
+    mean: TensorLike | None = None,
     variance: Any = None,
 ) -> Tensor:
     """Old spelling of `batch_normalization`; `gamma` is used only if `scale_after_normalization`."""
@@ -177,10 +184,10 @@ def batch_norm_with_global_normalization(
 
 
 def fused_batch_norm(
-    x: Any,
+    x: TensorLike,
     scale: Any,
     offset: Any,
-    mean: Any = None,
+    mean: TensorLike | None = None,
     variance: Any = None,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
@@ -213,7 +220,12 @@ def fused_batch_norm(
 
 
 def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None
+    input: TensorLike,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
 ) -> Tensor:
     """Divides each element by a power of the sum of squares over its neighbouring channels."""
     return tensor_op("LRN", name, input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)

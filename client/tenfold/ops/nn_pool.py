@@ -17,6 +17,7 @@ from tenfold.ops.nn_conv import _inner, _widened, sizes_of, strides_and_rates, w
 from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 
@@ -37,33 +38,33 @@ def _pool(
 
 
 def max_pool(
-    value: Any = None,
+    value: TensorLike | None = None,
     ksize: Any = None,
     strides: Any = None,
     padding: Any = None,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The largest element of each window."""
     return _pool("MaxPool", "input", _alias("input", input, "value", value), ksize, strides, padding, data_format, name)
 
 
 def avg_pool(
-    value: Any = None,
+    value: TensorLike | None = None,
     ksize: Any = None,
     strides: Any = None,
     padding: Any = None,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The mean of each window."""
     return _pool("AvgPool", "value", _alias("input", input, "value", value), ksize, strides, padding, data_format, name)
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """`max_pool` with `input` first."""
     return max_pool(input, ksize, strides, padding, data_format, name or "max_pool2d")
@@ -73,14 +74,14 @@ avg_pool2d = avg_pool
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
     """The largest element of each window of three dimensions."""
     return _pool("MaxPool3D", "input", input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
     """The mean of each window of three dimensions."""
     return _pool("AvgPool3D", "input", input, ksize, strides, padding, data_format, name)
@@ -98,14 +99,14 @@ def _pool1d(
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
     """The largest element of each window of one dimension."""
     return _pool1d("max", input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
     """The mean of each window of one dimension."""
     return _pool1d("avg", input, ksize, strides, padding, data_format, name)
@@ -129,21 +130,21 @@ def _pool_any(
 
 
 def max_pool_v2(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """The largest element of each window, of as many dimensions as the input has."""
     return _pool_any("max", input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool_v2(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """The mean of each window, of as many dimensions as the input has."""
     return _pool_any("avg", input, ksize, strides, padding, data_format, name)
 
 
 def max_pool_with_argmax(
-    input: Any,
+    input: TensorLike,
     ksize: Any,
     strides: Any,
     padding: str,
@@ -164,7 +165,7 @@ def max_pool_with_argmax(
 
 
 def pool(
-    input: Any,
+    input: TensorLike,
     window_shape: Any,
     pooling_type: str,
     padding: str,
@@ -199,7 +200,7 @@ def pool(
 
 
 def dilation2d(
-    input: Any,
+    input: TensorLike,
     filter: Any = None,
     strides: Any = None,
     rates: Any = None,
@@ -215,7 +216,9 @@ def dilation2d(
     )  # fmt: skip
 
 
-def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+def erosion2d(
+    value: TensorLike, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Tensor:
     """Grey-scale erosion: the smallest difference of an element and the kernel's, over each window."""
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         flipped = tensor_op("ReverseV2", None, tensor=kernel, axis=[0, 1])

@@ -17,12 +17,13 @@ from tenfold.ops import array, math, slicing
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 # --- tensordot ---
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) -> Tensor:
     """Contracts `axes` of a with `axes` of b: an int N (last N of a, first N of b), a pair of lists, or a tensor.
 
     Raises ValueError for axes that do not match.

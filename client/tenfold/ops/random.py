@@ -26,6 +26,7 @@ from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
     from tenfold.graph.tensor import Tensor
 
 __all__ = [
@@ -70,10 +71,10 @@ def _scaled(op_type: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: 
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -84,9 +85,9 @@ def random_normal(
 
 def truncated_normal(
     shape: Any,
-    mean: Any = 0.0,
+    mean: TensorLike = 0.0,
     stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -96,10 +97,10 @@ def truncated_normal(
 
 
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -124,13 +125,17 @@ def random_uniform(
         return result
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices of `value` along dimension 0 in a random order."""
     return tensor_op("RandomShuffle", name, value=value, **_seeds(seed))
 
 
 def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = dtypes.int64
+    logits: TensorLike,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = dtypes.int64,
 ) -> Tensor:
     """Draws `num_samples` classes for each row of `logits` (unnormalized log probabilities)."""
     return tensor_op(
@@ -145,7 +150,7 @@ shuffle = random_shuffle
 
 
 def random_gamma(
-    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: int | None = None,
+    shape: TensorLike, alpha: Any, beta: Any = None, dtype: DTypeLike = dtypes.float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Gamma distributed numbers, `shape` of them for each of the parameters.
@@ -167,7 +172,11 @@ _TINY = {dtypes.float16: 6.104e-05, dtypes.float32: 1.1754944e-38, dtypes.float6
 
 
 def random_poisson(
-    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    lam: TensorLike,
+    shape: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Poisson distributed numbers with rate `lam`, `shape` of them for each rate."""
     with name_scope(name, "random_poisson", [lam, shape]):
@@ -175,7 +184,7 @@ def random_poisson(
         return tensor_op("RandomPoissonV2", None, shape=sizes, rate=lam, dtype=as_dtype(dtype), **_seeds(seed))
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """A slice of `size` at a random place. Fails in a step if the value is smaller."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -190,7 +199,11 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+    logits: TensorLike,
+    num_samples: Any,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Draws `num_samples` classes for each row of `logits` (unnormalized log probabilities)."""
     with name_scope(name, "categorical", [logits]):

@@ -19,6 +19,7 @@ from tenfold.ops.elementwise import exp, is_finite, log, not_equal, sqrt, square
 from tenfold_core import dtypes
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
     from tenfold.graph.tensor import Tensor
 
 
@@ -50,8 +51,8 @@ def _all_dimensions(tensor: Tensor) -> Tensor:
 
 
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -62,8 +63,8 @@ def reduce_sum(
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -74,8 +75,8 @@ def reduce_mean(
 
 
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -86,8 +87,8 @@ def reduce_prod(
 
 
 def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -98,8 +99,8 @@ def reduce_max(
 
 
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -110,8 +111,8 @@ def reduce_min(
 
 
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -122,8 +123,8 @@ def reduce_all(
 
 
 def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -134,28 +135,32 @@ def reduce_any(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of the squares."""
     return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The mean of the squared distances from the mean."""
     with name_scope(name or "reduce_variance"):
         tensor = convert_to_tensor(input_tensor)
         return reduce_mean(square(subtract(tensor, reduce_mean(tensor, axis, True))), axis, keepdims)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The square root of the variance."""
     with name_scope(name or "reduce_std"):
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     reduction_indices: Any = None,
@@ -176,10 +181,10 @@ def reduce_logsumexp(
 
 
 def count_nonzero(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
     reduction_indices: Any = None,
     keep_dims: bool | None = None,

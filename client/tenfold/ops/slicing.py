@@ -6,7 +6,7 @@ the omitted entries, as in TensorFlow.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,18 +24,21 @@ from tenfold.ops.variable_slice import assignable
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import Dimension, TensorShape
 
+if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
+
 _INDEX_TYPES = (dtypes.int32, dtypes.int64)
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(input_: Any, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
     """`size[i]` elements from `begin[i]` on along dimension i; size -1 means all that remain."""
     return tensor_op("Slice", name, input=input_, begin=begin, size=size)
 
 
 def strided_slice(
     input_: Any,
-    begin: Any,
-    end: Any = None,
+    begin: TensorLike,
+    end: TensorLike | None = None,
     strides: Any = None,
     begin_mask: int = 0,
     end_mask: int = 0,
@@ -84,7 +87,7 @@ def _check_index(index: Any) -> None:
         )
 
 
-def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
+def getitem(tensor: TensorLike, slice_spec: Any, var: Any = None) -> Tensor:
     """`tensor[slice_spec]`: integers, slices, `...`, `tf.newaxis` and scalar tensors; a boolean mask tensor too."""
     if isinstance(slice_spec, Tensor) and slice_spec.dtype.is_bool:
         return boolean_mask(tensor, slice_spec)
@@ -156,10 +159,10 @@ implement_operator("__getitem__", getitem)
 
 def gather(
     params: Any,
-    indices: Any,
+    indices: TensorLike,
     validate_indices: Any = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """The slices of `params` at `indices` along `axis`. Of a resource variable, reads only those rows.
@@ -180,7 +183,7 @@ def gather(
     )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
+def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """The slices of `params` whose leading indices are the rows of `indices`, batch by batch.
 
     # params (batch, G, rest), indices (batch, I, depth of G) → (batch, I, rest)
@@ -218,12 +221,12 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
         return result
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
     return tensor_op("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
 
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+def dynamic_partition(data: TensorLike, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
     """Distributes the slices of `data` over `num_partitions` tensors by the numbers in `partitions`."""
     result: list[Tensor] = apply_op(
         "DynamicPartition", name, data=data, partitions=partitions, num_partitions=num_partitions
@@ -231,12 +234,12 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
     return result
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = None) -> Tensor:
     """Interleaves the slices of `data`: `merged[indices[m][i]] = data[m][i]`."""
     return tensor_op("DynamicStitch", name, indices=indices, data=data)
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
+def boolean_mask(tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
     """The slices of `tensor` where `mask` is true. Raises ValueError for a scalar mask or one of unknown rank."""
     with name_scope(name, values=[tensor, mask]):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -268,7 +271,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike, num_or_size_splits: Any, axis: TensorLike = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
     """Splits `value` along `axis` into equal parts (an int) or parts of the given sizes (a list or vector).
 
@@ -304,7 +307,7 @@ def _is_int(value: Any) -> bool:
     )
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """The slices of `value` along `axis`, that dimension removed. Raises ValueError if their number is unknown."""
     if num is None:
         value = convert_to_tensor(value)
@@ -319,7 +322,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     return result
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """With x and y: their elements by `condition`. Without: the indices of the true elements, one a row."""
     if x is None and y is None:
         with name_scope(name, "Where", [condition]) as scope:
@@ -331,7 +336,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return tensor_op("Select", name, condition=condition, t=x, e=y)
 
 
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v2(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Like `where`, but condition, x and y broadcast against each other."""
     if x is None and y is None:
         return where(condition, name=name)
@@ -341,12 +348,12 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
 
 
 def one_hot(
-    indices: Any,
+    indices: TensorLike,
     depth: Any,
     on_value: Any = None,
     off_value: Any = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Vectors of length `depth` with `on_value` at the index and `off_value` elsewhere; float32 by default."""
@@ -373,13 +380,13 @@ def one_hot(
         )
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Reverses the dimensions in `axis`."""
     return tensor_op("ReverseV2", name, tensor=tensor, axis=axis)
 
 
 def reverse_sequence(
-    input: Any,
+    input: TensorLike,
     seq_lengths: Any,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
@@ -401,22 +408,22 @@ def reverse_sequence(
     )
 
 
-def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+def unique(x: TensorLike, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """`(y, idx)`: the distinct elements in the order of their first appearance, and where each element is in y."""
     return apply_op("Unique", name, x=x, out_idx=out_idx)
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of a permutation of 0, 1, …, n-1."""
     return tensor_op("InvertPermutation", name, x=x)
 
 
-def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
+def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
     """`(out, idx)`: the elements of x that are not in y, and where they were."""
     return apply_op("ListDiff", name, x=x, y=y, out_idx=index_dtype)
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Tensor:
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: DTypeLike = dtypes.bool_, name: str | None = None) -> Tensor:
     """True at the first `lengths[i]` of `maxlen` positions."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)

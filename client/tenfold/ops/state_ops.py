@@ -13,6 +13,7 @@ from tenfold.graph.op_builder import apply_op
 from tenfold_core.tensor_shape import as_shape
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
     from tenfold_core.dtypes import DType
 
@@ -42,7 +43,11 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+    ref: Any,
+    value: TensorLike,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Sets the variable to `value`; the result holds the new value.
 
@@ -60,14 +65,14 @@ def assign(
     return ref.assign(value, name=name)
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds `value` to the variable; the result holds the new value."""
     if is_reference(ref):
         return apply_op("AssignAdd", ref=ref, value=value, use_locking=bool(use_locking), name=name)
     return ref.assign_add(value, name=name)
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts `value` from the variable; the result holds the new value."""
     if is_reference(ref):
         return apply_op("AssignSub", ref=ref, value=value, use_locking=bool(use_locking), name=name)
@@ -89,7 +94,9 @@ def _scatter(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bool,
     )
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Sets the rows `indices` of the variable to `updates`. With several updates of one row, the result is one of them.
 
     # indices [...], updates indices.shape + ref.shape[1:] or a scalar
@@ -97,32 +104,44 @@ def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = Tru
     return _scatter("Update", ref, indices, updates, use_locking, name)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds `updates` to the rows `indices` of the variable; updates of the same row add up."""
     return _scatter("Add", ref, indices, updates, use_locking, name)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts `updates` from the rows `indices` of the variable."""
     return _scatter("Sub", ref, indices, updates, use_locking, name)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_mul(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Multiplies the rows `indices` of the variable by `updates`."""
     return _scatter("Mul", ref, indices, updates, use_locking, name)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_div(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Divides the rows `indices` of the variable by `updates`."""
     return _scatter("Div", ref, indices, updates, use_locking, name)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_min(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Takes the minimum of the rows `indices` of the variable and `updates`."""
     return _scatter("Min", ref, indices, updates, use_locking, name)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_max(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Takes the maximum of the rows `indices` of the variable and `updates`."""
     return _scatter("Max", ref, indices, updates, use_locking, name)
 
@@ -133,23 +152,27 @@ def _scatter_nd(kind: str, ref: Any, indices: Any, updates: Any, use_locking: bo
             f"ScatterNd{kind}", ref=ref, indices=indices, updates=updates, use_locking=use_locking, name=name
         )
     return ref._lazy_read(
-        apply_op(
-            f"ResourceScatterNd{kind}", ref=ref.handle, indices=indices, updates=_of_type(ref, updates), name=name
-        )
+        apply_op(f"ResourceScatterNd{kind}", ref=ref.handle, indices=indices, updates=_of_type(ref, updates), name=name)
     )
 
 
-def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_nd_update(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Sets the slices addressed by `indices`, whose last dimension indexes the leading dimensions of the variable."""
     return _scatter_nd("Update", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_add(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds `updates` to the slices addressed by `indices`."""
     return _scatter_nd("Add", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_sub(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts `updates` from the slices addressed by `indices`."""
     return _scatter_nd("Sub", ref, indices, updates, use_locking, name)
 

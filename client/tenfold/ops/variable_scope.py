@@ -22,6 +22,7 @@ from tenfold.ops.variables import CREATORS_KEY, Variable, VariableAggregation, V
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tenfold.graph.argument_types import DTypeLike, ShapeLike
     from tenfold.graph.graph import Graph
 
 
@@ -115,8 +116,8 @@ def get_variable_scope() -> VariableScope:
 
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     initializer: Any = None,
     regularizer: Any = None,
     trainable: bool | None = None,
@@ -159,8 +160,8 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     initializer: Any = None,
     regularizer: Any = None,
     trainable: bool = False,
@@ -259,7 +260,7 @@ class variable_scope:
         partitioner: Any = None,
         custom_getter: Any = None,
         reuse: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
         constraint: Any = None,
         auxiliary_name_scope: bool = True,

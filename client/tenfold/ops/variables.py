@@ -37,6 +37,7 @@ from tenfold.ops.variable_lists import (
 )
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import DTypeLike, TensorLike
     from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
     from tenfold.graph.tensor import Tensor
@@ -126,13 +127,13 @@ class Variable(Operators, metaclass=_VariableMeta):
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-        shape: Any = None,
+        shape: TensorLike | None = None,
     ) -> None:
         raise NotImplementedError("_VariableMeta replaces this constructor")
 
@@ -159,18 +160,20 @@ class Variable(Operators, metaclass=_VariableMeta):
         """A new read of the variable at the current point of the graph."""
         raise NotImplementedError
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Sets the value. Gives something that holds the new value, or the operation if not `read_value`."""
         raise NotImplementedError
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds `delta`; returns as `assign`."""
         raise NotImplementedError
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts `delta`; returns as `assign`."""
         raise NotImplementedError
@@ -250,7 +253,7 @@ class Variable(Operators, metaclass=_VariableMeta):
         """The value in `session` or the default session, as an array; an error if it has none. Blocks."""
         return self.value().eval(session=session)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Any = None) -> None:
         """Gives the variable a value in a session without adding to the graph. Blocks."""
         session = session_for(session, self.graph, verb="run")
         value_input = self.initializer.inputs[1]
@@ -297,15 +300,15 @@ class Variable(Operators, metaclass=_VariableMeta):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Adds `updates` to the slices addressed by `indices`."""
         return state_ops.scatter_nd_add(self, indices, updates, name=name)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtracts `updates` from the slices addressed by `indices`."""
         return state_ops.scatter_nd_sub(self, indices, updates, name=name)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Assigns `updates` to the slices addressed by `indices`."""
         return state_ops.scatter_nd_update(self, indices, updates, name=name)
 

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 class BaseSession(SessionAtMaster):
     """A connection of one graph to one master. Methods block and may be called from several threads."""
 
-    def __init__(self, target: str | bytes | None = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | bytes | None = "", graph: Graph | None = None, config: config_pb2.ConfigProto | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._calls = CallTable(self._graph)
         #: Handles that no object refers to any more, whose tensors a later step deletes.
@@ -67,7 +69,11 @@ class BaseSession(SessionAtMaster):
         return default_session_stack.pushed(self)
 
     def run(
-        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None, run_metadata: Any = None
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: config_pb2.RunOptions | None = None,
+        run_metadata: config_pb2.RunMetadata | None = None,
     ) -> Any:
         """Runs one step and returns a structure like `fetches`, with values for tensors and None for operations.
 

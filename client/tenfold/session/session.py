@@ -36,7 +36,9 @@ class Session(BaseSession):
     `with tf.Session(target) as sess:` makes it and its graph the defaults of the block and closes it at the end.
     """
 
-    def __init__(self, target: str | bytes | None = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | bytes | None = "", graph: Graph | None = None, config: config_pb2.ConfigProto | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         #: What `__enter__` entered; None outside a `with` block.
         self._entered: ExitStack | None = None
@@ -103,7 +105,9 @@ class InteractiveSession(BaseSession):
     #: Interactive sessions not closed yet, in all threads.
     _active_session_count = 0
 
-    def __init__(self, target: str | bytes | None = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | bytes | None = "", graph: Graph | None = None, config: config_pb2.ConfigProto | None = None
+    ) -> None:
         settings = config_pb2.ConfigProto()
         if isinstance(config, config_pb2.ConfigProto):
             settings.CopyFrom(config)

@@ -12,15 +12,17 @@ from tenfold.train.rule_optimizer import RuleOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold.graph.argument_types import RateLike
+
 
 class AdadeltaOptimizer(RuleOptimizer):
     """The hyperparameters are floats, scalar tensors, or functions that return one. `rho` discounts the history."""
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: RateLike = 0.001,
         rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        epsilon: RateLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:

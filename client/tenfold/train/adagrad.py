@@ -18,6 +18,7 @@ from tenfold.train.optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold.graph.argument_types import RateLike
     from tenfold.graph.indexed_slices import IndexedSlices
     from tenfold.graph.tensor import Tensor
     from tenfold_core.dtypes import DType
@@ -28,7 +29,7 @@ class AdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: RateLike,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",

@@ -16,13 +16,15 @@ from tenfold_core import dtypes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold.graph.argument_types import RateLike
+
 
 class AdagradDAOptimizer(RuleOptimizer):
     """`global_step` is the variable that counts steps; the update needs it. Raises ValueError as Adagrad does."""
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: RateLike,
         global_step: Any,
         initial_gradient_squared_accumulator_value: float = 0.1,
         l1_regularization_strength: Any = 0.0,

@@ -18,6 +18,7 @@ from tenfold.train.optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenfold.graph.argument_types import RateLike
     from tenfold.graph.indexed_slices import IndexedSlices
     from tenfold.graph.tensor import Tensor
     from tenfold.ops.variables import Variable
@@ -28,10 +29,10 @@ class AdamOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: RateLike = 0.001,
+        beta1: RateLike = 0.9,
+        beta2: RateLike = 0.999,
+        epsilon: RateLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:

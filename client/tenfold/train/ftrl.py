@@ -14,6 +14,8 @@ from tenfold.train.rule_optimizer import RuleOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold.graph.argument_types import RateLike
+
 
 class FtrlOptimizer(RuleOptimizer):
     """`learning_rate_power` -0.5 gives Adagrad's decay, 0 a fixed rate.
@@ -23,7 +25,7 @@ class FtrlOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: RateLike,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,

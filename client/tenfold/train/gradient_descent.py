@@ -14,6 +14,7 @@ from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
 
 if TYPE_CHECKING:
+    from tenfold.graph.argument_types import RateLike
     from tenfold.graph.indexed_slices import IndexedSlices
     from tenfold.graph.tensor import Tensor
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class GradientDescentOptimizer(Optimizer):
     """`learning_rate` is a float, a scalar tensor, or a function that returns one."""
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(self, learning_rate: RateLike, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._learning_rate_tensor: Any = None

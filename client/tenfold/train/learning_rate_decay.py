@@ -22,6 +22,7 @@ from tenfold_core import dtypes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold.graph.argument_types import TensorLike
     from tenfold.graph.tensor import Tensor
 
 
@@ -36,10 +37,10 @@ def _casts(like: Tensor, *values: Any) -> list[Any]:
 
 
 def exponential_decay(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -51,7 +52,9 @@ def exponential_decay(
         return m.multiply(rate, m.pow(factor, p), name=scope)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
+def piecewise_constant(
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Tensor:
     """`values[0]` up to and with `boundaries[0]`, then `values[1]` up to `boundaries[1]`, …; one value more.
 
     Raises ValueError if the lengths do not fit, or types differ (an int32 boundary may meet an int64 step).
@@ -84,9 +87,9 @@ piecewise_constant_decay = piecewise_constant
 
 
 def polynomial_decay(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
-    decay_steps: Any,
+    decay_steps: TensorLike,
     end_learning_rate: Any = 0.0001,
     power: Any = 1.0,
     cycle: bool = False,
@@ -108,10 +111,10 @@ def polynomial_decay(
 
 
 def natural_exp_decay(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -121,10 +124,10 @@ def natural_exp_decay(
 
 
 def inverse_time_decay(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -143,7 +146,7 @@ def _half_cosine(fraction: Any) -> Any:
 
 
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+    learning_rate: TensorLike, global_step: Any, decay_steps: TensorLike, alpha: Any = 0.0, name: str | None = None
 ) -> Tensor:
     """Half a cosine from `learning_rate` down to `alpha * learning_rate` within `decay_steps`."""
     with name_scope(name or "CosineDecay"):
@@ -153,7 +156,7 @@ def cosine_decay(
 
 
 def cosine_decay_restarts(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
     first_decay_steps: Any,
     t_mul: Any = 2.0,
@@ -177,9 +180,9 @@ def cosine_decay_restarts(
 
 
 def linear_cosine_decay(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
-    decay_steps: Any,
+    decay_steps: TensorLike,
     num_periods: Any = 0.5,
     alpha: Any = 0.0,
     beta: Any = 0.001,
@@ -192,9 +195,9 @@ def linear_cosine_decay(
 
 
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
+    learning_rate: TensorLike,
     global_step: Any,
-    decay_steps: Any,
+    decay_steps: TensorLike,
     initial_variance: Any = 1.0,
     variance_decay: Any = 0.55,
     num_periods: Any = 0.5,

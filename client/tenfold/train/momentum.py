@@ -16,6 +16,7 @@ from tenfold.train.optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tenfold.graph.argument_types import RateLike
     from tenfold.graph.indexed_slices import IndexedSlices
     from tenfold.graph.tensor import Tensor
 
@@ -25,8 +26,8 @@ class MomentumOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: RateLike,
+        momentum: RateLike,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,

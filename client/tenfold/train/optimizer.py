@@ -7,7 +7,7 @@ Follows TensorFlow's training/optimizer.py.
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Sequence, ValuesView
+from collections.abc import Callable, KeysView, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any
 
 from tenfold.gradients import walker
@@ -55,15 +55,15 @@ class Optimizer(SlotKeeper):
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        global_step: Tensor | Variable | None = None,
         var_list: Sequence[Any] | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
         grad_loss: Any = None,
-    ) -> Any:
+    ) -> Operation:
         """An operation that updates the variables of `var_list` (default: all trainable) once to reduce `loss`.
 
         `global_step`, if given, is incremented afterwards. Raises ValueError if `loss` depends on none of them.
@@ -85,7 +85,7 @@ class Optimizer(SlotKeeper):
 
     def compute_gradients(
         self,
-        loss: Any,
+        loss: Tensor | Callable[[], Tensor],
         var_list: Sequence[Any] | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
@@ -130,8 +130,11 @@ class Optimizer(SlotKeeper):
         return grads_and_vars
 
     def apply_gradients(
-        self, grads_and_vars: GradientsAndVariables, global_step: Any = None, name: str | None = None
-    ) -> Any:
+        self,
+        grads_and_vars: GradientsAndVariables,
+        global_step: Tensor | Variable | None = None,
+        name: str | None = None,
+    ) -> Operation:
         """An operation that applies each gradient to its variable, then increments `global_step` if given.
 
         Pairs with gradient None are skipped. Raises ValueError if that leaves none, TypeError for other gradients.

@@ -13,13 +13,15 @@ from tenfold.train.rule_optimizer import RuleOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold.graph.argument_types import RateLike
+
 
 class ProximalAdagradOptimizer(RuleOptimizer):
     """The hyperparameters are floats or scalar tensors; the accumulator starts positive, else ValueError."""
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: RateLike,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: Any = 0.0,
         l2_regularization_strength: Any = 0.0,

@@ -12,6 +12,8 @@ from tenfold.train.rule_optimizer import RuleOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tenfold.graph.argument_types import RateLike
+
 
 class ProximalGradientDescentOptimizer(RuleOptimizer):
     """The hyperparameters are floats or scalar tensors."""
@@ -20,7 +22,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: RateLike,
         l1_regularization_strength: Any = 0.0,
         l2_regularization_strength: Any = 0.0,
         use_locking: bool = False,

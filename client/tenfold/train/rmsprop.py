@@ -15,16 +15,18 @@ from tenfold.train.rule_optimizer import RuleOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold.graph.argument_types import RateLike
+
 
 class RMSPropOptimizer(RuleOptimizer):
     """The hyperparameters are floats, scalar tensors, or functions that return one. `decay` discounts the history."""
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: RateLike,
         decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        momentum: RateLike = 0.0,
+        epsilon: RateLike = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
