@@ -1,4 +1,4 @@
-"""The text that the compiler generates for thirty programs, before and after fusion, is what generated/ holds.
+"""The text that the compiler generates for some thirty programs, before and after fusion, is what generated/ holds.
 
 A file a program: each text that was compiled, in the order of the steps, and the sources of fused groups. Nothing is
 fused by LLVM here: a group's call is its nodes. `pytest tests/golden --rewrite` writes the files anew; a change to them

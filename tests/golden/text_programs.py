@@ -1,4 +1,4 @@
-"""Thirty small programs whose generated text test_generated_text.py keeps: between them, every kind of line.
+"""Small programs whose generated text test_generated_text.py keeps: between them, every kind of line.
 
 Each is a function that builds its graph in the default one and returns (the steps to run after the initializers, the
 feeds). A step is what `Session.run` takes; it is run three times, which is when eager fusion has swapped.
@@ -167,6 +167,29 @@ def conditional_gradient() -> Steps:
     x = tf.placeholder(tf.float32, [3])
     y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: x * x, lambda: tf.exp(x))
     return [tf.gradients(y, x)], {x: _numbers(3)}
+
+
+@program
+def conditional_of_many_operations() -> Steps:
+    """Long enough for a look at whether the step was told to stop."""
+    x = tf.placeholder(tf.float32, [2])
+
+    def many() -> Any:
+        value = x
+        for number in range(70):
+            value = tf.cos(value) if number % 2 else tf.matmul([value], tf.eye(2))[0]
+        return value
+
+    return [[tf.cond(tf.reduce_sum(x) > 0.0, many, lambda: x)]], {x: [1.0, 2.0]}
+
+
+@program
+def conditional_on_a_variable() -> Steps:
+    """A Switch reads a reference as its data, and another one as what it looks at."""
+    flag = tf.Variable(True, name="flag")
+    v = tf.Variable([1.0, 2.0], name="v")
+    chosen = tf.cond(flag, lambda: tf.identity(v) * 2.0, lambda: v + 1.0)
+    return [[chosen, tf.assign(flag, tf.logical_not(flag))]], {}
 
 
 @program
