@@ -48,8 +48,11 @@ class Failpoints:
 
         default.DefaultDialect.do_commit = committed  # type: ignore[method-assign]
 
-    def arm(self, writes: int) -> None:
+    def arm(self, writes: int, said: str = "") -> None:
+        """Ends it at so many writes from now on; says so first, in one piece, which no such end cuts in two."""
         with self._lock:
+            if said:
+                os.write(1, f"{said}\n".encode())
             self._left = writes
 
     def _executed(self, connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -72,8 +75,7 @@ def obey(commands: int, failpoints: Failpoints) -> None:
         for line in lines:
             word, value = line.split()
             if word == "arm":
-                failpoints.arm(int(value))
-                print("armed", flush=True)
+                failpoints.arm(int(value), "armed")
             else:
                 wall_clock.shift(float(value))
                 print("shifted", flush=True)
