@@ -197,7 +197,7 @@ NN: Rows = {
     "InTopKV2": (lambda v, n: [v(n, 5), i(turn(n, 5)), i(2)], {}),
     "MaxPool": (lambda v, n: [v(n, 3, 3, 1)], WINDOW),
     "MaxPoolV2": (lambda v, n: [v(n, 3, 3, 1), *STEPS], {"padding": b"SAME"}),
-    "MaxPoolWithArgmax": (lambda v, n: [v(n, 3, 3, 1)], WINDOW),
+    "MaxPoolWithArgmax": (lambda v, n: [v(max(n, 1), 3, 3, 1)], WINDOW),
     "MaxPoolGrad": (lambda v, n: of_pool(v(n, 2, 2, 1), v, False), WINDOW),
     "MaxPoolGradV2": (lambda v, n: [*of_pool(v(n, 2, 2, 1), v, False), *STEPS], {"padding": b"VALID"}),
     "MaxPoolGradGrad": (lambda v, n: of_pool(v(n, 2, 2, 1), v, True), WINDOW),

@@ -142,6 +142,8 @@ def sliding(node: KernelNode, spatial: int, *, strides: Sequence[int] | None = N
             raise invalid(f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(explicit)}")
         if min(explicit) < 0:
             raise invalid(f"All elements of explicit_paddings must be nonnegative, got {explicit}")
+        if max(explicit) > _FURTHEST:
+            raise invalid(f"All elements of explicit_paddings must be at most {_FURTHEST}, got {explicit}")
         all_pairs = list(zip(explicit[::2], explicit[1::2], strict=True))
         if all_pairs[0] != (0, 0) or all_pairs[1 if first else -1] != (0, 0):
             raise invalid("Nonzero explicit padding in the batch or depth dimensions is not supported")

@@ -44,8 +44,7 @@ def build_max_pool_with_argmax(node: KernelNode) -> Compute:
     run = pooling.largest_place(wide)
 
     def compute(x: Array) -> tuple[Array, Array]:
-        if not x.size:
-            raise invalid(f"{node.op}: the input must not be empty, got shape {shape_text(x.shape)}")
+        refuse_empty(node, x.shape)
         last, place = pool_of(()).images(x, wide)
         found = _places(run, last, place)
         out = last.reshape(-1)[found] if found.size else np.empty(found.shape, wide)
@@ -106,6 +105,12 @@ def build_max_pool_grad_with_argmax(node: KernelNode) -> Compute:
         return out.reshape(x.shape)
 
     return compute
+
+
+def refuse_empty(node: KernelNode, shape: tuple[int, ...]) -> None:
+    """Raises InvalidArgumentError for images without elements: there is no place to give."""
+    if 0 in shape:
+        raise invalid(f"{node.op}: the input must not be empty, got shape {shape_text(shape)}")
 
 
 def check_argmax(node: KernelNode, x: Shaped, gradient: Shaped, argmax: Shaped) -> None:

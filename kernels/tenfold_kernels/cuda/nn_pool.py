@@ -15,7 +15,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_kernels.arrays import input_type, output_type
 from tenfold_kernels.cpu.nn_pool import Pool, average_gradient_place, expect_shape, pool_of_step
-from tenfold_kernels.cpu.nn_pool_argmax import check_argmax, place_of_argmax
+from tenfold_kernels.cpu.nn_pool_argmax import check_argmax, place_of_argmax, refuse_empty
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 from tenfold_kernels.cuda._runtime import runtime_of
 from tenfold_kernels.cuda._types import ANY_FLOATS, INDICES
@@ -137,6 +137,7 @@ def build_max_pool_with_argmax(node: KernelNode) -> Compute:
     def compute(x: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         pool = pool_of(())
         place = pool.place_of(x)
+        refuse_empty(node, x.shape)
         shape, size = _out_shape(pool, place), _size(x, whole)
         out, found = runtime.empty(shape, dtype), runtime.empty(shape, index)
         launch_over(find, found.size, (*_numbers(pool, place), size), (x, found))

@@ -6,6 +6,7 @@ of peers through the readers of both ends.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,11 +78,11 @@ class _Worker:
 
     task, workers = "/job:x/replica:0/task:0", None
 
+    #: A program that takes and gives as much as anybody names.
+    compiled = SimpleNamespace(transfers=SimpleNamespace(feeds=range(1 << 40), fetch_keys=range(1 << 40)))
+
     def program(self, session: str, graph: str) -> _Worker:
         return self
-
-    def check_counts(self, feeds: int, fetches: int) -> None:
-        pass
 
     def run_at_once(self, *arguments: Any) -> None:
         return None
