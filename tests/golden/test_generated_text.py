@@ -19,6 +19,7 @@ from support.programs import compile_program
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.write import codegen
 from tenfold_core import dtypes
+from tenfold_kernels.fusion.compiler import FusionOptions
 from tenfold_kernels.resources.state import ResourceManager
 
 from .text_programs import PROGRAMS
@@ -47,7 +48,7 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(codegen, "compile", compiled, raising=False)
     monkeypatch.setattr(Group, "build", build)
-    monkeypatch.setenv("TENFOLD_FUSION", "eager")
+    monkeypatch.setattr(FusionOptions, "from_environment", lambda *_: FusionOptions("eager"))
     return found
 
 
