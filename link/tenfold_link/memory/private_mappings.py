@@ -1,7 +1,7 @@
 """Large fetched values that their receiver may write to: shared memory mapped privately, where that spares a copy.
 
-A variable in shared memory, or a block that a peer lent, stays as it is while a reader holds it (core's
-core/variable_memory.py, arena.py). So its memory file is mapped once more, privately: pages are shared until the
+A variable in shared memory, or a block that a peer lent, stays as it is while a reader holds it
+(core/variable_memory.py, arena.py). So its memory file is mapped once more, privately: pages are shared until the
 receiver writes to one, which the kernel copies then. A mapping that comes back unwritten is handed out again, with its
 pages in place. Where mappings come back written, the next values are copied, because the kernel copies single pages
 slower than one copy of all. What cannot be mapped is copied into pooled memory. Used by session/fetches.py,
