@@ -230,9 +230,9 @@ def test_two_replicas_train_in_step(ask_tensorflow: Callable[..., Any]) -> None:
     with static_cluster(ps=1, worker=2) as tasks, ThreadPoolExecutor(2) as clients:
         targets = [tasks.target("worker", index) for index in range(2)]
         losses = list(clients.map(ask_tensorflow, [_SYNC] * 2, targets, ["0", "1"]))
-    for each in losses:
-        assert len(each) > 10
-        assert sum(each[-3:]) < sum(each[:3]) / 5
+    # A step takes two gradients and gives two tokens, and the faster replica may take both: only the sum is fixed.
+    assert sum(map(len, losses)) >= 2 * 30 - 2
+    assert min(each[-1] for each in losses if each) < max(each[0] for each in losses if each) / 5
 
 
 @pytest.mark.thorough
