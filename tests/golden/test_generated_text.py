@@ -16,6 +16,7 @@ import pytest
 import tenfold as tf
 from support.parts import PartBuilder
 from support.programs import compile_program
+from tenfold.session.inprocess import stop_shared_server
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.write import codegen
 from tenfold_core import dtypes
@@ -25,15 +26,16 @@ from tenfold_kernels.resources.state import ResourceManager
 from .text_programs import PROGRAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FOLDER = Path(__file__).parent / "generated"
 TASK, PEER = ("/job:worker/replica:0/task:" + number for number in "01")
 
 
 @pytest.fixture
-def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was compiled; sources of groups as they are called for."""
+def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What was compiled; sources of groups as they are called for. The server of these sessions is the test's own:
+    one that an earlier test has started fuses as that test's process did, and this one's would stay eager."""
     found: list[str] = []
 
     def compiled(text: str, *others: Any, **named: Any) -> Any:
@@ -49,7 +51,9 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(codegen, "compile", compiled, raising=False)
     monkeypatch.setattr(Group, "build", build)
     monkeypatch.setattr(FusionOptions, "from_environment", lambda *_: FusionOptions("eager"))
-    return found
+    stop_shared_server()
+    yield found
+    stop_shared_server()
 
 
 def check(name: str, texts: list[str], rewrite: bool) -> None:
