@@ -1,14 +1,14 @@
 """The optimizers' updates in NumPy, made of the same scalar bodies: the stand-ins of updates.py and sparse_updates.py.
 
-A body of scalar.py works on whole arrays once its square root and maximum are NumPy's. Bodies that branch on an
-element have no such form: `dense` and `sparse` give None for them, and their loops are compiled at once.
+The text of a body in scalar.py works on whole arrays once its square root and maximum are NumPy's. Bodies that branch
+on an element have no such form: `dense` and `sparse` give None for them, and their loops are compiled at once.
 """
 
 from __future__ import annotations
 
-import builtins
+import inspect
 from functools import cache
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,12 +33,19 @@ _OUTPUTS = {
     "adadelta": 3,
 }
 #: What the bodies call, on arrays.
-_NUMPY = {"math": SimpleNamespace(sqrt=np.sqrt), "max": np.maximum, "abs": np.abs, "__builtins__": builtins}
-_adam_rate = FunctionType(scalar.adam_rate.__code__, dict(_NUMPY), "adam_rate")
+_NUMPY = {"math": SimpleNamespace(sqrt=np.sqrt), "max": np.maximum, "abs": np.abs}
+
+
+@cache
+def _in_numpy(name: str) -> Callable[..., Any]:
+    names: dict[str, Any] = dict(_NUMPY)
+    exec(inspect.getsource(getattr(scalar, name)), names)
+    body: Callable[..., Any] = names[name]
+    return body
 
 
 def _on_arrays(name: str) -> Callable[..., tuple[Array, ...]]:
-    body = FunctionType(getattr(scalar, name).__code__, dict(_NUMPY), name)
+    body = _in_numpy(name)
     if _OUTPUTS[name] == 1:
         return lambda *arguments: (body(*arguments),)
     return body
@@ -49,7 +56,7 @@ def _scalars(name: str, given: Sequence[Any]) -> Sequence[Any]:
     if name != "adam":
         return given
     beta1_power, beta2_power, lr, beta1, beta2, epsilon, one, nesterov = given
-    alpha = _adam_rate(lr, beta1_power, beta2_power, one)
+    alpha = _in_numpy("adam_rate")(lr, beta1_power, beta2_power, one)
     return alpha, beta1, one - beta1, one - beta2, epsilon, nesterov
 
 
