@@ -266,7 +266,7 @@ BREAKAGES = (
     Breakage(
         "P9",
         "a process that was replaced gets a session again",
-        "services/tenfold_services/worker/master_lives.py",
+        "services/tenfold_services/worker/sessions.py",
         "        if (master, incarnation) in self._former:",
         "        if False:",
         "tests/process/test_replaced_workers.py::test_no_update_of_a_replaced_worker_is_applied",
@@ -290,10 +290,10 @@ BREAKAGES = (
     Breakage(
         "P9",
         "only a life that has a session open is remembered",
-        "services/tenfold_services/worker/master_lives.py",
+        "services/tenfold_services/worker/sessions.py",
         "            self._former[master, before] = None",
         "            pass",
-        "tests/unit/services/worker/test_master_lives.py::test_a_former_life_is_refused_by_name_and_the_newest_is_not",
+        "tests/unit/services/worker/test_sessions.py::test_a_former_life_is_refused_by_name_and_the_newest_is_not",
     ),
     # P10 A step ends within 15 s of the last fault
     Breakage(

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulated.inside import the_world
-from tenfold_services.worker.file_pool import FilePool
-from tenfold_services.worker.pools import Pools
+from tenfold_services.worker.pools import FilePool, Pools
 from tenfold_services.worker.step_pool import GraphPool, StepPool
 
 if TYPE_CHECKING:

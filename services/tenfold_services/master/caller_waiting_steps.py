@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.master.step_that_waits import StepThatWaits
-from tenfold_services.worker.file_pool import on_callers_thread
 from tenfold_services.worker.part_run import DONE, PartRun
+from tenfold_services.worker.pools import on_callers_thread
 from tenfold_services.worker.run_policy import CALLER
 
 if TYPE_CHECKING:

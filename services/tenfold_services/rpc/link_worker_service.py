@@ -20,7 +20,7 @@ from tenfold_link.wire.short_ids import KnownIds
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer, LinkRunPlan
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.exchange.step_frames import answer_frame, malformed, options_of, pack, push, read_push, reader
-from tenfold_services.worker.feeds import check_counts
+from tenfold_services.worker.execution import check_counts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence

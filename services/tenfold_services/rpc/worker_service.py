@@ -16,7 +16,7 @@ from tenfold_core import errors, graph_wire
 from tenfold_core.access.roles import Role
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2, worker_service_pb2
-from tenfold_services.worker.feeds import check_counts
+from tenfold_services.worker.execution import check_counts
 
 from ..interfaces import ExecOptions
 from .request_ids import RequestIds

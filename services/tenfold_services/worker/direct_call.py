@@ -14,8 +14,7 @@ import numpy as np
 from tenfold_compiler.values import read_only
 from tenfold_core import opdefs
 
-from .execution import cancelled, extent, kept
-from .feeds import feed_value
+from .execution import cancelled, extent, feed_value, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

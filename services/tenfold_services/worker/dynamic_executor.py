@@ -18,8 +18,7 @@ from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_kernels import contexts
 from tenfold_kernels.resources.waiting import Waiting
 
-from .execution import OBJECTS, cancelled, check_leaves, extent, kept
-from .feeds import feed_value
+from .execution import OBJECTS, cancelled, check_leaves, extent, feed_value, kept
 from .propagator import Propagator
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""What all executors share: the protocol of one step of one program, and how values change owners.
+"""What all executors share: the protocol of one step of one program, what it is fed, and how values change owners.
 
-static_executor.py and dynamic_executor.py implement `Execution`; part_run.py drives it by what stands in this file.
+static_executor.py, dynamic_executor.py and split_executor.py implement `Execution`; part_run.py drives it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tenfold_compiler.part.part_graph import node_error
+from tenfold_compiler.values import read_only
 from tenfold_core import buffer_pool, errors
 from tenfold_core.node_names import node_reference
 from tenfold_kernels.resources.messages import that_stays
@@ -19,10 +21,10 @@ from tenfold_link.memory import private_mappings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tenfold_compiler.program import Feed, Program
     from tenfold_compiler.write.region_schedule import Wanted
 
     from ..interfaces import Value
-
 
 #: What partitioning puts before the name of the sending node.
 _EDGE = re.compile(r"^edge_\d+_")
@@ -50,12 +52,10 @@ class Execution(Protocol):
     @property
     def ready(self) -> object:
         """True as a condition while something can run at once."""
-        ...
 
     @property
     def done(self) -> bool:
         """True when every node has run or is dead."""
-        ...
 
     @property
     def shapes(self) -> int:
@@ -63,15 +63,12 @@ class Execution(Protocol):
 
         Steps of the same shapes have the same number, whatever the order; see RunPolicy.is_short.
         """
-        ...
 
     def take_wanted(self) -> Sequence[Wanted]:
         """The tensors to receive that were not handed out yet."""
-        ...
 
     def arrived(self, token: Any, value: Value, is_dead: bool) -> None:
         """A wanted tensor is here. Runs nothing."""
-        ...
 
     def advance(self, careful: bool = False) -> None:
         """Runs what is ready, of a loop a good part. Raises the OpError of the node that failed; it is over then.
@@ -79,11 +76,9 @@ class Execution(Protocol):
         `careful`, for an event loop's thread: returns as soon as it may take long from here on, because a loop has
         taken some milliseconds, or because a kernel has taken something of unknown size from a queue or the like.
         """
-        ...
 
     def fetched(self) -> dict[str, Value]:
         """The fetched values by rendezvous key, once done. Raises InvalidArgumentError for a dead one."""
-        ...
 
 
 @dataclass(slots=True)
@@ -96,6 +91,29 @@ class StepIO:
     send: Callable[[str, Any, bool], None]
     #: Not empty once the step is cancelled; looked at now and then by a program in the pool.
     stop: list[Any] = field(default_factory=list)
+
+
+def check_counts(program: Program, feeds: int, fetches: int) -> None:
+    """Raises InvalidArgumentError if a run may not bring, or ask for, so many tensors; called before any is decoded."""
+    takes, gives = len(program.transfers.feeds), len(program.transfers.fetch_keys)
+    if feeds > takes or fetches > gives:
+        raise errors.invalid_argument(
+            f"A run with {feeds} feeds and {fetches} fetches of a graph that takes {takes} and gives {gives}."
+        )
+
+
+def feed_value(feed: Feed, feeds: Mapping[str, Value]) -> Value:
+    """The fed value as a read-only array of the right type. Raises InvalidArgumentError naming the feed."""
+    value = feeds.get(feed.key)
+    if type(value) is not np.ndarray or value.dtype != feed.numpy_dtype:
+        name = feed.key.split(";")[3]
+        if value is None:
+            raise node_error(feed.node, errors.invalid_argument(f"You must feed a value for {name!r}."))
+        value = np.asarray(value)
+        if value.dtype != feed.numpy_dtype:
+            text = f"The value fed for {name!r} has dtype {value.dtype}; {feed.dtype.op_name} is expected."
+            raise node_error(feed.node, errors.invalid_argument(text))
+    return read_only(value)
 
 
 def kept(value: Value) -> Value:

@@ -17,8 +17,7 @@ from tenfold_services.worker.await_tensor import receive, settle
 
 from ..interfaces import RunGraphResult
 from .dynamic_executor import DynamicExecution
-from .execution import kept
-from .feeds import feed_value
+from .execution import feed_value, kept
 from .graph_run import GraphRun
 
 if TYPE_CHECKING:

@@ -1,14 +1,15 @@
 """Which node of a part is ready when: counts what has arrived, opens and ends frames, hands deadness on.
 
 A pure machine, used by dynamic_executor.py, which runs the nodes. A node is ready when all its inputs have arrived, a
-Merge at its first live one; a node with a dead input is dead itself, but for a Merge with a live one. State and numbers
-of loops are in frame_states.py. Follows TensorFlow's propagator_state.cc.
+Merge at its first live one; a node with a dead input is dead itself, but for a Merge with a live one. The root frame
+has one iteration, 0; an Enter makes a child frame, NextIteration a new iteration, Exit leads back. Follows TensorFlow's
+propagator_state.cc.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.edges import Kind, frame_name
@@ -17,8 +18,6 @@ from tenfold_compiler.part.part_graph import node_error
 from tenfold_compiler.values import DEAD
 from tenfold_core import errors
 from tenfold_kernels.loop_turns import MOST_TURNS, too_many_turns
-
-from .frame_states import FrameState, Iteration, NodeState, root_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +32,65 @@ _ENTER = Kind.ENTER
 _EXIT = Kind.EXIT
 _NEXT_ITERATION = Kind.NEXT_ITERATION
 _TRIGGER = Kind.TRIGGER
+
+
+@dataclass(slots=True)
+class NodeState:
+    """What has arrived for one node in one iteration."""
+
+    #: Inputs that are still to come. Merge: bit 0 is set until a live input came, each control input counts 2.
+    pending: int
+    dead: int
+    values: list[Any]
+    #: Merge: which input was the live one.
+    live_index: int = 0
+
+
+@dataclass(slots=True)
+class Iteration:
+    """One pass through a frame."""
+
+    number: int
+    states: dict[int, NodeState] = field(default_factory=dict)
+    #: Nodes that are ready, running or waiting for a tensor.
+    outstanding: int = 0
+    #: Child frames that were entered from here and have not ended.
+    child_frames: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class FrameState:
+    """One activation of a loop (or the root)."""
+
+    name: str
+    id: int
+    parent: FrameState | None
+    parent_iteration: int
+    parallel_iterations: int
+    #: Enter nodes that have not run.
+    pending_enters: int
+    #: What TensorFlow before 2.3 calls it: the names and iterations from the root to here.
+    path: str = ""
+    #: Iterations that are not done, oldest first; numbers without gaps up to `last`.
+    iterations: dict[int, Iteration] = field(default_factory=lambda: {0: Iteration(0)})
+    last: int = 0
+    #: (Enter node, value or DEAD): loop invariants, handed to every iteration.
+    invariants: list[tuple[int, Any]] = field(default_factory=list)
+    #: NextIteration nodes held back because enough iterations are under way: (node, value).
+    held_back: list[tuple[int, Any]] = field(default_factory=list)
+    #: Exit nodes that were dead in the newest iteration.
+    dead_exits: list[int] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return not self.pending_enters and not self.iterations
+
+    def is_iteration_done(self, number: int) -> bool:
+        """True when nothing can happen in this iteration any more."""
+        iteration = self.iterations.get(number)
+        if iteration is None or iteration.outstanding or iteration.child_frames:
+            return False
+        return not self.pending_enters if number == 0 else number - 1 not in self.iterations
 
 
 @dataclass(slots=True)
@@ -62,7 +120,7 @@ class Propagator:
         #: and puts back what had to wait.
         self.queue: deque[Token] = deque()
         self._frames: dict[tuple[int, int, str], FrameState] = {}
-        root = root_frame()
+        root = FrameState("", 0, None, 0, 1, 0)
         for index in links.roots:
             self._enqueue(index, root, root.iterations[0], False, ())
 

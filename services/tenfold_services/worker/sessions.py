@@ -16,7 +16,6 @@ from tenfold_kernels.resources.quota import BYTES_PER_SESSION, StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
 from ..limits import DEFAULT_LIMITS, Limits
-from .master_lives import MasterLives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
     from tenfold_compiler.node_kernels import StatefulKernels
 
     from .loaded_program import LoadedProgram
+
+#: Masters and former lives that are remembered: names come from peers. The oldest are forgotten.
+MOST = 4096
 
 
 @dataclass(slots=True)
@@ -76,13 +78,52 @@ class WorkerSession:
         return program
 
 
+class MasterLives:
+    """Which life of each master opened a session here last, so that a former one is refused when it turns up again.
+
+    A process that stood still (SIGSTOP, a paused machine, a network that is back) may not know that another one has
+    taken its place; its updates would come on top of the other one's. Lives are told apart by their incarnations; the
+    one that is heard of later is the newer one. TensorFlow takes any for the newest. Masters without a name, TensorFlow
+    1.4's, are not told apart.
+    """
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+        #: The newest life of each master, the one heard of last at the end.
+        self._newest: dict[str, int] = {}
+        #: Lives that another one has followed.
+        self._former: dict[tuple[str, int], None] = {}
+
+    def check(self, master: str, incarnation: int) -> None:
+        """Raises FailedPreconditionError for a former life. It is no AbortedError: trying again is of no use."""
+        if (master, incarnation) in self._former:
+            raise errors.failed_precondition(
+                f"{master} was replaced: {self._task} has heard of a newer process in its place (incarnation "
+                f"{self._newest.get(master, 0) % 2**64:016x}) and takes nothing from the former one (incarnation "
+                f"{incarnation % 2**64:016x}). End this process."
+            )
+
+    def met(self, master: str, incarnation: int) -> None:
+        """A life that `check` has passed is the newest one."""
+        if not master:
+            return
+        before = self._newest.pop(master, None)
+        self._newest[master] = incarnation
+        if before is not None and before != incarnation:
+            self._former[master, before] = None
+        while len(self._newest) > MOST:
+            del self._newest[next(iter(self._newest))]
+        while len(self._former) > MOST:
+            del self._former[next(iter(self._former))]
+
+
 class SessionTable:
     """All sessions of one worker."""
 
     def __init__(self, task: str, resources: ResourceManager, limits: Limits = DEFAULT_LIMITS) -> None:
         self._task, self._resources, self._limits = task, resources, limits
         self._sessions: dict[str, WorkerSession] = {"": WorkerSession("", resources)}
-        self._lives = MasterLives(task)
+        self.lives = MasterLives(task)
 
     def __iter__(self) -> Iterator[WorkerSession]:
         return iter(list(self._sessions.values()))
@@ -97,8 +138,8 @@ class SessionTable:
             raise errors.invalid_argument("Session handle must be non-empty.")
         if handle in self._sessions:
             raise errors.already_exists(f"Session {handle} exists already on {self._task}.")
-        self.check_life(master_task, master_incarnation)
-        self._lives.met(master_task, master_incarnation)
+        self.lives.check(master_task, master_incarnation)
+        self.lives.met(master_task, master_incarnation)
         stale = [
             session
             for session in self._sessions.values()
@@ -111,10 +152,6 @@ class SessionTable:
         resources = self._resources if not isolate else ResourceManager(quota=self._quota_of_one())
         self._sessions[handle] = WorkerSession(handle, resources, master_task, master_incarnation)
         return stale
-
-    def check_life(self, master_task: str, master_incarnation: int) -> None:
-        """Raises FailedPreconditionError for a master that another process has replaced."""
-        self._lives.check(master_task, master_incarnation)
 
     def get(self, handle: str) -> WorkerSession:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""

@@ -17,8 +17,7 @@ from tenfold_core.opdefs.runtime_ops import SEND_OPS
 from tenfold_kernels.resources.state import Variable
 from tenfold_kernels.resources.waiting import Waiting
 
-from .execution import OBJECTS, StepIO, cancelled, check_leaves, extent, kept
-from .feeds import feed_value
+from .execution import OBJECTS, StepIO, cancelled, check_leaves, extent, feed_value, kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,10 +27,9 @@ from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Valu
 from ..limits import DEFAULT_LIMITS, Limits
 from ..session_cluster import SessionCluster, join, leave
 from .devices import local_devices
-from .file_pool import beside
 from .graph_manager import GraphManager
 from .partial_runs import PartialRun
-from .pools import pools_of
+from .pools import beside, pools_of
 from .program_loader import ProgramLoader
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ class Worker(GraphManager):
         master_incarnation: int,
     ) -> None:
         self._check_open()
-        self._sessions.check_life(master_task, master_incarnation)
+        self._sessions.lives.check(master_task, master_incarnation)
         await self._leave_stale(master_task, master_incarnation)
         if server_def is not None and server_def.cluster.job:
             await self._create_guest(session_handle, server_def, isolate, master_task, master_incarnation)

@@ -1,18 +1,26 @@
-"""A task's pools: those that it is given are used for all its work, also under other names."""
+"""A task's pools: those that it is given are used for all its work, also under other names.
+
+Threads for files: none of one session takes more than half, nobody is refused, and a step that ends lets go.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tenfold_services.worker.file_pool import FilePool
-from tenfold_services.worker.pools import Pools, pools_of
+import pytest
+
+from support.moments import PATIENCE
+from tenfold_core import errors
+from tenfold_kernels.resources.waiting import Waiting
+from tenfold_services.limits import Limits
+from tenfold_services.worker.pools import FilePool, Pools, beside, pools_of
 from tenfold_services.worker.step_pool import GraphPool, StepPool
 from tenfold_services.worker.worker import Worker
 
 if TYPE_CHECKING:
-    from tenfold_services.limits import Limits
+    from collections.abc import Iterator
 
 TASK = "/job:ps/replica:0/task:0"
 
@@ -58,3 +66,106 @@ async def test_a_worker_takes_the_pools_that_it_is_given() -> None:
     guest = worker.guest("/job:ps/replica:0/task:1", worker.devices)
     assert guest.pools is worker.pools
     worker.close()
+
+
+class Disk:
+    """A kernel that reads once it may."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.released = threading.Event()
+
+    def __call__(self, name: str) -> str:
+        self.begun.release()
+        assert self.released.wait(PATIENCE)
+        return f"contents of {name}"
+
+
+class Outcome:
+    """What a Waiting comes to."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._over = threading.Event()
+        self._found: tuple[Any, Any] = (None, None)
+        waiting.listen(self._done)
+
+    def _done(self, outputs: Any, error: Any) -> None:
+        self._found = outputs, error
+        self._over.set()
+
+    def __call__(self) -> Any:
+        assert self._over.wait(PATIENCE)
+        outputs, error = self._found
+        if error is not None:
+            raise error
+        return outputs
+
+
+@pytest.fixture
+def pool() -> Iterator[FilePool]:
+    made = FilePool("/job:ps/replica:0/task:0", Limits(file_threads=4))
+    yield made
+    made.close()
+
+
+def test_a_session_has_half_of_the_threads(pool: FilePool) -> None:
+    slow, quick = Disk(), Disk()
+    quick.released.set()
+    read = beside(slow, pool, "one")
+    waiting = [Outcome(read(f"{number}")) for number in range(6)]
+    for _ in range(2):
+        assert slow.begun.acquire(timeout=PATIENCE)
+    for _ in range(6):
+        assert Outcome(beside(quick, pool, "other")("x"))() == "contents of x"
+    assert not slow.begun.acquire(blocking=False)
+    slow.released.set()
+    assert [outcome() for outcome in waiting] == [f"contents of {number}" for number in range(6)]
+
+
+def test_what_has_not_begun_is_dropped_with_its_step(pool: FilePool) -> None:
+    slow = Disk()
+    read = beside(slow, pool, "one")
+    first = [Outcome(read("a")), Outcome(read("b"))]
+    dropped = read("c")
+    for _ in range(2):
+        assert slow.begun.acquire(timeout=PATIENCE)
+    dropped.cancel()
+    slow.released.set()
+    assert [outcome() for outcome in first] == ["contents of a", "contents of b"]
+    assert Outcome(read("d"))() == "contents of d"
+    assert slow.begun.acquire(timeout=PATIENCE)
+    assert not slow.begun.acquire(blocking=False)
+
+
+def test_a_kernel_that_waits_itself_and_one_that_fails(pool: FilePool) -> None:
+    inner = Waiting()
+    begun = threading.Event()
+
+    def reader() -> Waiting:
+        begun.set()
+        return inner
+
+    outer = Outcome(beside(reader, pool, "one")())
+    assert begun.wait(PATIENCE)
+    inner.complete("a record")
+    assert outer() == "a record"
+
+    def fails() -> None:
+        raise errors.NotFoundError(None, None, "no such file")
+
+    with pytest.raises(errors.NotFoundError, match="no such file"):
+        Outcome(beside(fails, pool, "one")())()
+
+
+def test_the_step_s_end_reaches_what_a_kernel_waits_for(pool: FilePool) -> None:
+    left = threading.Event()
+    begun = threading.Event()
+
+    def reader() -> Waiting:
+        begun.set()
+        return Waiting(left.set)
+
+    outer = beside(reader, pool, "one")()
+    assert begun.wait(PATIENCE)
+    outer.cancel()
+    assert left.wait(PATIENCE)

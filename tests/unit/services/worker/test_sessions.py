@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tenfold_core import errors
-from tenfold_services.worker import master_lives
-from tenfold_services.worker.master_lives import MasterLives
+from tenfold_services.worker import sessions
+from tenfold_services.worker.sessions import MasterLives
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"
 
@@ -41,7 +41,7 @@ def test_masters_without_a_name_are_not_told_apart() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(master_lives, "MOST", 3)
+    monkeypatch.setattr(sessions, "MOST", 3)
     lives = MasterLives(PS)
     for incarnation in range(6):
         lives.met(WORKER, incarnation)
