@@ -1,9 +1,8 @@
 """Calls functions of a graph's library from kernels: what could not be put in place when the graph was lowered.
 
 A function that calls itself, or one that an attribute names (what to do with each element), is compiled as a program of
-its own, once for each choice of attributes, and run wherever its caller runs. A body that is one stretch of code is
-called as such (direct_call.py). No thread is held: a call whose body has to wait (a queue) answers with a Waiting.
-Reached by kernels as KernelNode.functions, made by loaded_program.py. A body runs on its caller's device. Follows
+its own, once for each choice of attributes, and run on its caller's device. No thread is held: a call whose body has to
+wait (a queue) answers with a Waiting. Reached by kernels as KernelNode.functions, made by program_loader.py. Follows
 FunctionLibraryRuntime in TensorFlow's common_runtime/function.cc.
 """
 
@@ -21,18 +20,21 @@ import numpy as np
 from tenfold_compiler.graph.function_library import FunctionLibrary
 from tenfold_compiler.graph.functions import Functions
 from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.new_nodes import new_def
 from tenfold_compiler.graph.partition import partition
 from tenfold_compiler.graph.prune import prune
 from tenfold_compiler.graph.rows import of_rows
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph, assigned
 from tenfold_core import errors
-from tenfold_core.attr_value import to_proto
 from tenfold_core.node_names import TensorName
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.arrays import as_array
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.waiting import Waiting
-from tenfold_protos import device_attributes_pb2, graph_pb2
+from tenfold_protos.attr_value_pb2 import NameAttrList
+from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+from tenfold_protos.graph_pb2 import GraphDef
+from tenfold_protos.node_def_pb2 import NodeDef
 
 from .await_tensor import settle
 from .direct_call import DirectCall
@@ -49,8 +51,6 @@ if TYPE_CHECKING:
     from tenfold_kernels.registry import ByRows
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDefLibrary
-    from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_protos.node_def_pb2 import NodeDef
 
     from .loaded_program import LoadedProgram
 
@@ -74,8 +74,8 @@ class _Compiled:
     """A function as a program."""
 
     program: LoadedProgram
-    #: The rendezvous key of each parameter that the body uses, by number.
-    feeds: Mapping[int, str]
+    #: The rendezvous keys of the parameters, in order; None for one that the body does not use.
+    feeds: Sequence[str | None]
     #: The rendezvous keys of the outputs, in order.
     fetches: Sequence[str]
     #: The program as a call of all parameters; None for one that may have to wait.
@@ -102,7 +102,7 @@ class FunctionRuntime:
         self._library = FunctionLibrary(library)
         self._functions = Functions(self._library)
         self._compile_graph, self._gradients = compile_graph, gradients
-        self._compiled: dict[tuple[str, bytes, str, _Ranks | None], _Compiled | None] = {}
+        self._compiled: dict[tuple[bytes, str, _Ranks | None], _Compiled | None] = {}
         self._lock = threading.RLock()
 
     def instantiate(self, name: str, attrs: Mapping[str, AttrValue], device: str) -> LibraryFunction:
@@ -111,31 +111,22 @@ class FunctionRuntime:
         Raises NotFoundError for a function that the library does not have, InvalidArgumentError for one that is wrong.
         """
         self._functions.body(name, attrs)
-        return LibraryFunction(self, name, attrs, device)
+        return LibraryFunction(self, NameAttrList(name=name, attr=attrs), device)
 
-    def stateful_op(self, name: str, attrs: Mapping[str, AttrValue]) -> str | None:
+    def stateful_op(self, call: NameAttrList) -> str | None:
         """An op with a state of its own that the function, or one that it calls, has; None where there is none."""
-        call = graph_pb2.GraphDef().node.add(name=name, op=name)
-        for attr, value in attrs.items():
-            call.attr[attr].CopyFrom(value)
-        return self._library.stateful_op(call)
+        return self._library.stateful_op(NodeDef(name=call.name, op=call.name, attr=call.attr))
 
     def later(self, work: Callable[[], None]) -> None:
         """Runs `work` on a thread that may be held for a while."""
         _pool.submit(work)
 
-    def compiled(
-        self, name: str, attrs: Mapping[str, AttrValue], device: str, ranks: _Ranks | None = None
-    ) -> _Compiled | None:
+    def compiled(self, call: NameAttrList, device: str, ranks: _Ranks | None = None) -> _Compiled | None:
         """The function's program; made at the first call, since a function may stand in its own body.
 
-        With `ranks`, of each parameter, and whether elements are its rows, that for many elements at once; None where
-        there is none.
+        With `ranks`, that for many elements at once; None where there is none.
         """
-        call = graph_pb2.GraphDef().node.add(name=name)
-        for attr, value in attrs.items():
-            call.attr[attr].CopyFrom(value)
-        key = (name, call.SerializeToString(deterministic=True), device, ranks)
+        key = (call.SerializeToString(deterministic=True), device, ranks)
         if key in self._compiled:
             return self._compiled[key]
         with self._lock:
@@ -144,57 +135,43 @@ class FunctionRuntime:
                     raise errors.resource_exhausted(
                         f"The graph calls functions in more than {MAX_INSTANTIATIONS} different ways."
                     )
-                self._compiled[key] = self._compile(name, attrs, device, ranks)
+                self._compiled[key] = self._compile(call, device, ranks)
         return self._compiled[key]
 
-    def _compile(
-        self, name: str, attrs: Mapping[str, AttrValue], device: str, ranks: _Ranks | None
-    ) -> _Compiled | None:
-        body = self._functions.body(name, attrs)
-        graph_def = graph_pb2.GraphDef(library=self._library.proto)
+    def _compile(self, call: NameAttrList, device: str, ranks: _Ranks | None) -> _Compiled | None:
+        body = self._functions.body(call.name, call.attr)
         # A function's name may have in it what a node's may not.
-        label = re.sub(r"[^A-Za-z0-9_.\\/>-]", ".", name if name[:1].isalnum() else f".{name}")
-        call = graph_def.node.add(name=label, op="StatefulPartitionedCall")
-        call.attr["f"].func.name = name
-        for key, value in attrs.items():
-            call.attr["f"].func.attr[key].CopyFrom(value)
-        for kind, types in (("Tin", body.arg_types), ("Tout", body.output_types)):
-            call.attr[kind].CopyFrom(to_proto(list(types), "list(type)"))
-        for number, dtype in enumerate(body.arg_types):
-            parameter = graph_def.node.add(name=f"{label}.parameter_{number}", op="Placeholder")
-            parameter.attr["dtype"].type = dtype.as_datatype_enum  # type: ignore[assignment]
-            call.input.append(parameter.name)
+        label = re.sub(r"[^A-Za-z0-9_.\\/>-]", ".", call.name if call.name[:1].isalnum() else f".{call.name}")
+        parameters = [f"{label}.parameter_{number}" for number in range(len(body.arg_types))]
+        attrs = {"f": call, "Tin": list(body.arg_types), "Tout": list(body.output_types)}
+        nodes = [new_def("StatefulPartitionedCall", label, parameters, attrs)]
+        for name, dtype in zip(parameters, body.arg_types, strict=True):
+            nodes.append(new_def("Placeholder", name, (), {"dtype": dtype}))
+        graph_def = GraphDef(library=self._library.proto, node=nodes)
         graph = lower(RuntimeGraph.from_graph_def(graph_def), gradients=self._gradients)
         graph = graph.with_nodes(assigned(node, device) for node in graph.nodes.values())
-        here = device_attributes_pb2.DeviceAttributes(name=device, incarnation=1)
-        feeds = [f"{label}.parameter_{number}:0" for number in range(len(body.arg_types))]
-        fetches = [f"{label}:{number}" for number in range(len(body.output_types))]
+        fetches = [TensorName(label, number) for number in range(len(body.output_types))]
         has_rows: Sequence[bool] = ()
         if ranks is not None:
-            by_name = {f"{label}.parameter_{number}": rank for number, rank in enumerate(ranks)}
-            wanted = [TensorName(label, number) for number in range(len(fetches))]
-            made = [graph.outputs.get(each, each) for each in wanted]
-            changed = of_rows(graph, by_name, made)
+            fetches = [graph.outputs.get(each, each) for each in fetches]
+            changed = of_rows(graph, dict(zip(parameters, ranks, strict=False)), fetches)
             if changed is None or not any(changed[1]):
                 return None
             graph, has_rows = changed
-            fetches = list(map(str, made))
-        targets = [] if has_rows else [label]
-        fed = [feed for feed in feeds if feed.rpartition(":")[0] in graph.nodes]
-        graph = prune(graph, fed, list(dict.fromkeys(fetches)), targets, client_device=here)
+        fed = [f"{name}:0" for name in parameters if name in graph.nodes]
+        here = DeviceAttributes(name=device, incarnation=1)
+        wanted = list(map(str, fetches))
+        graph = prune(graph, fed, list(dict.fromkeys(wanted)), [] if has_rows else [label], client_device=here)
         graph.refuse_missing()
         (part,) = partition(graph, incarnation=lambda _: 1).parts.values()
         program = self._compile_graph(part, self)
         compiled = program.compiled
         used = {feed.key.split(";")[3]: feed.key for feed in compiled.transfers.feeds}
         sent = {key.split(";")[3]: key for key in compiled.transfers.fetch_keys}
-        keys = [sent[fetch] for fetch in fetches]
-        direct = None
-        if is_callable(compiled) and not compiled.blocks:
-            direct = DirectCall(program, [used.get(feed) for feed in feeds], keys)
+        feeds, keys = [used.get(f"{name}:0") for name in parameters], [sent[fetch] for fetch in wanted]
+        direct = DirectCall(program, feeds, keys) if is_callable(compiled) and not compiled.blocks else None
         is_leaf = not any(_names_function(node.node_def) for node in compiled.part.nodes)
-        by_number = {number: used[feed] for number, feed in enumerate(feeds) if feed in used}
-        return _Compiled(program, by_number, keys, direct, is_leaf, has_rows)
+        return _Compiled(program, feeds, keys, direct, is_leaf, has_rows)
 
 
 def _names_function(node_def: NodeDef) -> bool:
@@ -215,11 +192,11 @@ def _called(direct: DirectCall, values: Sequence[Any]) -> list[Any]:
 class LibraryFunction:
     """One function to call, as often as wanted."""
 
-    def __init__(self, runtime: FunctionRuntime, name: str, attrs: Mapping[str, AttrValue], device: str) -> None:
-        self._runtime, self._name, self._attrs, self._device = runtime, name, attrs, device
+    def __init__(self, runtime: FunctionRuntime, call: NameAttrList, device: str) -> None:
+        self._runtime, self._call, self._device = runtime, call, device
         self._compiled: _Compiled | None = None
-        #: What `by_rows` found for the ranks it was asked about last: a dataset asks each time that it begins anew.
-        self._by_rows: tuple[_Ranks, ByRows | None] | None = None
+        #: What `by_rows` has found: a dataset asks each time that it begins anew.
+        self._by_rows: dict[_Ranks, ByRows | None] = {}
 
     def start(self, values: Sequence[Any]) -> list[Any] | Waiting:
         """Calls it: its outputs in order, or a Waiting for that list where the body has to wait.
@@ -232,10 +209,10 @@ class LibraryFunction:
         depth = getattr(_depth, "value", 0)
         if depth >= MAX_DEPTH:
             raise errors.resource_exhausted(
-                f"Function '{self._name}' was called {MAX_DEPTH} deep: what calls itself must come to an end."
+                f"Function '{self._call.name}' was called {MAX_DEPTH} deep: what calls itself must come to an end."
             )
         if compiled is None:
-            compiled = self._compiled = self._runtime.compiled(self._name, self._attrs, self._device)
+            compiled = self._compiled = self._runtime.compiled(self._call, self._device)
             assert compiled is not None
         _depth.value = depth + 1
         try:
@@ -253,28 +230,26 @@ class LibraryFunction:
         where neither can be.
         """
         key = tuple(ranks)
-        known = self._by_rows
-        if known is None or known[0] != key:
-            known = self._by_rows = key, self._found_by_rows(key)
-        return known[1]
+        if key not in self._by_rows:
+            self._by_rows[key] = self._found_by_rows(key)
+        return self._by_rows[key]
 
     def _found_by_rows(self, ranks: _Ranks) -> ByRows | None:
         has_rows = [each for _, each in ranks]
-        compiled = self._runtime.compiled(self._name, self._attrs, self._device, ranks)
+        compiled = self._runtime.compiled(self._call, self._device, ranks)
         if compiled is not None and compiled.direct is not None:
             return _AtOnce(compiled.direct, compiled.has_rows, has_rows.index(True))
-        plain = self._runtime.compiled(self._name, self._attrs, self._device)
+        plain = self._runtime.compiled(self._call, self._device)
         if plain is None or plain.direct is None or not plain.is_leaf or not any(has_rows):
             return None
-        feeds = [plain.feeds.get(number) for number in range(len(ranks))]
         try:
-            return _KernelByKernel(RowPlan(plain.program.compiled, feeds, plain.fetches), has_rows)
+            return RowPlan(plain.program.compiled, plain.feeds, plain.fetches, has_rows)
         except ValueError:
             return None
 
     def stateful_op(self) -> str | None:
         """An op in it, or in a function that it calls, that has a state of its own; None where there is none."""
-        return self._runtime.stateful_op(self._name, self._attrs)
+        return self._runtime.stateful_op(self._call)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Calls it and waits for the end. Blocks while the body waits: not for the event loop's thread."""
@@ -287,7 +262,7 @@ class LibraryFunction:
             return over.result(WAIT_S)
         except TimeoutError:
             result.cancel()
-            raise errors.deadline_exceeded(f"Function '{self._name}' did not end in {WAIT_S:g} s.") from None
+            raise errors.deadline_exceeded(f"Function '{self._call.name}' did not end in {WAIT_S:g} s.") from None
 
 
 class _AtOnce:
@@ -307,22 +282,12 @@ class _AtOnce:
         return outputs
 
 
-class _KernelByKernel:
-    is_sure = False
-
-    def __init__(self, plan: RowPlan, has_rows: Sequence[bool]) -> None:
-        self._plan, self._has_rows = plan, has_rows
-
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
-        return self._plan(values, self._has_rows)
-
-
 class _CallWaiter:
     """Waits for one call's run, on one thread at a time: first its caller's, after a wait one of the pool's."""
 
     def __init__(self, compiled: _Compiled, values: Sequence[Any]) -> None:
         self._fetches = compiled.fetches
-        feeds = {key: values[number] for number, key in compiled.feeds.items()}
+        feeds = {key: value for key, value in zip(compiled.feeds, values, strict=False) if key is not None}
         self._run = PartRun(compiled.program, feeds, _no_send)
         #: Guards `_turning`: a thread is in `turn`.
         self._lock = threading.Lock()

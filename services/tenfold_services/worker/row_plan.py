@@ -50,9 +50,16 @@ _CHECKS = frozenset(("Assert", "CheckNumerics"))
 class RowPlan:
     """Of one program, which is only read. Any number of threads may call it at once."""
 
-    def __init__(self, program: Program, feeds: Sequence[str | None], fetches: Sequence[str]) -> None:
-        """Raises ValueError for a program that cannot be run so: one with loops, or with a state but random numbers."""
-        self._program = program
+    is_sure = False
+
+    def __init__(
+        self, program: Program, feeds: Sequence[str | None], fetches: Sequence[str], has_rows: Sequence[bool]
+    ) -> None:
+        """`has_rows`: which parameters have a row for each element.
+
+        Raises ValueError for a program that cannot be run so: one with loops, or with a state but random numbers.
+        """
+        self._program, self._has_rows = program, has_rows
         self._origin: dict[Edge, Edge] = {} if program.flow is None else program.flow.origin
         self._guards = None if program.flow is None else program.flow.guards
         numbers = {feed.key: feed.node.index for feed in program.transfers.feeds}
@@ -100,14 +107,14 @@ class RowPlan:
     def _of(self, edge: Edge) -> Edge:
         return self._origin.get(edge, edge)
 
-    def __call__(self, values: Sequence[Array], has_rows: Sequence[bool]) -> list[Array]:
-        """The outputs, each with a row for each element, of parameters some of which have rows.
+    def __call__(self, values: Sequence[Array]) -> list[Array]:
+        """The outputs, each with a row for each element.
 
         Raises whatever a kernel raises for some element, or NotOneShape, having drawn nothing.
         """
         places = [generator.place for generator in self._generators]
         try:
-            found: list[Array] = contexts.run(_Run(self, values, has_rows).outputs)
+            found: list[Array] = contexts.run(_Run(self, values).outputs)
         except Exception:
             for generator, place in zip(self._generators, places, strict=True):
                 generator.place = place
@@ -118,8 +125,8 @@ class RowPlan:
 class _Run:
     """One call."""
 
-    def __init__(self, plan: RowPlan, values: Sequence[Array], has_rows: Sequence[bool]) -> None:
-        self._plan, self._program = plan, plan._program
+    def __init__(self, plan: RowPlan, values: Sequence[Array]) -> None:
+        self._plan, self._program, has_rows = plan, plan._program, plan._has_rows
         self._count = next(len(value) for value, rows in zip(values, has_rows, strict=True) if rows)
         #: Output → its value for the elements for which its node runs.
         self._values: dict[Edge, Value] = {
