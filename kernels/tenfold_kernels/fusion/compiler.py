@@ -1,6 +1,6 @@
 """When fused runs are compiled: in the background, one program after the other, never in a step.
 
-`TENFOLD_FUSION=auto|off|eager` is read once, by the worker. Its services/worker/fusion_tiers.py hands in a job for each
+`TENFOLD_FUSION=auto|off|eager` is read once, by the worker. Its services/worker/program_loader.py hands in a job for each
 program that is hot; fuse/ groups nodes there, and runs.py writes and loads here what runs as one.
 """
 

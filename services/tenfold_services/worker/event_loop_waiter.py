@@ -2,7 +2,7 @@
 
 No asyncio task waits: each arrival, on the event loop's thread, takes the run (part_run.py) as far as it goes, so that
 a tensor that comes over a link is computed with before the next frame is looked at. A stretch that may be long computes
-in the pool. Everything here is on the loop's thread, but for the callbacks that say otherwise. Made by graph_run.py.
+in the pool. Made by graph_run.py. `receive` waits for one tensor alone: for other tasks, and for partial runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core import errors
 from tenfold_core.rendezvous_key import parse_key
@@ -21,8 +21,10 @@ from .run_policy import EVENT_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from concurrent.futures import Future
 
     from ..interfaces import Value
+    from ..limits import Limits
     from .part_run import PartRun
     from .rendezvous import Rendezvous
     from .step_pool import Job, StepPool
@@ -58,21 +60,30 @@ class Arrivals:
                 waiter.go_on()
 
 
-class WaitersWorker(Protocol):
-    """What a waiter needs of its task."""
+class RunsWorker(Protocol):
+    """What a run and its waiter need of their task: graph_manager.py."""
 
     task: str
+    limits: Limits
     #: Where long stretches compute.
     pool: StepPool
     arrivals: Arrivals
 
     async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
         """Asks another task for a tensor."""
-        ...
+
+    def began(self) -> None:
+        """A run starts."""
+
+    def over(self) -> None:
+        """A run has ended."""
+
+    def forget_step(self, rendezvous: Rendezvous) -> None:
+        """No task will ask for a tensor of this step any more."""
 
 
 class EventLoopWaiter:
-    """Waits for one run. One use each.
+    """Waits for one run. One use each. On the loop's thread, but for the callbacks that say otherwise.
 
     `start` begins; `ended` is called once, on the loop's thread and maybe before `start` returns: with None once every
     node has run, else with the exception that ended the run. Nothing of the waiter stays behind then, but for a kernel
@@ -86,7 +97,7 @@ class EventLoopWaiter:
 
     def __init__(
         self,
-        worker: WaitersWorker,
+        worker: RunsWorker,
         run: PartRun,
         rendezvous: Rendezvous,
         owner: str,
@@ -235,3 +246,32 @@ def _from_task(error: errors.OpError, task: str) -> errors.OpError:
     if error.message.startswith("From /job:") or task in error.message:
         return error
     return errors.from_code(error.code, f"From {task}:\n{error.message}", error.node_def, None)
+
+
+def settle(future: asyncio.Future[Any] | Future[Any], result: Any, error: errors.OpError | None) -> None:
+    """Ends a future with the error, else with the result, unless it has ended. An asyncio one: on its loop's thread."""
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+async def receive(rendezvous: Rendezvous, key: str) -> tuple[Value, bool]:
+    """The tensor and whether it is dead. Raises what ends the step first; cancelling the caller withdraws its wish."""
+    loop, thread = asyncio.get_running_loop(), threading.get_ident()
+    future: asyncio.Future[tuple[Value, bool]] = loop.create_future()
+
+    def done(value: Any, is_dead: bool, error: errors.OpError | None) -> None:
+        if threading.get_ident() == thread:
+            settle(future, (value, is_dead), error)
+        else:
+            loop.call_soon_threadsafe(settle, future, (value, is_dead), error)
+
+    rendezvous.recv(key, done)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        rendezvous.cancel_recv(key, done)
+        raise

@@ -36,8 +36,8 @@ from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
 
-from .await_tensor import settle
 from .direct_call import DirectCall
+from .event_loop_waiter import settle
 from .execution import cancelled, kept
 from .part_run import DONE, PartRun
 from .row_plan import RowPlan
@@ -99,8 +99,8 @@ class FunctionRuntime:
         """`compile_graph` makes a program whose kernels call functions of this same runtime. A loop of calls takes
         `most_turns`."""
         self.most_turns = most_turns
-        self._library = FunctionLibrary(library)
-        self._functions = Functions(self._library)
+        self.library = FunctionLibrary(library)
+        self._functions = Functions(self.library)
         self._compile_graph, self._gradients = compile_graph, gradients
         self._compiled: dict[tuple[bytes, str, _Ranks | None], _Compiled | None] = {}
         self._lock = threading.RLock()
@@ -112,10 +112,6 @@ class FunctionRuntime:
         """
         self._functions.body(name, attrs)
         return LibraryFunction(self, NameAttrList(name=name, attr=attrs), device)
-
-    def stateful_op(self, call: NameAttrList) -> str | None:
-        """An op with a state of its own that the function, or one that it calls, has; None where there is none."""
-        return self._library.stateful_op(NodeDef(name=call.name, op=call.name, attr=call.attr))
 
     def later(self, work: Callable[[], None]) -> None:
         """Runs `work` on a thread that may be held for a while."""
@@ -147,7 +143,7 @@ class FunctionRuntime:
         nodes = [new_def("StatefulPartitionedCall", label, parameters, attrs)]
         for name, dtype in zip(parameters, body.arg_types, strict=True):
             nodes.append(new_def("Placeholder", name, (), {"dtype": dtype}))
-        graph_def = GraphDef(library=self._library.proto, node=nodes)
+        graph_def = GraphDef(library=self.library.proto, node=nodes)
         graph = lower(RuntimeGraph.from_graph_def(graph_def), gradients=self._gradients)
         graph = graph.with_nodes(assigned(node, device) for node in graph.nodes.values())
         fetches = [TensorName(label, number) for number in range(len(body.output_types))]
@@ -249,7 +245,8 @@ class LibraryFunction:
 
     def stateful_op(self) -> str | None:
         """An op in it, or in a function that it calls, that has a state of its own; None where there is none."""
-        return self._runtime.stateful_op(self._call)
+        call = self._call
+        return self._runtime.library.stateful_op(NodeDef(name=call.name, op=call.name, attr=call.attr))
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Calls it and waits for the end. Blocks while the body waits: not for the event loop's thread."""

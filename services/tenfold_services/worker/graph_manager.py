@@ -84,7 +84,7 @@ class GraphManager:
         self._refusal: errors.OpError | None = None if home is None else home._refusal
         #: Partitions that run now, and what `drained` waits for.
         self._running = 0
-        self._drained: set[asyncio.Future[None]] = set()
+        self._drained: asyncio.Event | None = None
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
@@ -191,22 +191,21 @@ class GraphManager:
         several masters share."""
         those = [each for each in self._sessions if each.handle == session_handle != ""]
         runs = [run.part_run for each in those for run in list(each.running)]
-        found = wait_texts(self.task, [run for run in runs if run is not None])
+        found = wait_texts(self.task, filter(None, runs))
         for guest in list(self.guests):
             found += guest.waits(session_handle)
         return found
 
-    def began(self, session: WorkerSession, run: GraphRun) -> None:
+    def began(self) -> None:
         """A run starts."""
-        session.running[run] = None
         self._running += 1
 
-    def over(self, session: WorkerSession, run: GraphRun) -> None:
+    def over(self) -> None:
         """A run has ended."""
-        session.running.pop(run, None)
         self._running -= 1
-        if self._drained and not self._running:
-            self._tell_drained()
+        if self._drained is not None and not self._running:
+            self._drained.set()
+            self._drained = None
 
     # -- tensors -------------------------------------------------------------------------------------------------------
 
@@ -305,15 +304,9 @@ class GraphManager:
         for guest in list(self.guests):
             await guest.drained()
         if self._running:
-            future = asyncio.get_running_loop().create_future()
-            self._drained.add(future)
-            await future
-
-    def _tell_drained(self) -> None:
-        for future in self._drained:
-            if not future.done():
-                future.set_result(None)
-        self._drained.clear()
+            if self._drained is None:
+                self._drained = asyncio.Event()
+            await self._drained.wait()
 
     def abort_steps(self, error: errors.OpError) -> None:
         """Ends every step on this task with `error`."""

@@ -8,12 +8,12 @@ by event_loop_waiter.py. The first error of a step on this task is the one that 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 
 from ..interfaces import RunGraphResult
-from .event_loop_waiter import EventLoopWaiter, WaitersWorker
+from .event_loop_waiter import EventLoopWaiter
 from .execution import kept
 from .part_run import DONE, LONG, WAITS, PartRun
 from .rendezvous import read_now
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Done, Value
-    from ..limits import Limits
+    from .event_loop_waiter import RunsWorker
     from .execution import Execution, StepIO
     from .loaded_program import LoadedProgram
     from .outbox import Outbox
@@ -39,29 +39,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("tenfold.worker")
 
 
-class RunsWorker(WaitersWorker, Protocol):
-    """What a run needs of its task."""
-
-    limits: Limits
-
-    def began(self, session: WorkerSession, run: GraphRun) -> None:
-        """A run starts."""
-        ...
-
-    def over(self, session: WorkerSession, run: GraphRun) -> None:
-        """A run has ended."""
-        ...
-
-    def forget_step(self, rendezvous: Rendezvous) -> None:
-        """No task will ask for a tensor of this step any more."""
-        ...
-
-
 class GraphRun:
-    """On the event loop's thread only."""
+    """On the event loop's thread only. `executor` as in PartRun."""
 
     __slots__ = (
-        "_done", "_executor", "_fetches", "_outbox", "_program", "_run", "_session", "_worker", "ended", "plan",
+        "_done", "_executor", "_fetches", "_outbox", "_program", "_session", "_worker", "ended", "part_run", "plan",
         "rendezvous",
     )  # fmt: skip
 
@@ -77,28 +59,25 @@ class GraphRun:
         outbox: Outbox | None = None,
         executor: Callable[[Program, Edges, StepIO], Execution] | None = None,
     ) -> None:
-        """`executor` as in PartRun."""
-        self._executor = executor
-        self._worker, self._session, self._program = worker, session, program
-        self.rendezvous = rendezvous
-        self._fetches = fetches
-        self._done = done
-        self.plan, self._outbox = plan, outbox
-        #: From `start` to the end.
-        self._run: PartRun | None = None
+        self._worker, self._session, self._program, self.rendezvous = worker, session, program, rendezvous
+        self._fetches, self._done = fetches, done
+        self.plan, self._outbox, self._executor = plan, outbox, executor
+        #: What runs, from `start` to the end.
+        self.part_run: PartRun | None = None
         #: `done` was called.
         self.ended = False
 
     def start(self, feeds: Mapping[str, Value]) -> None:
         """Runs as far as it goes; `done` may have been called when it returns."""
         rendezvous, outbox, program, executor = self.rendezvous, self._outbox, self._program, self._executor
-        self._worker.began(self._session, self)
+        self._session.running[self] = None
+        self._worker.began()
         rendezvous.runs += 1
         try:
             if rendezvous.error is not None:
                 raise rendezvous.error
             send = rendezvous.send if outbox is None else outbox.send
-            run = self._run = PartRun(program, feeds, send, executor)
+            run = self.part_run = PartRun(program, feeds, send, executor)
             # a straight program wants nothing: a short one needs no waiter
             if executor is not None or not program.compiled.is_straight or run.turn(EVENT_LOOP) != DONE:
                 if outbox is not None:
@@ -122,13 +101,8 @@ class GraphRun:
 
     def stop(self) -> None:
         """Tells the program to stop, if it computes."""
-        if self._run is not None:
-            self._run.stop.append(True)
-
-    @property
-    def part_run(self) -> PartRun | None:
-        """What runs, from the start to the end."""
-        return self._run
+        if self.part_run is not None:
+            self.part_run.stop.append(True)
 
     def _end(self, error: BaseException | None) -> None:
         result: RunGraphResult | None = None
@@ -137,13 +111,14 @@ class GraphRun:
                 result = self._result()
             except Exception as unfinished:
                 error = unfinished
-        if self._run is not None:
+        if self.part_run is not None:
             # what hangs on the run goes now, and not with the garbage collector: others may wait for the memory
-            self._run.end()
-            self._run = None
+            self.part_run.end()
+            self.part_run = None
         rendezvous = self.rendezvous
         rendezvous.runs -= 1
-        self._worker.over(self._session, self)
+        self._session.running.pop(self, None)
+        self._worker.over()
         self.ended = True
         if error is None:
             if self._outbox is not None and not self._outbox.kept:
@@ -159,7 +134,7 @@ class GraphRun:
         self._done(None, first or failure)
 
     def _result(self) -> RunGraphResult:
-        run = self._run
+        run = self.part_run
         assert run is not None
         result = RunGraphResult(_select(run.fetched(), self._fetches))
         if self._executor is not None and isinstance(run.execution, TracedExecution):

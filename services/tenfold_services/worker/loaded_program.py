@@ -1,7 +1,7 @@
 """A program on its task: what runs now, and what is learnt of its runs. Made by program_loader.py.
 
 `LoadedProgram.start` is called once per step, by part_run.py, which drives what it returns. A program that has become
-hot is replaced as a whole (fusion_tiers.py); a step that is under way ends as it began.
+hot is replaced as a whole; a step that is under way ends as it began.
 """
 
 from __future__ import annotations

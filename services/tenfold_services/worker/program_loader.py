@@ -1,23 +1,43 @@
-"""Makes programs of partitions, ready to run: compiled, with the functions of their graph, and watched for fusion."""
+"""Makes programs of partitions, ready to run: compiled, with the functions of their graph, and watched for fusion.
+
+A hot program is fused in the background and swapped, never in a step (tenfold_kernels/fusion/compiler.py). In
+TensorFlow: graph_mgr.cc's InitItem; XLA's auto-clustering, in spirit.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.build import build
+import numpy as np
+
+from tenfold_compiler.build import build, fused
+from tenfold_compiler.part.graph_sizes import SMALL_NODES
+from tenfold_core import collector
 from tenfold_core.op_gradients import no_gradients
+from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.fusion.compiler import attempt
 
 from ..limits import DEFAULT_LIMITS, Limits
 from .functions import FunctionRuntime
-from .fusion_tiers import Tier
 from .loaded_program import LoadedProgram
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenfold_compiler.fuse.nodes import Shape
     from tenfold_compiler.node_kernels import Target
     from tenfold_core.op_gradients import OpGradients
     from tenfold_kernels.fusion.compiler import FusionCompiler
+    from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.graph_pb2 import GraphDef
+
+#: A program of more fusible nodes than this is hot after fewer steps, but not before some: many run only once.
+_USUAL_NODES, _FEWEST_STEPS = 250, 4
+#: What has a shape to note.
+_ARRAYS = (np.ndarray, DeviceArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +80,102 @@ def _watch(loaded: LoadedProgram, compiler: FusionCompiler, target: Target) -> N
     if loaded.compiled.fusible is not None and generated is not None:
         resources = target.resources if loaded.compiled.uses_gpu else None
         generated.namespace["tick"] = Tier(loaded, compiler, resources).tick
+
+
+class Tier:
+    """The way of one program from cold to fused.
+
+        cold      generated code, one kernel a node; a tick a step counts
+        probed    for one step each fusible kernel notes the shapes it sees, then takes itself out
+        queued    a thread of its own groups the nodes, a process of its own runs LLVM, the result comes from disk
+        fused     `LoadedProgram.compiled` is another one from the next step on; the ticks are gone
+
+    Eager probes the first step and compiles at the beginning of the third, in its thread: for tests and for measuring.
+    """
+
+    def __init__(self, program: LoadedProgram, compiler: FusionCompiler, resources: ResourceManager | None) -> None:
+        """`resources`: of a program that uses a GPU."""
+        self._program = weakref.ref(program)
+        self._compiler, self._resources = compiler, resources
+        self._nodes = program.compiled.fusible or ()
+        #: Node → shapes of the inputs and of the output in the probed step. Written by the probes.
+        self._shapes: dict[int, tuple[tuple[Shape, ...], Shape]] = {}
+        self._eager = compiler.options.mode == "eager"
+        #: Ticks until probing, then until fusing. A lost count between threads does no harm.
+        self._until_probe = 0 if self._eager else _steps_until_hot(compiler.options.hot_steps, len(self._nodes))
+        self._until_fuse = 2 if self._eager else 4
+
+    def tick(self) -> None:
+        """Called at the beginning of each step. Never blocks, unless eager."""
+        if self._until_probe > 0:
+            self._until_probe -= 1
+            return
+        program = self._program()
+        if program is None:
+            return
+        if not self._shapes:
+            self._shapes[-1] = ((), ())
+            self.probe(program)
+        self._until_fuse -= 1
+        if self._until_fuse > 0:
+            return
+        if self._eager:
+            self._stop_ticking(program)
+            attempt(self.fuse)
+        elif self._compiler.submit(self.fuse):
+            self._stop_ticking(program)
+        else:
+            self._until_fuse = self._compiler.options.hot_steps
+
+    def probe(self, program: LoadedProgram) -> None:
+        """Puts a probe before every fusible kernel of the program as it runs now."""
+        generated = program.compiled.generated
+        assert generated is not None
+        for node in self._nodes:
+            name = f"k{node.index}"
+            generated.namespace[name] = _probe(
+                node.index, generated.namespace[name], generated.namespace, name, self._shapes
+            )
+
+    def fuse(self) -> None:
+        """Groups, compiles and swaps. Blocks for seconds."""
+        program = self._program()
+        if program is None:
+            return
+        self._shapes.pop(-1, None)
+        with collector.held_back() if len(self._nodes) >= SMALL_NODES else contextlib.nullcontext():
+            fusion = fused(program.compiled, dict(self._shapes), self._compiler.cache, self._resources)
+        if not fusion.groups:
+            return
+        if not self._eager:
+            self._compiler.compile_elsewhere([group.source for group in fusion.groups if group.source is not None])
+            if self._compiler.stopping:
+                return
+        program.swap(fusion)
+
+    def _stop_ticking(self, program: LoadedProgram) -> None:
+        generated = program.compiled.generated
+        assert generated is not None
+        generated.namespace["tick"] = lambda: None
+
+
+def _steps_until_hot(hot_steps: int, nodes: int) -> int:
+    """As many as for _USUAL_NODES fusible nodes, by what they cost: 4 of 64 for a chain of thousands."""
+    return min(hot_steps, max(_FEWEST_STEPS, hot_steps * _USUAL_NODES // max(nodes, 1)))
+
+
+def _probe(
+    index: int,
+    kernel: Callable[..., Any],
+    namespace: dict[str, Any],
+    name: str,
+    shapes: dict[int, tuple[tuple[Shape, ...], Shape]],
+) -> Callable[..., Any]:
+    def probe(*inputs: Any) -> Any:
+        output = kernel(*inputs)
+        namespace[name] = kernel
+        if type(output) in _ARRAYS and all(type(value) in _ARRAYS for value in inputs):
+            shapes[index] = tuple(value.shape for value in inputs), output.shape
+        return output
+
+    return probe

@@ -1,6 +1,6 @@
 """Where the tensors of one step meet: producers send, consumers receive, each edge once.
 
-A pure machine: no event loop, no waiting. `recv` takes a callback; await_tensor.py makes something to await of it.
+A pure machine: no event loop, no waiting. `recv` takes a callback; event_loop_waiter.py makes something to await of it.
 A reference that was sent stays one until it is received: its reader sees the value of that moment.
 `StepTable` keeps one rendezvous per step and forgets steps.
 Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
@@ -38,15 +38,12 @@ class PartialCalls(Protocol):
 
     def is_idle(self, now: float) -> bool:
         """Whether there was no call for so long that none will come."""
-        ...
 
     def give_up(self) -> None:
         """Ends a run that is not called any more."""
-        ...
 
     async def call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> RunGraphResult:
         """One of its calls."""
-        ...
 
 
 class Rendezvous:

@@ -51,7 +51,11 @@ class WorkerSession:
         for longest make room.
         """
         if not self.handle:
-            self._make_room(program.compiled.size, limits)
+            size = sum(each.compiled.size for each in (program, *self.graphs.values()))
+            while self.graphs and (
+                len(self.graphs) >= limits.graphs_without_session or size > limits.graph_bytes_without_session
+            ):
+                size -= self.graphs.pop(next(iter(self.graphs))).compiled.size
         elif len(self.graphs) >= limits.graphs_per_session:
             raise limits.reached(
                 "graphs_per_session", f"Session {self.handle!r} has {len(self.graphs)} graphs registered"
@@ -59,14 +63,6 @@ class WorkerSession:
         handle = secrets.token_hex(8)
         self.graphs[handle] = program
         return handle
-
-    def _make_room(self, size: int, limits: Limits) -> None:
-        """For a graph of so many bytes."""
-        size += sum(program.compiled.size for program in self.graphs.values())
-        while self.graphs and (
-            len(self.graphs) >= limits.graphs_without_session or size > limits.graph_bytes_without_session
-        ):
-            size -= self.graphs.pop(next(iter(self.graphs))).compiled.size
 
     def graph(self, handle: str) -> LoadedProgram:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""
@@ -140,18 +136,24 @@ class SessionTable:
             raise errors.already_exists(f"Session {handle} exists already on {self._task}.")
         self.lives.check(master_task, master_incarnation)
         self.lives.met(master_task, master_incarnation)
-        stale = [
-            session
-            for session in self._sessions.values()
-            if master_task and session.master_task == master_task and session.master_incarnation != master_incarnation
-        ]
+        stale = self.stale(master_task, master_incarnation)
         for session in stale:
             self.remove(session.handle)
         if len(self._sessions) >= self._limits.sessions:
             raise self._limits.reached("sessions", f"{self._task} has {len(self._sessions)} sessions open")
-        resources = self._resources if not isolate else ResourceManager(quota=self._quota_of_one())
+        resources = self._resources
+        if isolate:
+            # containers of its own, within the task's whole
+            most, whole = self._limits.most_state_bytes_per_session, resources.quota
+            quota = StateQuota(most, self._limits.queues, variable=BYTES_PER_SESSION, whole=whole)
+            resources = ResourceManager(quota=quota)
         self._sessions[handle] = WorkerSession(handle, resources, master_task, master_incarnation)
         return stale
+
+    def stale(self, master_task: str, master_incarnation: int) -> list[WorkerSession]:
+        """Those that a master opened before it restarted; none of masters without a name."""
+        of_master = [session for session in self if session.master_task == master_task != ""]
+        return [session for session in of_master if session.master_incarnation != master_incarnation]
 
     def get(self, handle: str) -> WorkerSession:
         """Raises AbortedError for an unknown handle: most likely this task restarted."""
@@ -172,12 +174,3 @@ class SessionTable:
     def work_of(self, session: WorkerSession) -> list[Callable[[], None]]:
         """What ends the work under way of resources that the session has to itself."""
         return [] if session.resources is self._resources else session.resources.work()
-
-    def _quota_of_one(self) -> StateQuota:
-        """What a session may keep that has containers of its own."""
-        return StateQuota(
-            self._limits.most_state_bytes_per_session,
-            self._limits.queues,
-            variable=BYTES_PER_SESSION,
-            whole=self._resources.quota,
-        )

@@ -21,12 +21,12 @@ from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
 from tenfold_kernels.gpus import ALL_GPUS
 from tenfold_kernels.threads import limit_blas_threads
-from tenfold_services.worker.await_tensor import receive, settle
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
 from ..limits import DEFAULT_LIMITS, Limits
 from ..session_cluster import SessionCluster, join, leave
 from .devices import local_devices
+from .event_loop_waiter import receive, settle
 from .graph_manager import GraphManager
 from .partial_runs import PartialRun
 from .pools import beside, pools_of
@@ -136,11 +136,8 @@ class Worker(GraphManager):
     async def _leave_stale(self, master_task: str, master_incarnation: int) -> None:
         """Ends guests of the same master before its restart."""
         for handle, (guest, _) in list(self._guest_of.items()):
-            for session in guest._sessions:
-                if master_task and session.master_task == master_task:
-                    if session.master_incarnation != master_incarnation:
-                        await self.delete_worker_session(handle)
-                    break
+            if guest._sessions.stale(master_task, master_incarnation):
+                await self.delete_worker_session(handle)
 
     async def delete_worker_session(self, session_handle: str) -> None:
         found = self._guest_of.pop(session_handle, None)
@@ -227,7 +224,12 @@ class Worker(GraphManager):
         if guest is not self:
             return await guest.run_graph(session_handle, graph_handle, step_id, feeds, fetches, options)
         if options.is_partial:
-            return await self._run_partial(session_handle, graph_handle, step_id, feeds, fetches, options)
+            session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
+            if rendezvous.error is not None:
+                raise rendezvous.error
+            if rendezvous.partial is None:
+                rendezvous.partial = PartialRun(self, session, program, rendezvous)
+            return await rendezvous.partial.call(feeds, fetches, options.is_last_partial_run)
         future: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
         done = partial(settle, future)
         run = self.start_run(session_handle, graph_handle, step_id, feeds, fetches, options, done)
@@ -239,23 +241,6 @@ class Worker(GraphManager):
         if options.record_partition_graphs:
             result.partition_graphs.append(self.program(session_handle, graph_handle).compiled.as_graph_def())
         return result
-
-    async def _run_partial(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions,
-    ) -> RunGraphResult:
-        """One of the calls of a partial run; the first starts it."""
-        session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
-        if rendezvous.error is not None:
-            raise rendezvous.error
-        if rendezvous.partial is None:
-            rendezvous.partial = PartialRun(self, session, program, rendezvous)
-        return await rendezvous.partial.call(feeds, fetches, options.is_last_partial_run)
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
         spans = telemetry.NO_SPAN

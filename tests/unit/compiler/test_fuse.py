@@ -20,7 +20,7 @@ from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.fusion.remembered import KEPT_BYTES, Remembered
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.worker import fusion_tiers
+from tenfold_services.worker import program_loader
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.loaded_program import LoadedProgram
 
@@ -482,7 +482,7 @@ def test_a_failure_of_the_compiler_is_logged_and_steps_go_on(
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("LLVM is on holiday")
 
-    monkeypatch.setattr(fusion_tiers, "fused", broken)
+    monkeypatch.setattr(program_loader, "fused", broken)
     part, x, y = hot_part()
     program = fuse_by_running(part, {x: np.float32([1])}, eager)
     assert "could not be fused" in failures_of_fusion.pop()

@@ -15,7 +15,7 @@ from tenfold_compiler.fuse import groups
 from tenfold_core import errors
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import fusion_tiers
+from tenfold_services.worker import program_loader
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.static_executor import StaticExecution
 
@@ -45,7 +45,7 @@ def test_groups_in_random_graphs_mean_the_same(seed: int, monkeypatch: pytest.Mo
     """Groups of one scalar and more, which run their nodes one by one: what is compiled is tested in test_fuse.py."""
     monkeypatch.setattr(groups, "MIN_SCALAR_OPS", 1)
     monkeypatch.setattr(groups.Group, "build", lambda self, fallback, most_turns: fallback)
-    monkeypatch.setattr(fusion_tiers, "attempt", lambda job: job())
+    monkeypatch.setattr(program_loader, "attempt", lambda job: job())
     graph = RandomGraph(seed)
     plain = compile_program(graph.part.graph_def, TASK, ResourceManager())
     compiler = FusionCompiler(FusionOptions("eager"))

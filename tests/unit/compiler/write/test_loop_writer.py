@@ -19,7 +19,7 @@ from tenfold_kernels.fusion.cache import FusionCache
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources import tensor_arrays
 from tenfold_kernels.resources.state import ResourceManager
-from tenfold_services.worker import fusion_tiers
+from tenfold_services.worker import program_loader
 from tenfold_services.worker.execution import StepIO
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ I64, F64, I8 = dtypes.int64, dtypes.float64, dtypes.int8
 
 @pytest.fixture(autouse=True)
 def _errors_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fusion_tiers, "attempt", lambda job: job())
+    monkeypatch.setattr(program_loader, "attempt", lambda job: job())
 
 
 def as_python(self: FusionCache, source: str, signature: str) -> Callable[..., Any]:

@@ -1,15 +1,25 @@
-"""Runs go on once all tensors of a frame are handed out. No event loop."""
+"""Runs go on once all tensors of a frame are handed out; one tensor of a step, awaited: from this thread and others,
+dead, failed, and given up.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 
-from tenfold_services.worker.event_loop_waiter import Arrivals
+from tenfold_core import errors
+from tenfold_core.rendezvous_key import make_key
+from tenfold_services.worker.event_loop_waiter import Arrivals, receive
+from tenfold_services.worker.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
     from tenfold_services.worker.event_loop_waiter import EventLoopWaiter
+
+KEY = make_key("/job:a/replica:0/task:0/device:CPU:0", 1, "/job:b/replica:0/task:0/device:CPU:0", "x:0")
 
 
 class Driver:
@@ -60,3 +70,59 @@ def test_a_frame_that_is_cut_off_delivers_what_it_brought() -> None:
     with pytest.raises(ValueError, match="cut off"):
         frame()
     assert driver.went_on == 1
+
+
+async def started(rendezvous: Rendezvous) -> asyncio.Task[tuple[object, bool]]:
+    """A task that waits for the tensor."""
+    task: asyncio.Task[tuple[object, bool]] = asyncio.create_task(receive(rendezvous, KEY))
+    await asyncio.sleep(0)
+    assert not task.done()
+    return task
+
+
+async def test_a_tensor_that_is_there_is_not_waited_for() -> None:
+    rendezvous, value = Rendezvous(1), np.ones(2)
+    rendezvous.send(KEY, value)
+    found, is_dead = await receive(rendezvous, KEY)
+    assert found is value
+    assert not is_dead
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+async def test_a_tensor_that_another_thread_sends_wakes_the_loop(is_dead: bool) -> None:
+    rendezvous, value = Rendezvous(1), np.ones(2)
+    task = await started(rendezvous)
+    sender = threading.Thread(target=rendezvous.send, args=(KEY, value, is_dead))
+    sender.start()
+    assert (await asyncio.wait_for(task, 30))[1] is is_dead
+    sender.join(30)
+
+
+async def test_what_ends_the_step_is_raised() -> None:
+    rendezvous = Rendezvous(1)
+    task = await started(rendezvous)
+    rendezvous.abort(errors.AbortedError(None, None, "the step is over"))
+    with pytest.raises(errors.AbortedError, match="the step is over"):
+        await task
+
+
+async def test_a_caller_that_gives_up_takes_nothing() -> None:
+    rendezvous, value = Rendezvous(1), np.ones(2)
+    task = await started(rendezvous)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    rendezvous.send(KEY, value)
+    assert (await receive(rendezvous, KEY))[0] is value
+
+
+async def test_a_tensor_that_comes_while_the_caller_gives_up_breaks_nothing() -> None:
+    rendezvous = Rendezvous(1)
+    task = await started(rendezvous)
+    sender = threading.Thread(target=rendezvous.send, args=(KEY, np.ones(2)))
+    sender.start()
+    sender.join(30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0)
