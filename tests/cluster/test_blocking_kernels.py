@@ -315,8 +315,8 @@ class TestTwoTasks:
         worker = cluster["ps", 0].worker
         note = worker.began
 
-        def noted(session: Any, run: Any) -> None:
-            note(session, run)
+        def noted() -> None:
+            note()
             began.set()
 
         worker.began = noted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,13 +16,10 @@ from tenfold_protos import config_pb2, graph_pb2
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_services.background import BackgroundServer
 from tenfold_services.session_cluster import join, leave
-from tenfold_services.worker.sessions import WorkerSession
 from tenfold_services.worker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tenfold_services.worker.graph_run import GraphRun
 
 
 @pytest.fixture
@@ -172,8 +169,7 @@ async def test_a_server_that_stops_refuses_and_awaits_under_every_name() -> None
     home = Worker("/job:ps/replica:0/task:0")
     guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
     gone = errors.UnavailableError(None, None, "the server is going")
-    session, run = WorkerSession("s", home.resources), cast("GraphRun", object())
-    guest.began(session, run)
+    guest.began()
 
     home.refuse(gone)
     drained = await started(home.drained())
@@ -181,7 +177,7 @@ async def test_a_server_that_stops_refuses_and_awaits_under_every_name() -> None
     with pytest.raises(errors.UnavailableError, match="the server is going"):
         await guest.register_graph("", graph_pb2.GraphDef(), config_pb2.ConfigProto())
     assert not drained.done()
-    guest.over(session, run)
+    guest.over()
     await drained
     await leave(home, guest, tasks)
     home.close()
