@@ -1,7 +1,7 @@
 """Numbers of requests: the same number again is the same request again, and is not served twice.
 
 Given by those that ask (tenfold/session/grpc_master.py, tenfold_services/rpc/grpc_worker.py), remembered by those that
-serve (tenfold_services/master/request_ids.py and rpc/request_ids.py). In TensorFlow: request_id.cc.
+serve (tenfold_services/master/request_ids.py and rpc/worker_service.py). In TensorFlow: request_id.cc.
 """
 
 from __future__ import annotations

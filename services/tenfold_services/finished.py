@@ -1,7 +1,7 @@
 """Which tasks of the cluster have finished or are lost, as far as this task knows. Pure: no I/O, no clock.
 
 A task that stops in order tells the others, and every task asks the others when it starts, so that one that was killed
-knows again what it knew before (peers.py, over rpc/peer_service.py). A master that misses a task asks once more
+knows again what it knew before (peers.py, over rpc/own_services.py). A master that misses a task asks once more
 those that answer (master/device_finder.py). A control service knows of those that registered with it. A killed task has
 not finished: it may come back, and is waited for, unless a control service says that it is lost: then a session goes
 without it, but for one whose graph names it. TensorFlow has nothing of the kind: there CreateSession waits for ever for

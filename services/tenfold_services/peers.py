@@ -3,7 +3,7 @@
 1 A task that starts says hello to all others, and asks what they know: one that was killed knows again what its former
 incarnation knew. 2 One that sees a new incarnation of another, when a session is made, tells it what it knows, in case
 the hello was lost. 3 One that stops in order tells all others. Owned by server.py; the knowledge is finished.py's, the
-call rpc/peer_service.py's. What no running task knows is lost: then a finished task is waited for as a killed one is.
+call rpc/own_services.py's. What no running task knows is lost: then a finished task is waited for as a killed one is.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Peers:
 
     async def _exchange(self, task: TaskName) -> dict[TaskName, int]:
         """What another task knows, which is told what this one does. Bounded; raises OpError."""
-        from .rpc.peer_service import exchange_finished  # grpc is loaded where it is needed
+        from .rpc.own_services import exchange_finished  # grpc is loaded where it is needed
 
         address = self._address(task)
         if not address:

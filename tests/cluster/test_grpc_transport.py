@@ -16,12 +16,12 @@ from grpc import aio
 
 from support.grpc_service import OPTIONS, Running, Service
 from tenfold_core import errors
+from tenfold_core.access.gate import Gate
 from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.hpack import encode
-from tenfold_services.http2.http2_settings import Http2Settings, transport_from_environment
+from tenfold_services.http2.http2_settings import DEFAULT_HTTP2_SETTINGS, Http2Settings, transport_from_environment
 from tenfold_services.http2.server import Http2Server
-from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.rpc.listener import listen
+from tenfold_services.rpc.aio_handlers import serve
 from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
@@ -306,4 +306,4 @@ async def test_a_task_answers_alike_over_both(transport: str, monkeypatch: pytes
 
 async def test_grpcio_says_why_a_port_cannot_be_had() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
-        await listen((), "grpcio", DEFAULT_LIMITS, "127.0.0.1", taken.getsockname()[1])
+        await serve((), "127.0.0.1", taken.getsockname()[1], 16, DEFAULT_HTTP2_SETTINGS, Gate("the test"))

@@ -20,7 +20,7 @@ from tenfold_link.blocking.dial import open_link
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake
 from tenfold_services.rpc.channels import open_channel
-from tenfold_services.rpc.open_link import asker
+from tenfold_services.rpc.own_services import asker
 from tenfold_services.server import TaskServer
 
 CLIENT = "/job:worker/replica:0/task:1"

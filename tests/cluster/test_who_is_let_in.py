@@ -28,15 +28,7 @@ from tenfold_core.access.peer_user import CAN_TELL
 from tenfold_link.wire import handshake
 from tenfold_protos import link_pb2
 from tenfold_services import server as server_module
-from tenfold_services.rpc import (
-    examine_service,
-    health_service,
-    master_service,
-    peer_service,
-    placement_service,
-    worker_service,
-)
-from tenfold_services.rpc import open_link as open_link_service
+from tenfold_services.rpc import examine_service, master_service, own_services, worker_service
 from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
 
@@ -45,13 +37,8 @@ if TYPE_CHECKING:
 
 SERVICES = {
     "tensorflow": (master_service.DESCRIPTOR, worker_service.DESCRIPTOR),
-    "tenfold": (
-        open_link_service.DESCRIPTOR,
-        peer_service.DESCRIPTOR,
-        examine_service.DESCRIPTOR,
-        placement_service.DESCRIPTOR,
-    ),
-    "grpc.health.v1": (health_service.DESCRIPTOR,),
+    "tenfold": (own_services.LINKS, own_services.PEERS, examine_service.DESCRIPTOR, own_services.PLACEMENT),
+    "grpc.health.v1": (own_services.HEALTH,),
 }
 METHODS = {
     f"/{package}.{service.name}/{method.name}": method.name

@@ -83,10 +83,10 @@ BREAKAGES = (
     Breakage(
         "P2",
         "a RunGraph or RecvTensor that comes twice is taken twice",
-        "services/tenfold_services/rpc/request_ids.py",
+        "services/tenfold_services/rpc/worker_service.py",
         "        if request_id in self._known:",
         "        if False:",
-        "tests/unit/services/rpc/test_request_ids.py::test_a_number_that_came_before_is_refused",
+        "tests/unit/services/rpc/test_worker_service.py::test_a_number_that_came_before_is_refused",
     ),
     Breakage(
         "P2",

@@ -1,7 +1,7 @@
 """The client's OpenLink call over gRPC, with which tenfold_link.blocking.dial begins a link.
 
 The server offers it on the port of TensorFlow's services, so that gRPC's authentication covers links as well. The
-server's side, and the call of one task to another, is tenfold_services/rpc/open_link.py.
+server's side, and the call of one task to another, is tenfold_services/rpc/own_services.py.
 """
 
 from __future__ import annotations

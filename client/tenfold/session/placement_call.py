@@ -1,7 +1,7 @@
 """The client's GetPlacement call over gRPC: where a session's nodes are, and why.
 
 A service of Tenfold's own, beside TensorFlow's: other servers do not have it. Called by grpc_master.py; the server's
-side is tenfold_services/rpc/placement_service.py.
+side is tenfold_services/rpc/own_services.py.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ async def way(answer: link_pb2.OpenLinkResponse, address: str, settings: LinkSet
 class LinkDialer:
     """The link to one address, opened when it is first wanted, and again after it ended.
 
-    `ask(request)` is the OpenLink call (rpc/open_link.py). While there is no link, `get` gives None and the caller
+    `ask(request)` is the OpenLink call (rpc/own_services.py). While there is no link, `get` gives None and the caller
     uses gRPC; after a failed attempt the next one is made `settings.retry_seconds` later.
     """
 

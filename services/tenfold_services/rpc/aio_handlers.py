@@ -1,6 +1,6 @@
-"""The handlers of a TableService for grpc.aio, the transport of TENFOLD_GRPC=grpcio: asks the gate, then calls them.
+"""Services over grpc.aio, the transport of TENFOLD_GRPC=grpcio: the handlers of a TableService ask the gate, then call.
 
-Used by listener.py; who is at the other end of a connection is known to grpcio_port.py. Our own server does the same
+Used by task_port.py; who is at the other end of a connection is known to grpcio_port.py. Our own server does the same
 in http2/calls.py.
 """
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import grpc
+from grpc import aio
 
 from tenfold_core.access import audit
 from tenfold_core.access.channel import AS_ROLE, AUTHORIZATION
@@ -18,17 +19,37 @@ from tenfold_core.errors import OpError, invalid_argument
 from tenfold_core.traffic import OTHERS
 
 from ..http2.handler import Failure
+from .channels import SIZES
+from .grpcio_port import GrpcioPort
 from .status import STATUS_BY_NUMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from tenfold_core.access.gate import Caller, Gate
     from tenfold_core.access.roles import Role
 
     from ..http2.handler import UnaryHandler
+    from ..http2.http2_settings import Http2Settings
     from .grpcio_port import Came
     from .service import TableService
+
+
+async def serve(
+    services: Sequence[TableService], host: str, port: int, concurrent: int, http2: Http2Settings, gate: Gate
+) -> tuple[GrpcioPort, int]:
+    """A server of `services` at `host`, and its port, for those whom `gate` accepts; works on as many calls at once as
+    `concurrent` says. Raises OSError where the port cannot be had."""
+    options = (
+        *SIZES,
+        # clients of other makers may ping as often as they like
+        ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+        ("grpc.http2.max_ping_strikes", 0),
+    )
+    server = aio.server(options=options, maximum_concurrent_rpcs=concurrent)
+    behind = GrpcioPort(server, gate, http2)
+    server.add_generic_rpc_handlers(tuple(AioService(service, gate, behind.came) for service in services))
+    return behind, await behind.start(host, port)
 
 
 class AioService(grpc.GenericRpcHandler):

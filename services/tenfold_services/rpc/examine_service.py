@@ -25,8 +25,8 @@ from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 
 from ..worker.step_waits import TENSOR
 from .channels import ask, open_channel
-from .open_link import asker
-from .service import Method, TableService
+from .own_services import asker
+from .service import Served, TableService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,8 +91,7 @@ def examine_service(
             peer=findings, now=time.time(), version=running_versions(), host=socket.gethostname()
         )
 
-    table: dict[str, Method] = {"Examine": examine}
-    return TableService(DESCRIPTOR, table, {}, where, package="tenfold", needs=Role.RUN)
+    return TableService(DESCRIPTOR, {"Examine": Served(examine)}, where, "tenfold", needs=Role.RUN)
 
 
 async def waits_everywhere(

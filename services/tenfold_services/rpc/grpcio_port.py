@@ -3,7 +3,7 @@
 gRPC does not show its connections, only the address of a call's peer, and a connection may be over, and its address
 another one's, when its call is worked on. So who is at the other end is asked here, of the accepted socket. gRPC itself
 listens on a Unix socket in a folder that is this user's alone; each connection comes to it under a name that is known
-here. Used by listener.py; aio_handlers.py looks the names up. docs/decisions/0123-whose-a-connection-is.md.
+here. Used by aio_handlers.py, which looks the names up. docs/decisions/0123-whose-a-connection-is.md.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tenfold_link.wire.calls import STEP, LinkCall
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.exchange.step_frames import malformed, push, read_answer, reader, run_frame
-from tenfold_services.rpc.open_link import asker
+from tenfold_services.rpc.own_services import asker
 
 from ..interfaces import DEFAULT_EXEC_OPTIONS
 from ..limits import DEFAULT_LIMITS, Limits

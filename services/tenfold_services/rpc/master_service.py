@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors, graph_wire
@@ -19,7 +20,7 @@ from tenfold_protos.config_pb2 import RunOptions
 from ..master.client_graph import check_counts
 from ..worker.execution import kept
 from .large import RUN_STEP, RunStep, decoded, is_large, pieces
-from .service import TENFOLD_TASK, AtOnce, Audited, Method, TableService, of_session, plain
+from .service import TENFOLD_TASK, Audited, Served, TableService, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,69 +39,55 @@ if TYPE_CHECKING:
 #: 1.4); they look for the latter, and later ones for both.
 _NODE, _OLD_NODE = re.compile(r"\[\[\{\{node ([^}]+)\}\}\]\]"), r"[[Node: \1 = ]]"
 
-#: What a caller that may only compute does in sessions that it opened, or such a one as it.
-_SESSIONS_OWN = {
-    "ExtendSession",
-    "PartialRunSetup",
-    "RunStep",
-    "CloseSession",
-    "MakeCallable",
-    "RunCallable",
-    "ReleaseCallable",
-}
-
 DESCRIPTOR = master_service_pb2.DESCRIPTOR.services_by_name["MasterService"]
 
 
 def master_service(master: Master, task: str, where: Callable[[], str]) -> TableService:
     """The service of `task`'s master."""
     methods = _MasterMethods(master, task)
-    table: dict[str, Method] = {
-        "CreateSession": methods.create_session,
-        "ExtendSession": plain(
-            lambda r: master.extend_session(r.session_handle, r.graph_def, r.current_graph_version),
-            lambda version: master_pb2.ExtendSessionResponse(new_graph_version=version),
+    # what a caller that may only compute does in sessions that it opened, or such a one as it
+    in_own_session = partial(Served, needs=Role.RUN_UNTRUSTED, check=methods.check_caller)
+    table: dict[str, Served | str] = {
+        "CreateSession": Served(methods.create_session, Role.RUN_UNTRUSTED, audited=Audited("create session")),
+        "ExtendSession": in_own_session(
+            plain(
+                lambda r: master.extend_session(r.session_handle, r.graph_def, r.current_graph_version),
+                master_pb2.ExtendSessionResponse,
+                "new_graph_version",
+            )
         ),
-        "PartialRunSetup": plain(
-            lambda r: master.partial_run_setup(
-                r.session_handle, list(r.feed), list(r.fetch), list(r.target), r.request_id
-            ),
-            lambda handle: master_pb2.PartialRunSetupResponse(partial_run_handle=handle),
+        "PartialRunSetup": in_own_session(
+            plain(
+                lambda r: master.partial_run_setup(
+                    r.session_handle, list(r.feed), list(r.fetch), list(r.target), r.request_id
+                ),
+                master_pb2.PartialRunSetupResponse,
+                "partial_run_handle",
+            )
         ),
-        "RunStep": methods.run_step,
-        "CloseSession": plain(
-            lambda r: master.close_session(r.session_handle), lambda _: master_pb2.CloseSessionResponse()
+        "RunStep": in_own_session(methods.run_step, at_once=methods.run_step_at_once, parser=RUN_STEP),
+        "CloseSession": in_own_session(
+            plain(lambda r: master.close_session(r.session_handle), master_pb2.CloseSessionResponse),
+            audited=Audited("close session"),
         ),
-        "ListDevices": methods.list_devices,
-        "Reset": plain(lambda r: master.reset(list(r.container)), lambda _: master_pb2.ResetResponse()),
-        "MakeCallable": plain(
-            lambda r: master.make_callable(r.session_handle, r.options, r.request_id),
-            lambda handle: master_pb2.MakeCallableResponse(handle=handle),
+        "ListDevices": Served(methods.list_devices, Role.READ),
+        "Reset": Served(
+            plain(lambda r: master.reset(list(r.container)), master_pb2.ResetResponse),
+            audited=Audited("reset containers", lambda request, _: {"containers": ",".join(request.container)}),
         ),
-        "RunCallable": methods.run_callable,
-        "ReleaseCallable": plain(
-            lambda r: master.release_callable(r.session_handle, r.handle),
-            lambda _: master_pb2.ReleaseCallableResponse(),
+        "MakeCallable": in_own_session(
+            plain(
+                lambda r: master.make_callable(r.session_handle, r.options, r.request_id),
+                master_pb2.MakeCallableResponse,
+                "handle",
+            )
+        ),
+        "RunCallable": in_own_session(methods.run_callable),
+        "ReleaseCallable": in_own_session(
+            plain(lambda r: master.release_callable(r.session_handle, r.handle), master_pb2.ReleaseCallableResponse)
         ),
     }
-    at_once: dict[str, AtOnce] = {"RunStep": methods.run_step_at_once}
-    return TableService(
-        DESCRIPTOR,
-        table,
-        {},
-        where,
-        at_once=at_once,
-        parsers={"RunStep": RUN_STEP},
-        graphs=master.most_nodes,
-        needs=Role.RUN,
-        needs_less={"ListDevices": Role.READ} | dict.fromkeys(_SESSIONS_OWN | {"CreateSession"}, Role.RUN_UNTRUSTED),
-        checks=dict.fromkeys(_SESSIONS_OWN, methods.check_caller),
-        audited={
-            "CreateSession": Audited("create session", of_session),
-            "CloseSession": Audited("close session", of_session),
-            "Reset": Audited("reset containers", lambda request, _: {"containers": ",".join(request.container)}),
-        },
-    )
+    return TableService(DESCRIPTOR, table, where, graphs=master.most_nodes, needs=Role.RUN)
 
 
 class _MasterMethods:
@@ -146,23 +133,20 @@ class _MasterMethods:
         return None if values is None else _response(request.fetch, values, None)
 
     async def run_step(self, step: RunStep, context: Any) -> Answer:
+        request = step.request
         try:
-            return await self._run_step(step)
+            values, metadata = await self._master.run_step(
+                request.session_handle,
+                _feeds(step),
+                list(request.fetch),
+                list(request.target),
+                request.options,
+                request.request_id,
+                request.partial_run_handle,
+            )
+            return _response(request.fetch, values, metadata)
         except errors.OpError as error:
-            return _failed(step.request, error)
-
-    async def _run_step(self, step: RunStep) -> Answer:
-        request, feeds = step.request, _feeds(step)
-        values, metadata = await self._master.run_step(
-            request.session_handle,
-            feeds,
-            list(request.fetch),
-            list(request.target),
-            request.options,
-            request.request_id,
-            request.partial_run_handle,
-        )
-        return _response(request.fetch, values, metadata)
+            return _failed(request, error)
 
     async def list_devices(
         self, request: master_pb2.ListDevicesRequest, context: Any

@@ -1,9 +1,8 @@
-"""A gRPC service from a table: method name → an async function of the request message.
+"""A gRPC service from a table: method name → an async function of the request message, or why there is none.
 
-Around each function: parse the request, call, serialise the answer, turn an OpError into a failure. master_service.py
-and worker_service.py hold the tables. A method without a function answers UNIMPLEMENTED with its name and the reason.
-Served by two transports: http2/ takes `find`, grpc.aio an aio_handlers.AioService of it. Either asks the gate first
-whether the caller has the role that a method needs.
+Around each function: parse the request, call, serialise the answer, turn an OpError into a failure. The *_service.py
+files hold the tables. Served by two transports: http2/ takes `find`, grpc.aio an aio_handlers.AioService of it. Either
+asks the gate first whether the caller has the role that a method needs.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
@@ -25,15 +24,13 @@ from ..http2.handler import UNIMPLEMENTED, Failure
 from .status import STATUS_BY_NUMBER, status_message
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Coroutine
 
     from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 
     from tenfold_core.access.gate import Caller
 
     from ..http2.handler import Buffer, CallContext, Outcome, UnaryHandler
-
-T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -44,17 +41,14 @@ _SAID = (("tenfold-said", "1"),)
 
 #: The request and its context → the response message, or its bytes in pieces.
 Method: TypeAlias = Callable[[Any, Any], "Awaitable[Message | list[Buffer]]"]
-#: Raises PermissionDeniedError where that caller may not ask that.
-Check: TypeAlias = Callable[[Any, "Caller"], None]
-#: The same without waiting, for requests that need none: None for those that do.
-AtOnce: TypeAlias = Callable[[Any], "Message | list[Buffer] | None"]
 
 
-def plain(call: Callable[[Any], Awaitable[T]], answer: Callable[[T], Message]) -> Method:
-    """The method of a request that is one call, and of what that gives one message."""
+def plain(call: Callable[[Any], Awaitable[Any]], response: type[Message], field: str | None = None) -> Method:
+    """The method of a request that is one call; what that gives is the `field` of the response."""
 
     async def method(request: Any, context: Any) -> Message:
-        return answer(await call(request))
+        value = await call(request)
+        return response() if field is None else response(**{field: value})
 
     return method
 
@@ -74,18 +68,34 @@ class Parser(NamedTuple):
     aligned: Callable[[memoryview], int] | None = None
 
 
+def of_session(request: Any, answer: Any) -> dict[str, object]:
+    """The `more` of a method whose request, else its answer, names a session."""
+    named = request if "session_handle" in request.DESCRIPTOR.fields_by_name else answer
+    return {"session": getattr(named, "session_handle", "")}
+
+
 class Audited(NamedTuple):
     """A method that the audit log tells of: what it does there, and what else stands in the line, by the request and
     the answer, which is None where there is none."""
 
     action: str
-    more: Callable[[Any, Any], dict[str, object]] = lambda request, answer: {}
+    more: Callable[[Any, Any], dict[str, object]] = of_session
 
 
-def of_session(request: Any, answer: Any) -> dict[str, object]:
-    """The `more` of a method whose request, else its answer, names a session."""
-    named = request if "session_handle" in request.DESCRIPTOR.fields_by_name else answer
-    return {"session": getattr(named, "session_handle", "")}
+class Served(NamedTuple):
+    """A row of the table: a method, and what stands around it."""
+
+    call: Method
+    #: The least role of a caller, where that is another than the service's.
+    needs: Role | None = None
+    #: Raises PermissionDeniedError where that caller may not ask that.
+    check: Callable[[Any, Caller], None] | None = None
+    #: Set where the audit log tells of it; what is refused stands there in any case.
+    audited: Audited | None = None
+    #: Tried before `call`, without waiting: None for a request that has to wait.
+    at_once: Callable[[Any], Message | list[Buffer] | None] | None = None
+    #: Reads the request where that is not the message's own parser.
+    parser: Parser | None = None
 
 
 class TableService:
@@ -94,42 +104,30 @@ class TableService:
     def __init__(
         self,
         descriptor: ServiceDescriptor,
-        methods: Mapping[str, Method],
-        refused: Mapping[str, str],
+        methods: Mapping[str, Served | str],
         where: Callable[[], str],
         package: str = "tensorflow",
-        at_once: Mapping[str, AtOnce] | None = None,
-        parsers: Mapping[str, Parser] | None = None,
         graphs: int | None = None,
         *,
         needs: Role,
-        needs_less: Mapping[str, Role] | None = None,
-        checks: Mapping[str, Check] | None = None,
-        audited: Mapping[str, Audited] | None = None,
     ) -> None:
-        """`refused` gives the reason for each method that is not served; `where` names this task ("task at port").
+        """`methods` has a text for a method that is not served: why. `where` names this task ("task at port").
 
-        `needs` is the least role of a caller, `needs_less` has the methods for which another one is enough. `package`
-        is the service's package on the wire. `at_once` has what is tried before the method of that name, `parsers` what
-        reads its request where that is not the message's own parser, `checks` what is asked before one is served.
-        `audited` has those that the audit log tells of; what is refused stands there in any case. `graphs` is how many
-        nodes a graph in a request may have: large ones are read in a thread.
+        `needs` is the least role of a caller, `package` the service's package on the wire. `graphs` is how many nodes a
+        graph in a request may have: large ones are read in a thread. Raises InternalError for a method that the
+        descriptor has not.
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
         self._handlers: dict[str, UnaryHandler] = {}
+        kind = _Versioned if package == "tenfold" else _Unary
         for method in descriptor.methods:
-            name, call = method.name, methods.get(method.name)
-            if call is None:
-                self._handlers[name] = self._refusal(name, refused.get(name, "not implemented"))
+            served = methods.get(method.name, "not implemented")
+            if isinstance(served, str):
+                self._handlers[method.name] = self._refusal(method.name, served)
             else:
-                role = (needs_less or {}).get(name, needs)
-                at = (at_once or {}).get(name)
-                check, told = (checks or {}).get(name), (audited or {}).get(name)
-                kind = _Versioned if package == "tenfold" else _Unary
-                parser = (parsers or {}).get(name)
-                self._handlers[name] = kind(method, call, at, parser, where, role, check, told, graphs)
-        unknown = (set(methods) | set(refused) | set(needs_less or ()) | set(audited or ())) - set(self._handlers)
+                self._handlers[method.name] = kind(method, served, where, needs, graphs)
+        unknown = methods.keys() - self._handlers.keys()
         if unknown:
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
 
@@ -149,43 +147,23 @@ class TableService:
         return _Refusal(self._prefix.strip("/").removeprefix("tensorflow."), name, self._where, why)
 
 
-def finder(services: Sequence[TableService]) -> Callable[[str], UnaryHandler | None]:
-    """What finds a path's handler in the first service that has it."""
-
-    def find(path: str) -> UnaryHandler | None:
-        return next((handler for service in services if (handler := service.find(path)) is not None), None)
-
-    return find
-
-
 class _Unary:
     """A handler.UnaryHandler of a function."""
 
     def __init__(
-        self,
-        method: MethodDescriptor,
-        call: Method,
-        at_once: AtOnce | None,
-        parser: Parser | None,
-        where: Callable[[], str],
-        needs: Role,
-        check: Check | None,
-        audited: Audited | None,
-        graphs: int | None,
+        self, method: MethodDescriptor, served: Served, where: Callable[[], str], needs: Role, graphs: int | None
     ) -> None:
-        self._check, self._audited = check, audited
+        self._call, role, self._check, self._audited, self._at_once, parser = served
+        self.needs = needs if role is None else role
         holds_graph = any(field.message_type is GraphDef.DESCRIPTOR for field in method.input_type.fields)
         #: Nodes that a graph in a large request may have, which is read apart from the loop; None where there is none.
         self._nodes = graphs if holds_graph else None
-        self.action = method.name if audited is None else audited.action
-        self.aligned, self.needs = None if parser is None else parser.aligned, needs
+        self.action = method.name if self._audited is None else self._audited.action
         self._name, self._request_name, self._where = method.name, method.input_type.name, where
         message: Any = GetMessageClass(method.input_type)
-        self._message: Any = message
-        self._parse: Callable[[Buffer], Any] = message.FromString if parser is None else parser.parse
-        self._parse_apart: Callable[[Buffer], Any] = self._portions if parser is None else parser.parse_apart
+        self._message = message
         self._has_parser = parser is not None
-        self._call, self._at_once = call, at_once
+        self._parse, self._parse_apart, self.aligned = parser or Parser(message.FromString, self._portions)
 
     def begin(self, request: Buffer, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
         if telemetry.tracer is not None and (carrier := telemetry.carrier_of(context.invocation_metadata())):
@@ -308,11 +286,12 @@ class _Versioned(_Unary):
 class _Refusal:
     """A handler.UnaryHandler that says why there is none."""
 
+    aligned: Callable[[memoryview], int] | None = None
+    needs = Role.READ
+
     def __init__(self, service: str, name: str, where: Callable[[], str], why: str) -> None:
-        self.aligned: Callable[[memoryview], int] | None = None
-        self.needs, self.action = Role.READ, name
-        self._service, self._name, self._where, self._why = service, name, where, why
+        self._service, self.action, self._where, self._why = service, name, where, why
 
     def begin(self, request: Buffer, context: CallContext) -> Failure:
-        text = f"{self._service}.{self._name} is not served by {self._where()}: {self._why}."
+        text = f"{self._service}.{self.action} is not served by {self._where()}: {self._why}."
         return Failure(UNIMPLEMENTED, status_message(text))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,7 @@ from tenfold_protos import worker_pb2, worker_service_pb2
 from tenfold_services.worker.execution import check_counts
 
 from ..interfaces import ExecOptions
-from .request_ids import RequestIds
-from .service import TENFOLD_TASK, Audited, Method, TableService, of_session, plain
+from .service import TENFOLD_TASK, Audited, Served, TableService, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,57 +31,76 @@ DESCRIPTOR = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"]
 
 _COLLECTIVE = "collective operations are not implemented"
 #: Not served, and why.
-REFUSED = {
+REFUSED: dict[str, str] = {
     "Tracing": "tracing is not implemented",
-    "RecvBuf": _COLLECTIVE,
-    "CompleteGroup": _COLLECTIVE,
-    "CompleteInstance": _COLLECTIVE,
-    "GetStepSequence": _COLLECTIVE,
+    **dict.fromkeys(("RecvBuf", "CompleteGroup", "CompleteInstance", "GetStepSequence"), _COLLECTIVE),
 }
+#: Numbers of requests that are remembered, as in TensorFlow.
+REMEMBERED = 100_000
 
 
 def worker_service(worker: Worker, where: Callable[[], str]) -> TableService:
     """The service of a task's worker."""
     methods = _WorkerMethods(worker)
-    table: dict[str, Method] = {
-        "GetStatus": methods.get_status,
-        "CreateWorkerSession": plain(
-            lambda r: worker.create_worker_session(
-                r.session_handle, r.server_def, r.isolate_session_state, r.master_task, r.master_incarnation
+    table: dict[str, Served | str] = {
+        "GetStatus": Served(methods.get_status, Role.READ),
+        "CreateWorkerSession": Served(
+            plain(
+                lambda r: worker.create_worker_session(
+                    r.session_handle, r.server_def, r.isolate_session_state, r.master_task, r.master_incarnation
+                ),
+                worker_pb2.CreateWorkerSessionResponse,
             ),
-            lambda _: worker_pb2.CreateWorkerSessionResponse(),
+            audited=Audited("join session"),
         ),
-        "DeleteWorkerSession": plain(
-            lambda r: worker.delete_worker_session(r.session_handle),
-            lambda _: worker_pb2.DeleteWorkerSessionResponse(),
+        "DeleteWorkerSession": Served(
+            plain(lambda r: worker.delete_worker_session(r.session_handle), worker_pb2.DeleteWorkerSessionResponse),
+            audited=Audited("leave session"),
         ),
-        "RegisterGraph": plain(
-            lambda r: worker.register_graph(_session(r), r.graph_def, r.config_proto),
-            lambda handle: worker_pb2.RegisterGraphResponse(graph_handle=handle),
+        "RegisterGraph": Served(
+            plain(
+                lambda r: worker.register_graph(_session(r), r.graph_def, r.config_proto),
+                worker_pb2.RegisterGraphResponse,
+                "graph_handle",
+            )
         ),
-        "DeregisterGraph": plain(
-            lambda r: worker.deregister_graph(_session(r), r.graph_handle),
-            lambda _: worker_pb2.DeregisterGraphResponse(),
+        "DeregisterGraph": Served(
+            plain(lambda r: worker.deregister_graph(_session(r), r.graph_handle), worker_pb2.DeregisterGraphResponse)
         ),
-        "RunGraph": methods.run_graph,
-        "RecvTensor": methods.recv_tensor,
-        "CleanupGraph": plain(lambda r: worker.cleanup_graph(r.step_id), lambda _: worker_pb2.CleanupGraphResponse()),
-        "CleanupAll": plain(lambda r: worker.cleanup_all(list(r.container)), lambda _: worker_pb2.CleanupAllResponse()),
-        "MarkRecvFinished": methods.mark_recv_finished,
-        "Logging": methods.logging,
+        "RunGraph": Served(methods.run_graph),
+        "RecvTensor": Served(methods.recv_tensor),
+        "CleanupGraph": Served(plain(lambda r: worker.cleanup_graph(r.step_id), worker_pb2.CleanupGraphResponse)),
+        "CleanupAll": Served(plain(lambda r: worker.cleanup_all(list(r.container)), worker_pb2.CleanupAllResponse)),
+        "MarkRecvFinished": Served(methods.mark_recv_finished),
+        "Logging": Served(methods.logging),
+        **REFUSED,
     }
-    return TableService(
-        DESCRIPTOR,
-        table,
-        REFUSED,
-        where,
-        needs=Role.REGISTER,
-        needs_less={"GetStatus": Role.READ},
-        audited={
-            "CreateWorkerSession": Audited("join session", of_session),
-            "DeleteWorkerSession": Audited("leave session", of_session),
-        },
-    )
+    return TableService(DESCRIPTOR, table, where, needs=Role.REGISTER)
+
+
+class RequestIds:
+    """The last numbers of requests that must not be served twice: a run of a graph, a tensor that can be taken once.
+
+    gRPC may send a request again when a connection breaks; a master numbers what must not happen twice. In TensorFlow:
+    recent_request_ids.cc.
+    """
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        #: The same numbers, oldest first and as a set.
+        self._order: deque[int] = deque()
+        self._known: set[int] = set()
+        self._remembered = remembered
+
+    def check(self, request_id: int, what: str) -> None:
+        """Notes the number; 0 stands for none. Raises AbortedError for one that came before."""
+        if not request_id:
+            return
+        if request_id in self._known:
+            raise errors.aborted(f"The same {what} request was received twice: request_id {request_id}.")
+        self._known.add(request_id)
+        self._order.append(request_id)
+        if len(self._order) > self._remembered:
+            self._known.discard(self._order.popleft())
 
 
 class _WorkerMethods:

@@ -7,7 +7,7 @@ import pytest
 from tenfold_core import errors
 from tenfold_core.attr_compat import Dialect
 from tenfold_protos.graph_pb2 import GraphDef
-from tenfold_services.rpc.request_ids import RequestIds
+from tenfold_services.rpc.worker_service import RequestIds
 
 
 def refusal(text: str) -> errors.OpError:

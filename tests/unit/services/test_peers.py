@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_core import errors
 from tenfold_services.finished import ANY_LIFE, FinishedTasks
 from tenfold_services.peers import Peers
-from tenfold_services.rpc import peer_service
+from tenfold_services.rpc import own_services
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Network:
 
 def network(monkeypatch: pytest.MonkeyPatch, **answers: list[Any]) -> Network:
     made = Network(**answers)
-    monkeypatch.setattr(peer_service, "exchange_finished", made.exchange)
+    monkeypatch.setattr(own_services, "exchange_finished", made.exchange)
     return made
 
 
@@ -212,7 +212,7 @@ async def test_what_is_under_way_ends_with_the_task(monkeypatch: pytest.MonkeyPa
         finally:
             cancelled.set()
 
-    monkeypatch.setattr(peer_service, "exchange_finished", never)
+    monkeypatch.setattr(own_services, "exchange_finished", never)
     finished, peers = of_ps({SECOND: SECOND_LIFE})
     finished.answered(FIRST, FIRST_LIFE)
     await begun.wait()

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from support.machines import short_and_long
 from tenfold_core import errors
-from tenfold_services.rpc.request_ids import RequestIds
+from tenfold_services.rpc.worker_service import RequestIds
 
 _REMEMBERED = 3
 
