@@ -14,15 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_core import errors
-    from tenfold_link.link_settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_protos.link_pb2 import OpenLinkResponse
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
-
-    from .exchange.plan import ExchangePlan, Sent
 
 #: What travels on an edge: a numpy array (strings: object array of bytes; scalars 0-d; a DT_RESOURCE edge is a
 #: 0-d object array or the ResourceHandle itself). A reference variable never crosses a task boundary:
@@ -31,6 +27,9 @@ Value: TypeAlias = Any
 
 #: A task's canonical name, "/job:ps/replica:0/task:0".
 TaskName: TypeAlias = str
+
+#: Tensors that come with the call for a run, in place of a push: (number of the key in the plan, value, is_dead).
+Brought: TypeAlias = "Sequence[tuple[int, Value, bool]]"
 
 #: A task and its incarnation.
 Life: TypeAlias = tuple[TaskName, int]
@@ -153,51 +152,6 @@ class WorkerInterface(Protocol):
 
     async def cleanup_all(self, containers: Sequence[str]) -> None:
         """Clears resource containers on this task; none named means the default container."""
-        ...
-
-
-class PushWorker(WorkerInterface, Protocol):
-    """Another task's worker with a link to it (rpc/link_worker.py): tensors can be pushed there."""
-
-    @property
-    def address(self) -> str:
-        """ "host:port"."""
-        ...
-
-    @property
-    def is_linked(self) -> bool:
-        """Whether `push` works now."""
-        ...
-
-    async def connect(self) -> bool:
-        """Opens the link if that is due; whether `push` works then. Bounded."""
-        ...
-
-    async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
-        """A way in for one more link of this process. Bounded; raises OpError."""
-        ...
-
-    async def arrange(self, tasks: Sequence[TaskName]) -> list[TaskName]:
-        """Those of `tasks` that this task can push to; it opens links to them."""
-        ...
-
-    def push(self, step_id: int, tensors: Sequence[Sent]) -> None:
-        """Hands tensors to the task's rendezvous. Never blocks; raises UnavailableError without a link."""
-        ...
-
-    def start_plan(
-        self,
-        plan: ExchangePlan,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        brought: Sequence[tuple[int, Value, bool]],
-        options: ExecOptions,
-        done: Done,
-    ) -> RunningPart:
-        """`run_graph` as `plan` says, without waiting: `done` is called once, on the loop. Raises nothing.
-
-        `brought` are tensors that the peer would be pushed otherwise: (number of the key in the call, value, is_dead).
-        """
         ...
 
 

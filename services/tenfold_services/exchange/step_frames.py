@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_link.wire.buffers import Answer
-    from tenfold_services.interfaces import Value
+    from tenfold_services.interfaces import Brought, Value
 
     from .plan import ExchangePlan, Sent
 
@@ -128,7 +128,7 @@ def run_frame(
     plan: ExchangePlan,
     step_id: int,
     feeds: Mapping[str, Value],
-    brought: Sequence[tuple[int, Value, bool]],
+    brought: Brought,
     options: ExecOptions,
     *,
     known: bool = True,

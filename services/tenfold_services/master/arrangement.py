@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_services.exchange.plan import Sent
-    from tenfold_services.interfaces import Done, ExecOptions, PushWorker, RunningPart, Value
+    from tenfold_services.interfaces import Done, ExecOptions, RunningPart, Value
+    from tenfold_services.rpc.link_worker import LinkWorker
     from tenfold_services.worker.worker import Worker
 
     from .graph_part import Part
@@ -50,7 +51,7 @@ class Arrangement:
     #: By task; our own, if it has a part, among them.
     plans: dict[str, ExchangePlan]
     #: Those of the other tasks with a plan.
-    workers: dict[str, PushWorker]
+    workers: dict[str, LinkWorker]
     #: Tasks that forget a step of this graph by themselves: all that their part sends is pushed.
     forgetful: frozenset[str]
 
@@ -72,7 +73,7 @@ class Arrangement:
         plan = self.plans[part.task]
         if part.task != self.own_task:
             brought = numbered(held, plan)
-            return self.workers[part.task].start_plan(plan, runner.step_id, {}, brought, runner.options, done)
+            return self.workers[part.task].start_plan(plan, runner.step_id, brought, runner.options, done)
         return self.local.start_run(
             plan.session_handle,
             plan.graph_handle,
@@ -93,7 +94,7 @@ async def arrange(
     if len(parts) == 1 and parts[0].task == own_task:
         return None
     peers = {
-        part.task: cast("PushWorker", part.worker)
+        part.task: cast("LinkWorker", part.worker)
         for part in parts
         if part.task != own_task and hasattr(part.worker, "start_plan")
     }

@@ -1,4 +1,4 @@
-"""gRPC's options for connections to other tasks; listener.py has those of the other end.
+"""gRPC's options for connections to other tasks; aio_handlers.py has those of the other end.
 
 Messages have no size limit (a feed is as large as memory allows), ports are never shared, no proxy stands between
 tasks, and a peer that came back is tried again within a second. A dead host is noticed by grpc_worker.py's probe and

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import Message
 from grpc import aio
 
 from tenfold_compiler.graph.send_recv import signed
@@ -34,12 +33,12 @@ from .status import from_rpc_error
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from google.protobuf.message import Message
+
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
-
-R = TypeVar("R", bound=Message)
 
 #: Until what ends something is told again.
 _AGAIN_SECONDS = 0.1
@@ -77,13 +76,8 @@ class GrpcWorker:
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         told: list[tuple[str, str]] = []
-        response = await self._call(
-            "GetStatus",
-            worker_pb2.GetStatusRequest(),
-            worker_pb2.GetStatusResponse,
-            timeout or self._limits.setup_seconds,
-            told,
-        )
+        seconds = timeout or self._limits.setup_seconds
+        response = await self._call("GetStatus", worker_pb2.GetStatusRequest(), seconds, told)
         self._is_tenfold = any(key == TENFOLD_TASK for key, _ in told)
         return list(response.device_attributes)
 
@@ -106,9 +100,7 @@ class GrpcWorker:
             master_task=master_task,
             master_incarnation=signed(master_incarnation),
         )
-        await self._call(
-            "CreateWorkerSession", request, worker_pb2.CreateWorkerSessionResponse, self._limits.setup_seconds
-        )
+        await self._call("CreateWorkerSession", request, self._limits.setup_seconds)
         self._sessions.add(session_handle)
 
     async def delete_worker_session(self, session_handle: str) -> None:
@@ -118,8 +110,7 @@ class GrpcWorker:
             for graph_handle in unowned:
                 await self.deregister_graph(session_handle, graph_handle)
             return
-        request = worker_pb2.DeleteWorkerSessionRequest(session_handle=session_handle)
-        await self._end("DeleteWorkerSession", request, worker_pb2.DeleteWorkerSessionResponse)
+        await self._end("DeleteWorkerSession", worker_pb2.DeleteWorkerSessionRequest(session_handle=session_handle))
 
     async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
         request = worker_pb2.RegisterGraphRequest(
@@ -131,7 +122,7 @@ class GrpcWorker:
         while True:
             try:
                 # compiling kernels may take long: no deadline, but signs of life
-                response = await self._wait("RegisterGraph", request, worker_pb2.RegisterGraphResponse)
+                response = await self._wait("RegisterGraph", request)
                 break
             except errors.InvalidArgumentError as error:
                 # Bounded: each time round it has learned one more attribute of an op.
@@ -140,7 +131,7 @@ class GrpcWorker:
                 request.graph_def.CopyFrom(self._dialect.translate(graph_def))
         if session_handle in self._unowned:
             self._unowned[session_handle].add(response.graph_handle)
-        return response.graph_handle
+        return str(response.graph_handle)
 
     def _session(self, session_handle: str) -> dict[str, Any]:
         """How requests name the session: "" stands at the peer for those that were never opened there."""
@@ -150,11 +141,8 @@ class GrpcWorker:
     async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
         if session_handle in self._unowned:
             self._unowned[session_handle].discard(graph_handle)
-        request = worker_pb2.DeregisterGraphRequest(
-            **self._session(session_handle),
-            graph_handle=graph_handle,
-        )
-        await self._end("DeregisterGraph", request, worker_pb2.DeregisterGraphResponse)
+        request = worker_pb2.DeregisterGraphRequest(**self._session(session_handle), graph_handle=graph_handle)
+        await self._end("DeregisterGraph", request)
 
     async def run_graph(
         self,
@@ -181,7 +169,7 @@ class GrpcWorker:
         request.exec_opts.record_partition_graphs = options.record_partition_graphs
         for key, value in feeds.items():
             encode_into(request.send.add(name=key).tensor, value)
-        response = await self._wait("RunGraph", request, worker_pb2.RunGraphResponse)
+        response = await self._wait("RunGraph", request)
         if response.status_code:
             raise errors.from_code(int(response.status_code), response.status_error_message)
         return RunGraphResult(
@@ -191,18 +179,16 @@ class GrpcWorker:
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
         request = worker_pb2.RecvTensorRequest(step_id=step_id, rendezvous_key=key, request_id=new_request_id())
-        response = await self._wait("RecvTensor", request, worker_pb2.RecvTensorResponse)
+        response = await self._wait("RecvTensor", request)
         if response.is_dead:
             return None, True
         return decode(response.tensor, f"{key} from {self.task}"), False
 
     async def cleanup_graph(self, step_id: int) -> None:
-        request = worker_pb2.CleanupGraphRequest(step_id=step_id)
-        await self._end("CleanupGraph", request, worker_pb2.CleanupGraphResponse)
+        await self._end("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
 
     async def cleanup_all(self, containers: Sequence[str]) -> None:
-        request = worker_pb2.CleanupAllRequest(container=containers)
-        await self._end("CleanupAll", request, worker_pb2.CleanupAllResponse)
+        await self._end("CleanupAll", worker_pb2.CleanupAllRequest(container=containers))
 
     async def close(self) -> None:
         """Ends the connection. Bounded; idempotent."""
@@ -213,31 +199,30 @@ class GrpcWorker:
 
     # -- the three kinds of calls ------------------------------------------------------------------------------------
 
-    async def _end(self, method: str, request: Message, response_class: type[Message]) -> None:
+    async def _end(self, method: str, request: Message) -> None:
         """A call that ends something, which may be done twice: once more where the connection broke, over a new one.
 
         A peer that is gone refuses that at once.
         """
         try:
-            await self._call(method, request, response_class, self._limits.cleanup_seconds)
+            await self._call(method, request, self._limits.cleanup_seconds)
         except errors.UnavailableError:
             # gRPC may still take the connection for one that works
             await asyncio.sleep(_AGAIN_SECONDS)
-            await self._call(method, request, response_class, self._limits.cleanup_seconds)
+            await self._call(method, request, self._limits.cleanup_seconds)
 
     async def _call(
         self,
         method: str,
         request: Message,
-        response_class: type[R],
         timeout: float | None,  # noqa: ASYNC109 - the RPC's own deadline
         told: list[tuple[str, str]] | None = None,
-    ) -> R:
-        """`told` takes the metadata that came with the answer."""
+    ) -> Any:
+        """The response; `told` takes the metadata that came with it."""
         self._check_address()
         try:
-            call = self._method(method, response_class)(request, timeout=timeout, wait_for_ready=False)
-            response: R = await call
+            call = self._method(method)(request, timeout=timeout, wait_for_ready=False)
+            response = await call
             if told is not None:
                 told.extend(await call.trailing_metadata() or ())
         except aio.AioRpcError as error:
@@ -246,12 +231,12 @@ class GrpcWorker:
             raise errors.unavailable(f"{self.task} at {self.address} cannot be reached: {error} ({method}).") from None
         return response
 
-    async def _wait(self, method: str, request: Message, response_class: type[R]) -> R:
+    async def _wait(self, method: str, request: Message) -> Any:
         """A call without a deadline. Raises UnavailableError also when the peer gives no sign of life."""
         self._check_address()
-        call = asyncio.ensure_future(self._call(method, request, response_class, None))
+        call = asyncio.ensure_future(self._call(method, request, None))
         call.add_done_callback(_look_at)
-        lost: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        lost: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.add(lost)
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._probe_peer(), name=f"probe:{self.task}")
@@ -295,13 +280,13 @@ class GrpcWorker:
         if not self.address:
             raise errors.unavailable(f"{self.task} cannot be reached: it has not registered yet.")
 
-    def _method(self, method: str, response_class: type[Message]) -> Callable[..., Any]:
+    def _method(self, method: str) -> Callable[..., Any]:
         found = self._methods.get(method)
         if found is None:
             found = self._methods[method] = self._channel.unary_unary(
                 f"/tensorflow.WorkerService/{method}",
                 request_serializer=self._serialize,
-                response_deserializer=partial(self._parse, response_class),
+                response_deserializer=partial(self._parse, getattr(worker_pb2, f"{method}Response")),
             )
         return found  # type: ignore[no-any-return]
 
@@ -310,7 +295,7 @@ class GrpcWorker:
         self._traffic.sent += len(data)
         return data
 
-    def _parse(self, response_class: type[R], data: bytes) -> R:
+    def _parse(self, response_class: type[Message], data: bytes) -> Message:
         self._traffic.received += len(data)
         return response_class.FromString(data)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tenfold_protos.link_pb2 import OpenLinkResponse
 
     from ..exchange.plan import Sent
-    from ..interfaces import Done, ExecOptions, RunGraphResult, Value
+    from ..interfaces import Brought, Done, ExecOptions, RunGraphResult, Value
 
 #: Key of Link.state: the peer knows which task pushes over it.
 _INTRODUCED = "producer"
@@ -86,12 +86,12 @@ class LinkWorker(GrpcWorker):
 
     @property
     def is_linked(self) -> bool:
-        """Whether the task can be pushed to at once."""
+        """Whether `push` works now."""
         link = self._dialer.link
         return link is not None and _INTRODUCED in link.state
 
     async def connect(self) -> bool:
-        """Opens a link, if that is due, and names our task; whether the task can be pushed to. Bounded."""
+        """Opens a link, if that is due, and names our task; whether `push` works then. Bounded."""
         link = await self._dialer.get()
         if link is None:
             return False
@@ -102,9 +102,8 @@ class LinkWorker(GrpcWorker):
         return True
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
-        """A way in for one more link of this process. Raises as asker."""
-        answer = await self._ask(handshake.ask(settings, self._own_task, tls=self._tls))
-        return answer
+        """A way in for one more link of this process. Bounded; raises as asker."""
+        return await self._ask(handshake.ask(settings, self._own_task, tls=self._tls))
 
     async def close(self) -> None:
         """Ends the connection and the link. Bounded; idempotent."""
@@ -129,20 +128,11 @@ class LinkWorker(GrpcWorker):
         return await self._run_over(link, plan, step_id, feeds, (), options)
 
     def start_plan(
-        self,
-        plan: ExchangePlan,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        brought: Sequence[tuple[int, Value, bool]],
-        options: ExecOptions,
-        done: Done,
+        self, plan: ExchangePlan, step_id: int, brought: Brought, options: ExecOptions, done: Done
     ) -> PlanCall:
-        """Runs a graph as `plan` says; `done` is called once, on the loop. Never blocks, raises nothing.
-
-        `brought` are tensors that the peer would be pushed otherwise: (number of the call_key, value, is_dead). What
-        comes with the answer has been delivered when `done` is called.
-        """
-        return PlanCall(self, plan, step_id, feeds, brought, options, done)
+        """`run_graph` as `plan` says, which feeds nothing: `done` is called once, on the loop. Never blocks, raises
+        nothing. What comes with the answer has been delivered when `done` is called."""
+        return PlanCall(self, plan, step_id, brought, options, done)
 
     async def _run_over(
         self,
@@ -150,7 +140,7 @@ class LinkWorker(GrpcWorker):
         plan: ExchangePlan,
         step_id: int,
         feeds: Mapping[str, Value],
-        brought: Sequence[tuple[int, Value, bool]],
+        brought: Brought,
         options: ExecOptions,
     ) -> RunGraphResult:
         known = True
@@ -207,18 +197,10 @@ class PlanCall:
     """One run under way at a peer."""
 
     def __init__(
-        self,
-        worker: LinkWorker,
-        plan: ExchangePlan,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        brought: Sequence[tuple[int, Value, bool]],
-        options: ExecOptions,
-        done: Done,
+        self, worker: LinkWorker, plan: ExchangePlan, step_id: int, brought: Brought, options: ExecOptions, done: Done
     ) -> None:
-        self._worker, self._plan, self._step_id = worker, plan, step_id
-        self._again = (feeds, brought, options)
-        self._done = done
+        self._worker, self._plan, self._step_id, self._done = worker, plan, step_id, done
+        self._brought, self._options = brought, options
         #: None before and after.
         self._call: asyncio.Future[Any] | None = None
         link = worker.link
@@ -226,7 +208,7 @@ class PlanCall:
             self._reconnect()
             return
         try:
-            call = link.call_nowait(*run_frame(link, plan, step_id, feeds, brought, options))
+            call = link.call_nowait(*run_frame(link, plan, step_id, {}, brought, options))
         except errors.OpError as error:
             done(None, error)
             return
@@ -252,7 +234,7 @@ class PlanCall:
         if link is None:
             why = "the link to it broke and cannot be opened again"
             raise errors.unavailable(f"{worker.task} at {worker.address} cannot be reached: {why}.")
-        return await worker._run_over(link, self._plan, self._step_id, *self._again)
+        return await worker._run_over(link, self._plan, self._step_id, {}, self._brought, self._options)
 
     def _answered(self, call: asyncio.Future[Answer]) -> None:
         self._call = None
