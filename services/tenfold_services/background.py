@@ -1,6 +1,9 @@
 """The blocking face of a TaskServer: an event loop on a thread of its own.
 
 `tf.train.Server` and in-process sessions are made of it. Every method may be called from any thread but the loop's.
+The loop is asyncio's own, but that it spins for a moment before it sleeps where that pays: a parameter server gets its
+next request some 50 µs after it has answered the last one, and from sleep it would answer late, and slowly
+(tenfold_link.spin_wait says why, and when it sleeps at once).
 """
 
 from __future__ import annotations
@@ -8,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import selectors
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tenfold_core import errors
+from tenfold_link.spin_wait import SpinWait
 
-from .event_loop import new_event_loop
 from .figures import task_figures
 from .server import TaskServer
 
@@ -35,6 +39,27 @@ T = TypeVar("T")
 _START_SECONDS = 60.0
 
 
+class SpinningSelector(selectors.DefaultSelector):
+    """A selector that polls for a moment before it sleeps, as long as events come soon."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spin, self._poll = SpinWait(), partial(super().select, 0)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """As `BaseSelector.select`."""
+        if timeout is None or timeout > 0:
+            ready = self._spin.wait(self._poll)
+            if ready:
+                return ready
+        return super().select(timeout)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A loop for a task's server; the caller closes it."""
+    return asyncio.SelectorEventLoop(SpinningSelector())
+
+
 class BackgroundServer:
     """A TaskServer on its own thread. Takes what TaskServer takes; raises here what it raises.
 
@@ -48,8 +73,8 @@ class BackgroundServer:
         index: int,
         **options: Unpack[ServerOptions],
     ) -> None:
-        self._server = TaskServer(cluster, job, index, **options)
-        self._limits = self._server.limits
+        #: The server itself; its coroutines belong on its loop (`call`).
+        self.server = TaskServer(cluster, job, index, **options)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         #: Guards start and stop.
@@ -59,37 +84,32 @@ class BackgroundServer:
         self._ended = threading.Event()
 
     @property
-    def server(self) -> TaskServer:
-        """The server itself; its coroutines belong on its loop (`call`)."""
-        return self._server
-
-    @property
     def target(self) -> str:
         """ "grpc://localhost:PORT"; "" without a listener."""
-        return self._server.target
+        return self.server.target
 
     @property
     def port(self) -> int:
-        return self._server.port
+        return self.server.port
 
     @property
     def task(self) -> str:
-        return self._server.task
+        return self.server.task
 
     @property
     def insecure(self) -> bool:
         """Whether whoever reaches the port is let in."""
-        return self._server.insecure
+        return self.server.insecure
 
     @property
     def master(self) -> Master:
         """The master; its coroutines belong on the server's loop (`call`)."""
-        return self._server.master
+        return self.server.master
 
     @property
     def caller_steps(self) -> CallerSteps:
         """What this process may run on its own threads; `find` and what it gives may be used from any thread."""
-        return self._server.caller_steps
+        return self.server.caller_steps
 
     def start(self) -> None:
         """Starts serving; returns once the port is open. Raises what TaskServer.start raises. Twice is no error."""
@@ -114,10 +134,10 @@ class BackgroundServer:
             if loop is None or thread is None or self._ended.is_set():
                 self._ended.set()
                 return
-            bound = grace + 2 * self._limits.stop_seconds
+            bound = grace + 2 * self.server.limits.stop_seconds
             # a failure here does no harm: the loop waits for the server's end, which is bounded there
             with contextlib.suppress(TimeoutError, concurrent.futures.CancelledError, RuntimeError):
-                asyncio.run_coroutine_threadsafe(self._server.stop(grace, finished=finished, why=why), loop).result(
+                asyncio.run_coroutine_threadsafe(self.server.stop(grace, finished=finished, why=why), loop).result(
                     bound
                 )
             thread.join(bound)
@@ -133,16 +153,16 @@ class BackgroundServer:
         if with_workers:
             self.end_with_workers(True)
         self._ended.wait()
-        return self._server.ended_with_workers and not self.stopped_by_caller
+        return self.server.ended_with_workers and not self.stopped_by_caller
 
     def end_with_workers(self, wanted: bool) -> None:
         """Whether the server stops by itself once the tasks that it serves have finished. Never blocks."""
-        self._soon(partial(self._server.end_with_workers, wanted))
+        self._soon(partial(self.server.end_with_workers, wanted))
 
     def figures(self) -> dict[str, Any]:
         """What this task counts, for its heartbeat; see figures.py. Never blocks, whatever the loop does. Raises
         FailedPreconditionError before `start`."""
-        return task_figures(self._server)
+        return task_figures(self.server)
 
     def answers(self, seconds: float) -> bool:
         """Whether the server's loop comes to something new within `seconds`; blocks until then at most."""
@@ -153,11 +173,11 @@ class BackgroundServer:
     def step_waits(self, session_handle: str, seconds: float) -> list[str]:
         """What steps of a session wait for, on any task of its cluster. Blocks for `seconds` at most; raises
         TimeoutError after that, and what `call` raises."""
-        return self.call(lambda: self._server.step_waits(session_handle), seconds)
+        return self.call(lambda: self.server.step_waits(session_handle), seconds)
 
     def declare_ended(self, finished: Collection[TaskName], lost: Collection[TaskName]) -> None:
         """Takes over which tasks have finished and which are lost by the word of a control service. Never blocks."""
-        self._soon(partial(self._server.finished.declare, finished, lost))
+        self._soon(partial(self.server.finished.declare, finished, lost))
 
     def _soon(self, act: Callable[[], None]) -> None:
         """Calls `act` on the server's loop, unless that has ended."""
@@ -195,15 +215,15 @@ class BackgroundServer:
 
     def hold_lease(self, lease: str) -> None:
         """TaskServer.hold_lease."""
-        self._server.hold_lease(lease)
+        self.server.hold_lease(lease)
 
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """TaskServer.update_cluster, on its loop."""
 
         async def update() -> None:
-            self._server.update_cluster(cluster)
+            self.server.update_cluster(cluster)
 
-        self.call(update, self._limits.setup_seconds)
+        self.call(update, self.server.limits.setup_seconds)
 
     def __enter__(self) -> BackgroundServer:
         self.start()
@@ -228,13 +248,13 @@ class BackgroundServer:
 
     async def _main(self, started: concurrent.futures.Future[None]) -> None:
         try:
-            await self._server.start()
+            await self.server.start()
         except BaseException as error:
             started.set_exception(error)
             return
         self._loop = asyncio.get_running_loop()
         started.set_result(None)
-        await self._server.wait_stopped()
+        await self.server.wait_stopped()
 
     def _not_running(self) -> errors.OpError:
         return errors.unavailable(f"The server of {self.task} in this process does not run.")

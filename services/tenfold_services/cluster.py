@@ -1,4 +1,4 @@
-"""The cluster as this task sees it now, and a worker for every task in it. Implements interfaces.WorkerCache.
+"""The cluster as this task sees it now, and a worker for every task in it. Called by master/, worker/ and server.py.
 
 The spec may be incomplete when a server starts (a task without an address has not registered yet) and may change while
 it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec is fixed.
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Makes the worker of another task: (task, address).
 Connect: TypeAlias = "Callable[[TaskName, str], GrpcWorker]"
+#: The devices of a task by other names.
+SeenAs: TypeAlias = "Callable[[list[DeviceAttributes], TaskName], list[DeviceAttributes]]"
 
 
 class ClusterWorkers:
@@ -38,10 +40,12 @@ class ClusterWorkers:
         limits: Limits = DEFAULT_LIMITS,
         *,
         connect: Connect | None = None,
+        seen_as: SeenAs = lambda devices, task: devices,
     ) -> None:
-        """`connect(task, address)` makes the worker of another task; by default one over gRPC alone."""
+        """`connect(task, address)` makes the worker of another task; by default one over gRPC alone. `seen_as` says
+        what the devices that a task reports are called here."""
         self._task, self._local, self._limits = task, local, limits
-        self._connect = connect
+        self._connect, self._seen_as = connect, seen_as
         self._addresses = addresses
         self._workers: dict[TaskName, GrpcWorker] = {}
         self._devices: dict[TaskName, list[DeviceAttributes]] = {}
@@ -62,9 +66,11 @@ class ClusterWorkers:
                 self._drop(task)
 
     def tasks(self) -> list[TaskName]:
+        """Every task of the cluster spec, this one included, in order of job name and index."""
         return [task_name(job, index) for job in sorted(self._addresses) for index in sorted(self._addresses[job])]
 
     def address(self, task: TaskName) -> str:
+        """ "host:port", or "" while the task has not registered. Raises NotFoundError: no such job or task."""
         try:
             spec = DeviceSpec.from_string(task)
         except ValueError:
@@ -83,6 +89,11 @@ class ClusterWorkers:
         return tasks[index]
 
     def worker(self, task: TaskName) -> WorkerInterface:
+        """Never blocks, never connects. The local worker for this task itself.
+
+        Raises NotFoundError as `address` does (saying which jobs and tasks there are). A task without an address gets
+        a worker too: each of its calls raises UnavailableError "… has not registered yet".
+        """
         if task == self._task:
             return self._local
         address = self.address(task)
@@ -105,10 +116,11 @@ class ClusterWorkers:
         refresh: bool = False,
         timeout: float | None = None,  # noqa: ASYNC109 - passed on to the RPC as its deadline
     ) -> list[DeviceAttributes]:
+        """The task's devices, from GetStatus, remembered until `refresh`, a new address or a failed call."""
         found = self._devices.get(task)
         if found is None or refresh:
             self._devices.pop(task, None)
-            found = await self.worker(task).get_status(timeout)
+            found = self._seen_as(await self.worker(task).get_status(timeout), task)
             self._devices[task] = found
         return found
 

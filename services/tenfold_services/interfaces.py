@@ -1,8 +1,8 @@
-"""The seams of a task: what a master asks of a worker, and what both ask of a cluster.
+"""The seam between the tasks of a step: what a master, or a consumer of tensors, asks of a worker.
 
-Implemented by worker/worker.py (in this process), rpc/grpc_worker.py and rpc/link_worker.py (another process) and
-cluster.py; called by master/, worker/ and rpc/. Python values in and out: protobuf messages appear only where they are
-the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those of TensorFlow's distributed_runtime.
+Implemented by worker/worker.py (in this process), rpc/grpc_worker.py and rpc/link_worker.py (another process), which
+cluster.py finds; called by master/, worker/ and rpc/. Python values in and out: protobuf messages appear only where
+they are the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those of TensorFlow's distributed_runtime.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_core import errors
+    from tenfold_link.link_settings import LinkSettings
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.link_pb2 import OpenLinkResponse
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
+
+    from .exchange.plan import ExchangePlan, Sent
 
 #: What travels on an edge: a numpy array (strings: object array of bytes; scalars 0-d; a DT_RESOURCE edge is a
 #: 0-d object array or the ResourceHandle itself). A reference variable never crosses a task boundary:
@@ -155,31 +159,38 @@ class WorkerInterface(Protocol):
         ...
 
 
-class WorkerCache(Protocol):
-    """The tasks of the cluster, and a worker for each. The cluster may change while servers run (update_cluster)."""
+class PushWorker(WorkerInterface, Protocol):
+    """Another task's worker with a link to it (rpc/link_worker.py): tensors can be pushed there."""
 
-    def tasks(self) -> list[TaskName]:
-        """Every task of the cluster spec, this one included, in order of job name and index."""
+    @property
+    def address(self) -> str:
+        """ "host:port"."""
         ...
 
-    def address(self, task: TaskName) -> str:
-        """ "host:port", or "" while the task has not registered. Raises NotFoundError: no such job or task."""
+    @property
+    def is_linked(self) -> bool:
+        """Whether `push` works now."""
         ...
 
-    def worker(self, task: TaskName) -> WorkerInterface:
-        """Never blocks, never connects. The local worker for this task itself.
-
-        Raises NotFoundError as `address` does (saying which jobs and tasks there are). A task without an address gets
-        a worker too: each of its calls raises UnavailableError "… has not registered yet".
-        """
+    async def connect(self) -> bool:
+        """Opens the link if that is due; whether `push` works then. Bounded."""
         ...
 
-    async def devices(
-        self,
-        task: TaskName,
-        *,
-        refresh: bool = False,
-        timeout: float | None = None,  # noqa: ASYNC109 - passed on to the RPC as its deadline
-    ) -> list[DeviceAttributes]:
-        """The task's devices, from GetStatus, remembered until `refresh`, a new address or a failed call."""
+    async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
+        """A way in for one more link of this process. Bounded; raises OpError."""
+        ...
+
+    async def arrange(self, tasks: Sequence[TaskName]) -> list[TaskName]:
+        """Those of `tasks` that this task can push to; it opens links to them."""
+        ...
+
+    def push(self, step_id: int, tensors: Sequence[Sent]) -> None:
+        """Hands tensors to the task's rendezvous. Never blocks; raises UnavailableError without a link."""
+        ...
+
+    def start_plan(
+        self, plan: ExchangePlan, step_id: int, brought: Brought, options: ExecOptions, done: Done
+    ) -> RunningPart:
+        """`run_graph` as `plan` says, which feeds nothing, without waiting: `done` is called once, on the loop. Raises
+        nothing."""
         ...

@@ -135,7 +135,7 @@ class TaskServer:
         #: What lets in at this task alone.
         self._own_tokens = TaskTokens(credentials.tokens, self.task)
         protected = insecure or len(credentials.tokens()) > 0 or credentials.certificates is not None
-        host, port = where_to_listen(self.task, bind, self._own_address(), protected)
+        host, port = where_to_listen(self.task, bind, self._addresses.get(job, {}).get(index, ""), protected)
         transport = transport_from_environment()
         http2 = Http2Settings.from_environment(limits.concurrent_rpcs)
         self._port: TaskPort | None = None
@@ -202,11 +202,14 @@ class TaskServer:
         """Takes over a new cluster; this task keeps its place in it. Calls to tasks that moved or left end."""
         self._addresses = self._with_this_task(addresses_of(cluster))
         if self._workers is not None:
-            self._limit_threads()
-            self._look_at_files()
-            self._workers.update(self._addresses)
-            if self.peers is not None:
-                self.peers.greet(self._workers.tasks())
+            self._take_over_cluster(self._workers)
+
+    def _take_over_cluster(self, workers: ClusterWorkers) -> None:
+        self._limit_threads()
+        self._look_at_files()
+        workers.update(self._addresses)
+        if self.peers is not None:
+            self.peers.greet(workers.tasks())
 
     def _limit_threads(self) -> None:
         """The BLAS gets the threads that the configuration says, else this task's share of the machine's cores."""
@@ -293,13 +296,8 @@ class TaskServer:
             assert self._port is not None
             text = "%s is insecure: whoever reaches %s:%d is let in, and may run code here."
             _log.warning(text, self.task, self._port.host, self._port.port)
-        self._addresses = self._with_this_task(self._addresses)
-        self._limit_threads()
-        self._look_at_files()
-        workers.update(self._addresses)
-        if peers is not None:
-            self.peers = peers
-            peers.greet(workers.tasks())
+        self._addresses, self.peers = self._with_this_task(self._addresses), peers
+        self._take_over_cluster(workers)
         self._janitor = asyncio.create_task(self._sweep(), name=f"sweep:{self.task}")
 
     def _join(self, worker: Worker, cluster: ClusterDef, task: str) -> MasterEnv:
@@ -445,10 +443,6 @@ class TaskServer:
 
         others = self.master.other_tasks() if self._port is not None else {}
         return await waits_everywhere(session_handle, self._waits_here(session_handle), others, self._credentials)
-
-    def _own_address(self) -> str:
-        """What the cluster says; "" where it says nothing."""
-        return self._addresses.get(self.job, {}).get(self.index, "")
 
     def _with_this_task(self, addresses: Addresses) -> Addresses:
         """The cluster with this task in it, at the port that is really open."""

@@ -9,7 +9,7 @@ In TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from tenfold_core import errors
 from tenfold_core.cluster_spec import addresses_of
@@ -17,32 +17,20 @@ from tenfold_core.device import DeviceSpec, task_name
 from tenfold_protos import device_attributes_pb2, tensorflow_server_pb2
 
 from .cluster import ClusterWorkers
+from .interfaces import WorkerInterface
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
     from .interfaces import TaskName
-    from .worker.worker import Worker
+    from .limits import Limits
 
 #: Tasks of a cluster that a client may bring.
 _MAX_TASKS = 10_000
-
-
-class SessionCluster(ClusterWorkers):
-    """The tasks of a session's cluster. Their servers call their devices by other names, which are translated here."""
-
-    async def devices(
-        self,
-        task: TaskName,
-        *,
-        refresh: bool = False,
-        timeout: float | None = None,  # noqa: ASYNC109 - passed on to the RPC as its deadline
-    ) -> list[DeviceAttributes]:
-        return renamed(await super().devices(task, refresh=refresh, timeout=timeout), task)
 
 
 def own_task(cluster: ClusterDef, target: str) -> TaskName:
@@ -62,19 +50,36 @@ def own_task(cluster: ClusterDef, target: str) -> TaskName:
     )
 
 
-def join(home: Worker, cluster: ClusterDef, task: TaskName) -> tuple[Worker, SessionCluster]:
+class HomeWorker(WorkerInterface, Protocol):
+    """A worker of this process, which may have other names in the clusters of sessions."""
+
+    devices: list[DeviceAttributes]
+    limits: Limits
+    workers: ClusterWorkers | None
+    #: Itself under its other names.
+    guests: list[Any]
+
+    def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Self:
+        """This worker under another name."""
+        ...
+
+
+W = TypeVar("W", bound=HomeWorker)
+
+
+def join(home: W, cluster: ClusterDef, task: TaskName) -> tuple[W, ClusterWorkers]:
     """The worker `home` under the name `task` of another cluster, and the tasks of that cluster.
 
     `home` answers for its devices from now on, until `leave` is called.
     """
     worker = home.guest(task, renamed(home.devices, task))
-    tasks = SessionCluster(task, worker, addresses_of(cluster), home.limits)
+    tasks = ClusterWorkers(task, worker, addresses_of(cluster), home.limits, seen_as=renamed)
     worker.workers = tasks
     home.guests.append(worker)
     return worker, tasks
 
 
-async def leave(home: Worker, worker: Worker, tasks: SessionCluster) -> None:
+async def leave(home: HomeWorker, worker: HomeWorker, tasks: ClusterWorkers) -> None:
     """Undoes `join`. Bounded; raises nothing."""
     if worker in home.guests:
         home.guests.remove(worker)

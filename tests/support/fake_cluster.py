@@ -137,7 +137,7 @@ class ScriptedWorker:
 
 
 class FakeCluster:
-    """Scripted workers by task name, as a WorkerCache; the first task is the master's own."""
+    """Scripted workers by task name, as ClusterWorkers are; the first task is the master's own."""
 
     def __init__(self, *tasks: str) -> None:
         full = [task.replace("/task:", "/replica:0/task:") for task in tasks]

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_services.exchange.plan import Sent
-    from tenfold_services.interfaces import Done, ExecOptions, RunningPart, Value
-    from tenfold_services.rpc.link_worker import LinkWorker
+    from tenfold_services.interfaces import Done, ExecOptions, PushWorker, RunningPart, Value
     from tenfold_services.worker.worker import Worker
 
     from .graph_part import Part
@@ -51,7 +50,7 @@ class Arrangement:
     #: By task; our own, if it has a part, among them.
     plans: dict[str, ExchangePlan]
     #: Those of the other tasks with a plan.
-    workers: dict[str, LinkWorker]
+    workers: dict[str, PushWorker]
     #: Tasks that forget a step of this graph by themselves: all that their part sends is pushed.
     forgetful: frozenset[str]
 
@@ -94,7 +93,7 @@ async def arrange(
     if len(parts) == 1 and parts[0].task == own_task:
         return None
     peers = {
-        part.task: cast("LinkWorker", part.worker)
+        part.task: cast("PushWorker", part.worker)
         for part in parts
         if part.task != own_task and hasattr(part.worker, "start_plan")
     }

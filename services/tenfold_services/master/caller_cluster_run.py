@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from tenfold_kernels.resources.state import Variable
     from tenfold_link.blocking.calls import PendingCall
     from tenfold_services.exchange.plan import ExchangePlan, Sent
-    from tenfold_services.interfaces import Value
+    from tenfold_services.interfaces import PushWorker, Value
     from tenfold_services.master.running_steps import RunningSteps
     from tenfold_services.master.step_links import StepLinkPool, StepLinks
-    from tenfold_services.rpc.link_worker import LinkWorker
     from tenfold_services.worker.loaded_program import LoadedProgram
 
 _log = logging.getLogger("tenfold.master")
@@ -54,7 +53,7 @@ class LinkedParts:
     sends: Mapping[str, str]
     #: How the other tasks' parts are run, and by whom.
     plans: Mapping[str, ExchangePlan]
-    workers: Mapping[str, LinkWorker]
+    workers: Mapping[str, PushWorker]
     #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
     explain: Callable[[errors.OpError], Any] | None
     #: In which order the other tasks are called. Replaced as a whole.

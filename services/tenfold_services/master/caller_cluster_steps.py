@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from tenfold_core import errors
     from tenfold_services.exchange.plan import ExchangePlan
-    from tenfold_services.interfaces import Value
+    from tenfold_services.interfaces import PushWorker, Value
     from tenfold_services.master.running_steps import RunningSteps
     from tenfold_services.master.step_links import StepLinkPool
-    from tenfold_services.rpc.link_worker import LinkWorker
     from tenfold_services.worker.loaded_program import LoadedProgram
 
     from .client_graph import ClientGraph
@@ -48,7 +47,7 @@ class CallerClusterGraph(StepOrders["CallerClusterStep"]):
         pool: StepLinkPool,
         own: tuple[Part, LoadedProgram] | None,
         plans: dict[str, ExchangePlan],
-        workers: dict[str, LinkWorker],
+        workers: dict[str, PushWorker],
         explain: Callable[[errors.OpError], Any] | None,
     ) -> None:
         part = None if own is None else own[0]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.interfaces import WorkerCache
+    from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.master.arrangement import Arrangement
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.step_orders import StepOrders
@@ -153,7 +153,7 @@ class ClientGraph:
     was_offered: bool = False
 
     @classmethod
-    def of(cls, cut: Cut, workers: WorkerCache) -> tuple[ClientGraph, dict[str, GraphDef]]:
+    def of(cls, cut: Cut, workers: ClusterWorkers) -> tuple[ClientGraph, dict[str, GraphDef]]:
         """The graph, unregistered, and what to register with each task. On the event loop's thread; never blocks."""
         for part in cut.parts:
             part.worker = workers.worker(part.task)

@@ -17,7 +17,7 @@ from tenfold_services.master.run_table import RunTable
 if TYPE_CHECKING:
     from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_protos.config_pb2 import ConfigProto
-    from tenfold_services.interfaces import WorkerCache
+    from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.master.client_graph import RunSignature
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.session_graph import SessionGraph
@@ -32,7 +32,7 @@ class ClientGraphCache:
         session_handle: str,
         graph: SessionGraph,
         devices: DeviceSet,
-        workers: WorkerCache,
+        workers: ClusterWorkers,
         config: ConfigProto,
         limits: MasterLimits,
         tasks: OwnedTasks,

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
+    from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.finished import FinishedTasks
-    from tenfold_services.interfaces import TaskName, WorkerCache, WorkerInterface
+    from tenfold_services.interfaces import TaskName, WorkerInterface
     from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.worker.step_pool import GraphPool
 
@@ -28,7 +29,7 @@ class MasterEnv:
     """Constructor argument of master.Master."""
 
     task: TaskName  #: "/job:worker/replica:0/task:0"
-    workers: WorkerCache
+    workers: ClusterWorkers
     #: This server's own worker: `workers.worker(task)` gives the same one.
     local_worker: WorkerInterface
     #: Session options a client did not set (ServerDef.default_session_config).

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_compiler.graph.device_set import DeviceSet
-    from tenfold_services.interfaces import TaskName, WorkerCache
+    from tenfold_services.cluster import ClusterWorkers
+    from tenfold_services.interfaces import TaskName
 
 #: Codes that a restart can show itself as.
 _SUSPICIOUS = frozenset((errors.ABORTED, errors.UNAVAILABLE))
 
 
 async def explain_restart(
-    error: errors.OpError, tasks: Sequence[TaskName], devices: DeviceSet, workers: WorkerCache, seconds: float
+    error: errors.OpError, tasks: Sequence[TaskName], devices: DeviceSet, workers: ClusterWorkers, seconds: float
 ) -> errors.OpError:
     """The error itself, or an AbortedError naming the tasks that have restarted.
 
@@ -41,7 +42,7 @@ async def explain_restart(
     )
 
 
-async def _restarted(task: TaskName, devices: DeviceSet, workers: WorkerCache, seconds: float) -> str:
+async def _restarted(task: TaskName, devices: DeviceSet, workers: ClusterWorkers, seconds: float) -> str:
     """What tells that the task is not the one that the session was created with, or ""."""
     try:
         async with asyncio.timeout(seconds):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.access.credentials import Credentials
     from tenfold_link.link_settings import LinkSettings
-    from tenfold_services.rpc.link_worker import LinkWorker
+    from tenfold_services.interfaces import PushWorker
 
 _log = logging.getLogger("tenfold.master")
 
@@ -125,7 +125,7 @@ class StepLinkPool:
         #: Task → until when no link to it is tried.
         self._not_before: dict[str, float] = {}
 
-    def take(self, workers: Mapping[str, LinkWorker]) -> StepLinks | None:
+    def take(self, workers: Mapping[str, PushWorker]) -> StepLinks | None:
         """Links to these tasks; None if they cannot be had now. Blocks while links are opened, within bounds."""
         with self._lock:
             if self._closed:
@@ -193,7 +193,7 @@ class StepLinkPool:
         except RuntimeError:
             coroutine.close()
 
-    def _open(self, lines: StepLinks, task: str, worker: LinkWorker) -> None:
+    def _open(self, lines: StepLinks, task: str, worker: PushWorker) -> None:
         if time.monotonic() < self._not_before.get(task, 0.0):
             raise errors.unavailable(f"{task} could not be reached by a link a moment ago.")
         lines.put(task, None)

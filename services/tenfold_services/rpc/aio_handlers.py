@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from tenfold_core.access.gate import Caller, Gate
-    from tenfold_core.access.roles import Role
 
     from ..http2.handler import UnaryHandler
     from ..http2.http2_settings import Http2Settings
@@ -113,12 +112,6 @@ class _Context:
 
     def peer(self) -> str:
         return self._address
-
-    def role(self) -> Role:
-        return self._caller.role
-
-    def who(self) -> str:
-        return self._caller.name
 
     def caller(self) -> Caller:
         return self._caller

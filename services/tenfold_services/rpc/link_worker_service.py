@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from tenfold_link.aio.methods import PeerLink
 
     from ..exchange.plan import Sent
-    from ..interfaces import ExecOptions, RunGraphResult, Value
+    from ..interfaces import ExecOptions, PushWorker, RunGraphResult, Value
     from ..worker.graph_run import GraphRun
     from ..worker.worker import Worker
-    from .link_worker import LinkWorker
 
     Reply: TypeAlias = tuple[bytes, Sequence[Any]]
 
@@ -140,7 +139,7 @@ class WorkerEndpoint:
         elif not self._link.closed:
             push(self._link, step_id, tensors)
 
-    def _link_of(self, task: str) -> LinkWorker:
+    def _link_of(self, task: str) -> PushWorker:
         workers = self._worker.workers
         if workers is None:
             raise errors.not_found(f"{self._worker.task} knows no other task; tensors are to go to {task}.")
@@ -242,11 +241,11 @@ async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
     return [task for task, yes in zip(tasks, reachable, strict=True) if yes]
 
 
-def linked(worker: Any, task: str) -> LinkWorker:
+def linked(worker: Any, task: str) -> PushWorker:
     """The worker as one that can be pushed to. Raises UnavailableError."""
     if not hasattr(worker, "connect"):
         raise errors.unavailable(f"{task} cannot be pushed to: there is no link to it.")
-    found: LinkWorker = worker
+    found: PushWorker = worker
     return found
 
 

@@ -105,7 +105,7 @@ class _MasterMethods:
         self, request: master_pb2.CreateSessionRequest, context: Any
     ) -> master_pb2.CreateSessionResponse:
         # tells clients of ours which task they talk to, for their error messages, and what their session may do
-        await context.send_initial_metadata(((TENFOLD_TASK, self._task), (AS_ROLE, context.role().word)))
+        await context.send_initial_metadata(((TENFOLD_TASK, self._task), (AS_ROLE, context.caller().role.word)))
         handle, version = await self._master.create_session(
             request.graph_def,
             request.config,

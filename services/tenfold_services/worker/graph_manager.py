@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
+    from ..cluster import ClusterWorkers
     from ..exchange.plan import ExchangePlan, Push
-    from ..interfaces import Done, ExecOptions, RunGraphResult, Value, WorkerCache
+    from ..interfaces import Done, ExecOptions, RunGraphResult, Value
     from ..limits import Limits
     from .loaded_program import LoadedProgram
     from .pools import MakePools, Pools
@@ -46,7 +47,7 @@ class GraphManager:
     def __init__(
         self,
         task: str,
-        workers: WorkerCache | None,
+        workers: ClusterWorkers | None,
         limits: Limits,
         resources: ResourceManager | None,
         devices: list[DeviceAttributes],

@@ -22,9 +22,9 @@ from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
 from tenfold_kernels.gpus import ALL_GPUS
 from tenfold_kernels.threads import limit_blas_threads
 
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value, WorkerCache
+from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
-from ..session_cluster import SessionCluster, join, leave
+from ..session_cluster import join, leave
 from .devices import local_devices
 from .event_loop_waiter import receive, settle
 from .graph_manager import GraphManager
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
+    from ..cluster import ClusterWorkers
     from .loaded_program import LoadedProgram
     from .pools import MakePools
     from .sessions import WorkerSession
@@ -57,7 +58,7 @@ class Worker(GraphManager):
         self,
         task: str,
         *,
-        workers: WorkerCache | None = None,
+        workers: ClusterWorkers | None = None,
         limits: Limits = DEFAULT_LIMITS,
         resources: ResourceManager | None = None,
         fusion: FusionOptions = NO_FUSION,
@@ -72,7 +73,7 @@ class Worker(GraphManager):
         named = local_devices(task, cpus, gpus) if home is None else list(devices)
         super().__init__(task, workers, limits, resources, named, home, pools)
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
-        self._guest_of: dict[str, tuple[Worker, SessionCluster]] = {}
+        self._guest_of: dict[str, tuple[Worker, ClusterWorkers]] = {}
         #: Master → what its former life still computes; a session of its replacement waits for that.
         self._of_former: dict[str, list[Future[Any]]] = {}
         #: Told the task and the incarnation of each master that opens a session in our own cluster; a guest's is

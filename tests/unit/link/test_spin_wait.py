@@ -14,7 +14,7 @@ import pytest
 
 from tenfold_link import spin_wait
 from tenfold_link.spin_wait import SPIN_SECONDS, SpinWait, poll_again
-from tenfold_services.event_loop import SpinningSelector, new_event_loop
+from tenfold_services.background import SpinningSelector, new_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
