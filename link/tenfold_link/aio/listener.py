@@ -1,8 +1,8 @@
 """Accepts links on a Unix socket and a TCP port, from peers that show the one-time key which OpenLink gave them.
 
-services/task_port.py starts it beside the gRPC server and gives rpc/own_services.py its `open_link`. A connection without
-a token gets a few seconds, 4 KB and one of a few places, of which those of another user or address leave some for
-others; a token is good for one connection and for a short time.
+services/task_port.py starts it beside the gRPC server and gives rpc/own_services.py its `open_link`. A connection
+without a token gets a few seconds, 4 KB and one of a few places, of which those of another user or address leave some
+for others; a token is good for one connection and for a short time.
 """
 
 from __future__ import annotations
