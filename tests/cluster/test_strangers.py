@@ -20,12 +20,12 @@ from support.grpc_service import OPTIONS, Service
 from support.stranger import a_stranger, needs_another_user
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.tokens import TokenSet
+from tenfold_link.aio.accept_loop import StrangersTime
 from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.frame_types import Code
 from tenfold_services.http2.hpack import encode
 from tenfold_services.http2.http2_settings import Http2Settings
 from tenfold_services.http2.server import Http2Server
-from tenfold_services.http2.strangers import StrangersTime
 from tenfold_services.tunnel.tunnel import Tunnel
 from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
@@ -171,8 +171,7 @@ async def test_strangers_do_not_fill_a_tunnel(stranger: Stranger, tmp_path: Path
 
 
 async def test_turns_of_strangers_have_a_part_of_the_time() -> None:
-    loop = asyncio.get_running_loop()
-    time, done = StrangersTime(loop, 0.5, 0.01), []
+    time, done = StrangersTime(0.5, 0.01), []
     assert time.has_some()
     time.spend(0.03)
     assert not time.has_some()

@@ -14,8 +14,6 @@ import secrets
 import socket
 import ssl
 from collections import Counter
-from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tenfold_core import errors, protocol
@@ -29,7 +27,7 @@ from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.loopback import is_loopback
 from tenfold_core.memory_limits import tensor_limit
-from tenfold_core.open_files import TOLD, Reserve, is_out_of_files, words
+from tenfold_core.open_files import TOLD, is_out_of_files, words
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire import handshake, sockets
@@ -38,6 +36,7 @@ from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_link.wire.inflow import Inflow
 from tenfold_protos import link_pb2
 
+from .accept_loop import AcceptLoop, shown
 from .link import Link
 from .methods import permitted
 from .outbound import PeerShare
@@ -54,10 +53,6 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _BACKLOG = 128
-#: Seconds for accepting in one turn of the loop, and how many times as long nothing is accepted where strangers came.
-_TURN_SECONDS, _STRANGERS_REST = 0.004, 9
-#: After an accept that failed.
-_AGAIN_SECONDS = 1.0
 
 
 class _Agreement(NamedTuple):
@@ -108,17 +103,14 @@ class LinkListener:
         #: Handshakes under way, and who may have one more.
         self._handshakes: set[asyncio.Task[None]] = set()
         self._places: Places[asyncio.Task[None]] = Places(settings.handshakes, asyncio.Task.cancel)
-        #: Tells whose connection over TCP it is; who may open a link, its token says.
-        self._gate = Gate(f"the port for links of {task}")
         #: Links of each peer that were agreed on and are not opened yet.
         self._agreed: Counter[str] = Counter()
-        self._sockets: list[socket.socket] = []
+        #: There is one while links are on.
+        self._accepting: AcceptLoop[asyncio.Task[None]] | None = None
         self._unix_name = b""
         self._tcp_port = 0
         self._host_identity = sockets.host_identity()
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: For connections that there is no descriptor for; made with the listener.
-        self._reserve: Reserve | None = None
 
     @property
     def links(self) -> frozenset[Link]:
@@ -137,7 +129,12 @@ class LinkListener:
         self._loop = asyncio.get_running_loop()
         if self._settings.mode == "off":
             return
-        self._reserve = Reserve(f"The listener for links of {self.task}", sockets.close)
+        port = f"the port for links of {self.task}"
+        # it tells whose connection it is; who may open a link, its token says
+        self._accepting = AcceptLoop(
+            port, Gate(port), self._places, self._take,
+            limit="TENFOLD_LINK_HANDSHAKES", say_no_room=_say_no_room, action="open link",
+        )  # fmt: skip
         if self._host_identity and self._settings.mode == "auto":
             name = f"tenfold-{secrets.token_hex(16)}".encode()
             with contextlib.suppress(OSError):
@@ -162,16 +159,8 @@ class LinkListener:
 
     async def stop(self, reason: str = "its server stopped") -> None:
         """Ends all links with `reason`, and accepts none. Bounded; never raises."""
-        for sock in self._sockets:
-            if self._loop is not None:
-                self._loop.remove_reader(sock)
-            if sock.family == socket.AF_UNIX:
-                apart.close(sock.close)  # with it go those who wait there, whoever they are
-            else:
-                sock.close()
-        self._sockets.clear()
-        if self._reserve is not None:
-            self._reserve.close()
+        if self._accepting is not None:
+            self._accepting.close()
         self._tokens.clear()
         self._agreed.clear()
         for handshake_task in self._handshakes:
@@ -203,7 +192,7 @@ class LinkListener:
         Raises FailedPreconditionError where links are off, or no path and no version fit, ResourceExhaustedError when
         too many tokens wait to be shown, or there are too many links.
         """
-        if not self._sockets:
+        if self._accepting is None or not self._accepting.sockets:
             raise errors.FailedPreconditionError(None, None, f"{self.task} opens no links (TENFOLD_LINK=off).")
         if request.version < 1:
             raise errors.InvalidArgumentError(None, None, f"There is no version {request.version} of links.")
@@ -282,85 +271,17 @@ class LinkListener:
         except OSError:
             sock.close()
             raise
-        self._sockets.append(sock)
-        self._watch(sock)
+        assert self._accepting is not None
+        self._accepting.watch(sock)
         name = sock.getsockname()
         return int(name[1]) if isinstance(name, tuple) else 0
 
-    def _watch(self, listening: socket.socket) -> None:
-        if listening in self._sockets:
-            assert self._loop is not None
-            self._loop.add_reader(listening, self._accept, listening)
-
-    def _rest(self, listening: socket.socket, seconds: float = _AGAIN_SECONDS) -> None:
-        """Accepts nothing there for a moment."""
+    def _take(self, sock: socket.socket, address: Any, caller: Caller) -> asyncio.Task[None]:
         assert self._loop is not None
-        self._loop.remove_reader(listening)
-        self._loop.call_later(seconds, self._watch, listening)
-
-    def _accept(self, listening: socket.socket) -> None:
-        began = perf_counter()
-        if self._accept_some(listening, began):
-            # what strangers cost, of which accepting is some half, is a small part of the loop's time
-            self._rest(listening, _STRANGERS_REST * (perf_counter() - began))
-
-    def _accept_some(self, listening: socket.socket, began: float) -> bool:
-        """Whether strangers' connections were among those that are accepted now."""
-        assert self._loop is not None
-        strangers = False
-        while perf_counter() - began < _TURN_SECONDS:
-            try:
-                sock, address = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return strangers
-            except OSError as error:
-                assert self._reserve is not None
-                sent_away = self._reserve.sent_away(listening, error, _say_no_room)
-                if sent_away:
-                    continue
-                if sent_away is None:
-                    self._rest(listening)
-                return False
-            if sock.family == socket.AF_UNIX and not sockets.is_own(sock):
-                self._refused(sock, "a Unix socket of another user's", f"user {sockets.owner(sock)}")
-                sockets.close(sock)
-                if not apart.has_room:
-                    self._rest(listening)
-                    return False
-                continue
-            try:
-                group, known = self._group(sock, address)
-            except errors.ResourceExhaustedError as error:
-                _log.warning("%s: a connection is refused: %s", self.task, error.message)
-                sock.close()
-                continue
-            strangers = strangers or not known
-            if self._places.refusal(group, known=known) is not None:
-                sock.close()  # its peer uses gRPC
-                continue
-            sock.setblocking(False)
-            handshake_task = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
-            self._handshakes.add(handshake_task)
-            self._places.add(handshake_task, group, known=known)
-            handshake_task.add_done_callback(partial(self._greeted, sock))
-        return strangers
-
-    def _group(self, sock: socket.socket, address: Any) -> tuple[str, bool]:
-        """Whose handshakes are counted together, and whether they are the same user's. Raises ResourceExhaustedError
-        where there is no file to ask the system with."""
-        if sock.family == socket.AF_UNIX:
-            return "", True
-        host = unmapped(address[0])
-        if not is_loopback(host):
-            return host, False
-        caller = self._gate.accepted(sock)
-        return caller.name, caller.role is not Role.NONE
-
-    def _greeted(self, sock: socket.socket, handshake_task: asyncio.Task[None]) -> None:
-        self._places.leave(handshake_task)
-        self._handshakes.discard(handshake_task)
-        if handshake_task.cancelled():
-            sock.close()  # it may not have begun
+        greeting = self._loop.create_task(self._greet(sock), name=f"greet:{self.task}")
+        self._handshakes.add(greeting)
+        greeting.add_done_callback(self._handshakes.discard)
+        return greeting
 
     async def _greet(self, sock: socket.socket) -> None:
         """The handshake of one connection. Ends in a link, or in a closed socket."""
@@ -391,15 +312,12 @@ class LinkListener:
             if link is None:
                 sock.close()
 
-    def _refused(self, sock: socket.socket, why: str, who: str = "") -> None:
-        caller = NOBODY._replace(name=who) if who else NOBODY
-        _log.log(logging.INFO if who else logging.WARNING, "%s: a connection is refused: %s", self.task, why)
-        address = "its own machine"
+    def _refused(self, sock: socket.socket, why: str) -> None:
+        _log.warning("%s: a connection is refused: %s", self.task, why)
+        address = ""
         with contextlib.suppress(OSError):
-            if sock.family != socket.AF_UNIX:
-                host, port, *_ = sock.getpeername()
-                address = f"{host}:{port}"
-        audit.refusals.note(caller, "open link", why, address=address)
+            address = shown(sock, sock.getpeername())
+        audit.refusals.note(NOBODY, "open link", why, address=address)
 
     async def _admit(self, sock: socket.socket, greeting: handshake.Greeting, hello: link_pb2.LinkHello) -> Link:
         agreement = self._taken(hello.token)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
@@ -24,10 +24,9 @@ from .message import ACCEPTED, ENCODINGS, Inflation, MessageReader, Refused
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from .connection import Connection
     from .handler import Buffer, Metadata, Outcome, UnaryHandler
     from .hpack import Field, FieldRun
-    from .open_calls import OpenCalls
+    from .open_calls import OpenCalls, Wire
 
 _log = logging.getLogger(__name__)
 
@@ -39,29 +38,6 @@ _REFUSAL_BYTES = 256
 _LONGEST = 1e8
 
 
-class Wire(Protocol):
-    """The connection that a call came on, and its socket."""
-
-    connection: Connection
-    #: "ipv4:127.0.0.1:1234"
-    name: str
-    #: The peer's host; "" if it is this machine.
-    host: str
-    #: What a call may do that shows no token.
-    role: Role
-    #: Who that is, for the audit log.
-    who: str
-
-    def recognize(self) -> None:
-        """A call has shown who the peer is, and is let in."""
-
-    def flush(self) -> None:
-        """Has what is queued sent, at the latest at the end of the turn."""
-
-    def has_time(self) -> bool:
-        """Whether more may be run in this turn of the loop."""
-
-
 class GrpcCall:
     """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
 
@@ -70,7 +46,9 @@ class GrpcCall:
         "_reader", "_role", "_started", "_task", "_timer", "_trailing", "_who", "_wire",
     )  # fmt: skip
 
-    def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
+    def __init__(
+        self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None
+    ) -> None:
         """Raises StreamFault for headers that are not a request's."""
         self._calls, self._wire, self._number = calls, wire, number
         #: Answered, or cancelled: nothing that comes counts any more.

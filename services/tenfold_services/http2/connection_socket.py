@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from .handler import Buffer
     from .hpack import Field, FieldRun
-    from .http2_settings import Http2Settings
     from .open_calls import OpenCalls
     from .reader import Receiver
 
@@ -58,18 +57,17 @@ class ConnectionSocket:
         sock: socket.socket,
         name: str,
         calls: OpenCalls,
-        settings: Http2Settings,
-        loop: asyncio.AbstractEventLoop,
         on_end: Callable[[ConnectionSocket], None],
+        caller: Caller,
         context: ssl.SSLContext | None = None,
-        caller: Caller | None = None,
     ) -> None:
-        """With `context` the peer may speak TLS, and must unless it is of this machine. `caller` is who is at the other
-        end, where that was asked already."""
-        self._sock, self.name, self._calls, self._settings, self._loop = sock, name, calls, settings, loop
+        """`name` is as "ipv4:127.0.0.1:1234"; `caller` who is at the other end. With `context` the peer may speak TLS,
+        and must unless it is of this machine."""
+        self._sock, self.name, self._calls = sock, name, calls
+        self._settings, self._loop = settings, loop = calls.settings, calls.loop
         host = unmapped(str(sock.getpeername()[0]))
         self.host = "" if is_loopback(host) else host
-        self.role, self.who = (caller or calls.gate.accepted(sock))[:2]
+        self.role, self.who = caller[:2]
         #: Nobody knows who it is; a call may show it.
         self._strange = self.role is Role.NONE
         #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.

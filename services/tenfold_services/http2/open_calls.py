@@ -8,23 +8,24 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tenfold_core.buffer_pool import BufferPool
 from tenfold_core.memory_limits import tensor_limit
+from tenfold_link.aio.accept_loop import StrangersTime
 
 from .handler import UNAVAILABLE, Failure
+from .message import Budget
 from .outbound import Unread
 from .shares import CallShares
-from .strangers import StrangersTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-
     from tenfold_core.access.gate import Gate
+    from tenfold_core.access.roles import Role
 
+    from .connection import Connection
     from .handler import UnaryHandler
     from .http2_settings import Http2Settings
-    from .message import Budget
 
 #: Paths whose handlers are remembered.
 _MOST_PATHS = 1000
@@ -35,14 +36,28 @@ class OpenCall(Protocol):
 
     def give_up(self, failure: Failure) -> None:
         """Answers with `failure` unless the call is over."""
-        ...
 
 
-class PeerConnection(Protocol):
-    """The connection that a call came on."""
+class Wire(Protocol):
+    """The connection that a call came on, and its socket (connection_socket.py)."""
 
+    connection: Connection
+    #: "ipv4:127.0.0.1:1234"
+    name: str
     #: The peer's host; "" if it is this machine.
     host: str
+    #: What a call may do that shows no token; and who that is, for the audit log.
+    role: Role
+    who: str
+
+    def recognize(self) -> None:
+        """A call has shown who the peer is, and is let in."""
+
+    def flush(self) -> None:
+        """Has what is queued sent, at the latest at the end of the turn."""
+
+    def has_time(self) -> bool:
+        """Whether more may be run in this turn of the loop."""
 
 
 class OpenCalls:
@@ -52,20 +67,21 @@ class OpenCalls:
         self,
         find: Callable[[str], UnaryHandler | None],
         settings: Http2Settings,
-        budget: Budget,
-        allocate: Callable[[int], np.ndarray[Any, Any]],
         gate: Gate,
+        recognized: Callable[[Any], None] = lambda wire: None,
     ) -> None:
-        """`find` gives the handler of a path; `allocate` memory for large messages; `gate` says who may call."""
-        self._find, self.settings, self.budget, self.allocate, self.gate = find, settings, budget, allocate, gate
+        """`find` gives the handler of a path; `gate` says who may call; `recognized` is told of a connection once it is
+        known who its peer is."""
+        self._find, self.settings, self.gate, self.recognized = find, settings, gate, recognized
         self.loop = asyncio.get_running_loop()
-        #: What connections may have of the loop's time that nobody knows; and who is told once one is known.
-        self.strangers = StrangersTime(self.loop, settings.strangers_share, settings.strangers_seconds)
-        self.recognized: Callable[[Any], None] = lambda wire: None
+        self.budget = Budget(settings.buffered_bytes or tensor_limit())
+        self.allocate = BufferPool(settings.keep_bytes).allocate
+        #: What connections may have of the loop's time that nobody knows.
+        self.strangers = StrangersTime(settings.strangers_share, settings.strangers_seconds)
         #: Handlers that were found, by path; there are as many as methods.
         self._handlers: dict[bytes, tuple[UnaryHandler, str]] = {}
         #: Calls that were opened and are not over, their tasks included, and the connection of each.
-        self.open: dict[OpenCall, PeerConnection] = {}
+        self.open: dict[OpenCall, Wire] = {}
         self._shares = CallShares(settings.calls)
         #: What peers have not read yet of answers; and the most.
         self.unread = Unread()
@@ -86,7 +102,7 @@ class OpenCalls:
                 self._handlers[path] = known
         return known
 
-    def begin(self, call: OpenCall, wire: PeerConnection) -> str | None:
+    def begin(self, call: OpenCall, wire: Wire) -> str | None:
         """The call is open, until `over`. Why it is to be refused, if it is: there are too many, or the peer has."""
         self.open[call] = wire
         return self._shares.begin(wire, wire.host)

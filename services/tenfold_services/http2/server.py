@@ -7,28 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
-from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core import errors
-from tenfold_core.access import audit
 from tenfold_core.access.gate import Gate
-from tenfold_core.access.peer_user import unmapped
 from tenfold_core.access.places import Places, affordable
-from tenfold_core.access.roles import Role
-from tenfold_core.buffer_pool import BufferPool
-from tenfold_core.loopback import is_loopback
-from tenfold_core.memory_limits import tensor_limit
-from tenfold_core.open_files import TOLD, Reserve
-from tenfold_services.http2.connection_socket import ConnectionSocket
+from tenfold_core.open_files import TOLD
+from tenfold_link.aio.accept_loop import AcceptLoop, shown
 
+from .connection_socket import ConnectionSocket
 from .frame_types import Code, goaway
 from .http2_settings import DEFAULT_HTTP2_SETTINGS, Http2Settings
 from .listening import listening_sockets
-from .message import Budget
 from .open_calls import OpenCalls
 
 if TYPE_CHECKING:
@@ -39,21 +29,16 @@ if TYPE_CHECKING:
 
     from .handler import UnaryHandler
 
-_log = logging.getLogger(__name__)
-
-_BACKLOG = 512
-#: After an accept that failed.
-_AGAIN_SECONDS = 1.0
-#: Seconds for accepting in one turn of the loop.
-_TURN_SECONDS = 0.004
 #: How often connections are looked at, by fractions of the time that they may stall.
 _LOOKS = 10
 #: What a stopping server gives connections to read the end.
 _LINGER_SECONDS = 0.2
+#: So many connections may always be without the peer's first SETTINGS.
+_FEW = 64
 
 
 class Http2Server:
-    """Serves the handlers that `find(path)` gives. `start`, then `stop`, on one loop."""
+    """Serves the handlers that `find(path)` gives. Made, started with `start` and ended with `stop` on one loop."""
 
     def __init__(
         self,
@@ -64,16 +49,12 @@ class Http2Server:
     ) -> None:
         """`gate` says who may call; by default the same user of this machine alone. With `certificates` those beyond
         this machine must speak TLS, and others may."""
-        self._certificates = certificates
-        self._find, self._settings, self._gate = find, settings, gate or Gate("this server")
-        self._sockets: list[socket.socket] = []
+        self._settings, self._certificates, self._loop = settings, certificates, asyncio.get_running_loop()
         self._connections: set[ConnectionSocket] = set()
         self._places: Places[ConnectionSocket] = Places(affordable(settings.connections), ConnectionSocket.close)
-        self._calls: OpenCalls | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._calls = OpenCalls(find, settings, gate or Gate("this server"), self._places.recognize)
+        self._accepting: AcceptLoop[ConnectionSocket] | None = None
         self._look_timer: asyncio.TimerHandle | None = None
-        #: For connections that there is no descriptor for; made with the listener.
-        self._reserve: Reserve | None = None
         #: Resolved when the last connection has ended, while `stop` waits for that.
         self._ended: asyncio.Future[None] | None = None
 
@@ -84,24 +65,22 @@ class Http2Server:
     @property
     def calls(self) -> int:
         """Calls that are not over."""
-        return len(self._calls.open) if self._calls is not None else 0
+        return len(self._calls.open)
 
     @property
     def unread_bytes(self) -> int:
         """Bytes of answers that wait for their peers."""
-        return self._calls.unread.bytes if self._calls is not None else 0
+        return self._calls.unread.bytes
 
     async def start(self, host: str, port: int) -> int:
         """Listens at every address of `host`; the port. Raises OSError if none can be had."""
-        self._loop = asyncio.get_running_loop()
-        budget = Budget(self._settings.buffered_bytes or tensor_limit())
-        pool = BufferPool(self._settings.keep_bytes)
-        self._calls = OpenCalls(self._find, self._settings, budget, pool.allocate, self._gate)
-        self._calls.recognized = self._places.recognize
-        self._sockets, port = await listening_sockets(host, port)
-        self._reserve = Reserve(f"gRPC's port {port}")
-        for sock in self._sockets:
-            self._watch(sock)
+        found, port = await listening_sockets(host, port)
+        self._accepting = AcceptLoop(
+            f"gRPC's port {port}", self._calls.gate, self._places, self._take,
+            limit="TENFOLD_HTTP2_CONNECTIONS", strangers=self._calls.strangers,
+            full=self._full, say_no_room=self._say_no_room,
+        )  # fmt: skip
+        self._accepting.watch(*found)
         self._look()
         return port
 
@@ -110,18 +89,10 @@ class Http2Server:
 
         Returns soon after. Never raises; a second call waits for what is left.
         """
-        for sock in self._sockets:
-            assert self._loop is not None
-            self._loop.remove_reader(sock)
-            sock.close()
-        self._sockets.clear()
-        if self._reserve is not None:
-            self._reserve.close()
-        if self._look_timer is not None:
-            self._look_timer.cancel()
-        if self._calls is None or self._loop is None:
+        if self._accepting is None or self._look_timer is None:
             return
-        self._calls.strangers.close()
+        self._accepting.close()
+        self._look_timer.cancel()
         for accepted in list(self._connections):
             accepted.connection.say_goodbye()
             accepted.flush()
@@ -139,87 +110,28 @@ class Http2Server:
             async with asyncio.timeout(_LINGER_SECONDS):
                 await self._calls.drained()
 
-    # -- accepting ---------------------------------------------------------------------------------------------------
+    def _full(self) -> str | None:
+        begun = self._connections
+        if len(begun) > _FEW and sum(not each.connection.greeted for each in begun) >= self._settings.handshakes:
+            return "too many have begun none yet"
+        return None
 
-    def _watch(self, listening: socket.socket) -> None:
-        if listening in self._sockets:
-            assert self._loop is not None
-            self._loop.add_reader(listening, self._accept, listening)
-
-    def _accept(self, listening: socket.socket) -> None:
-        assert self._loop is not None
-        assert self._calls is not None
-        turn = perf_counter()
-        for _ in range(_BACKLOG):
-            if not self._calls.strangers.has_some():
-                # they use up theirs: who comes waits with them, ahead of what they send
-                self._loop.remove_reader(listening)
-                self._calls.strangers.wait(partial(self._watch, listening), first=True)
-                return
-            try:
-                sock, address = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                assert self._reserve is not None
-                sent_away = self._reserve.sent_away(listening, error, self._say_no_room)
-                if sent_away:
-                    continue
-                if sent_away is None:
-                    self._loop.remove_reader(listening)
-                    self._loop.call_later(_AGAIN_SECONDS, self._watch, listening)
-                return
-            began = perf_counter()
-            sock.setblocking(False)
-            name = _name(sock.family, address)
-            try:
-                caller = self._calls.gate.accepted(sock)
-                self._take(sock, name, caller)
-                if caller.role is Role.NONE:
-                    self._calls.strangers.spend(perf_counter() - began)
-            except OSError:
-                sock.close()  # the peer is gone already
-            except errors.ResourceExhaustedError:
-                # nobody can be let in without a file to ask the system with, which user it is
-                with sock:
-                    self._say_no_room(sock)
-                assert self._reserve is not None
-                self._reserve.tell()
-            if perf_counter() - turn > _TURN_SECONDS:
-                return  # the system tells of those who wait
-
-    def _take(self, sock: socket.socket, name: str, caller: Caller) -> None:
-        """Takes in a connection, or closes it. Raises OSError."""
-        assert self._calls is not None
-        assert self._loop is not None
-        known, settings, there = caller.role is not Role.NONE, self._settings, self._connections
-        if not known and len(there) > 64 and sum(not each.connection.greeted for each in there) >= settings.handshakes:
-            audit.refusals.note(caller, "connect", "too many have begun none yet", address=name)
-            sock.close()
-            return
-        host = unmapped(str(sock.getpeername()[0]))
-        group = caller.name if is_loopback(host) else host
-        why = self._places.refusal(group, known=known)
-        if why is not None:
-            _log.log(logging.WARNING if known else logging.DEBUG, "A connection from %s is refused: %s.", name, why)
-            audit.refusals.note(caller, "connect", why, address=name)
-            sock.close()
-            return
+    def _take(self, sock: socket.socket, address: Any, caller: Caller) -> ConnectionSocket | None:
         context = None if self._certificates is None else self._certificates.server_context()
-        made = ConnectionSocket(sock, name, self._calls, settings, self._loop, self._end, context, caller)
-        self._places.add(made, group, known=known)
-        there.add(made)
+        made = ConnectionSocket(sock, shown(sock, address), self._calls, self._end, caller, context)
+        if made.closed:
+            return None
+        self._connections.add(made)
+        return made
 
     def _say_no_room(self, sock: socket.socket) -> None:
         """The end of a connection that has not begun. Who speaks TLS could not read it."""
         if self._certificates is None:
-            sock.setblocking(False)
-            with contextlib.suppress(OSError):
-                # without SETTINGS, which would make it a connection that came about: callers would try again at once
-                sock.send(goaway(0, Code.ENHANCE_YOUR_CALM, TOLD))
-                sock.shutdown(socket.SHUT_WR)
-                # what came and was not read would have the system drop what was said
-                sock.recv(1 << 16)
+            # without SETTINGS, which would make it a connection that came about: callers would try again at once
+            sock.send(goaway(0, Code.ENHANCE_YOUR_CALM, TOLD))
+            sock.shutdown(socket.SHUT_WR)
+            # what came and was not read would have the system drop what was said
+            sock.recv(1 << 16)
 
     def _end(self, accepted: ConnectionSocket) -> None:
         self._places.leave(accepted)
@@ -228,13 +140,7 @@ class Http2Server:
             self._ended.set_result(None)
 
     def _look(self) -> None:
-        assert self._loop is not None
         seconds = self._settings.stall_seconds / _LOOKS
         for accepted in list(self._connections):
             accepted.look(seconds)
         self._look_timer = self._loop.call_later(seconds, self._look)
-
-
-def _name(family: int, address: Any) -> str:
-    """As gRPC writes it."""
-    return f"ipv6:[{address[0]}]:{address[1]}" if family == socket.AF_INET6 else f"ipv4:{address[0]}:{address[1]}"

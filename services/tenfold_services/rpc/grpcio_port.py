@@ -10,23 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import secrets
 import shutil
 import socket
 import tempfile
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenfold_core import errors
-from tenfold_core.access import audit
 from tenfold_core.access.gate import NOBODY, Caller, Gate
-from tenfold_core.access.peer_user import unmapped
 from tenfold_core.access.places import Places, affordable
-from tenfold_core.access.roles import Role
-from tenfold_core.loopback import is_loopback
-from tenfold_core.open_files import Reserve
+from tenfold_link.aio.accept_loop import AcceptLoop, StrangersTime, shown
 from tenfold_services.http2.listening import listening_sockets, tune
 from tenfold_services.owned_tasks import OwnedTasks
 
@@ -35,11 +28,7 @@ if TYPE_CHECKING:
 
     from tenfold_services.http2.http2_settings import Http2Settings
 
-_log = logging.getLogger(__name__)
-
-_BACKLOG = 512
-#: After an accept that failed.
-_AGAIN_S, _STOP_S = 1.0, 2.0
+_STOP_S = 2.0
 
 
 class Came(NamedTuple):
@@ -55,13 +44,12 @@ class GrpcioPort:
     def __init__(self, server: aio.Server, gate: Gate, settings: Http2Settings) -> None:
         """`server` has its handlers and no port yet."""
         self._server, self._gate, self._settings = server, gate, settings
-        self._sockets: list[socket.socket] = []
         self._connections = OwnedTasks("gRPC's port")
         self._places: Places[asyncio.Task[None]] = Places(affordable(settings.connections), asyncio.Task.cancel)
         #: Name under which a connection comes to gRPC, as that writes it → who came. Gone with the connection.
         self._came: dict[str, Came] = {}
         self._folder = ""
-        self._reserve: Reserve | None = None
+        self._accepting: AcceptLoop[asyncio.Task[None]] | None = None
 
     def came(self, peer: str) -> Came:
         """Who is behind a call's peer, as gRPC names it."""
@@ -69,30 +57,26 @@ class GrpcioPort:
 
     async def start(self, host: str, port: int) -> int:
         """Listens; the port. Raises OSError where it cannot be had."""
-        self._sockets, port = await listening_sockets(host, port)
         self._folder = tempfile.mkdtemp(prefix="tenfold-grpc-")  # this user's alone
         try:
             self._server.add_insecure_port(f"unix:{self._path}")
             await self._server.start()
+            found, port = await listening_sockets(host, port)
         except BaseException as error:
             await self.stop(None)
             if isinstance(error, RuntimeError):
                 raise OSError(f"gRPC cannot listen at {self._path}: {error}") from None
             raise
-        self._reserve = Reserve(f"gRPC's port {port}")
-        for sock in self._sockets:
-            self._watch(sock)
+        strangers = StrangersTime(self._settings.strangers_share, self._settings.strangers_seconds)
+        limit, where = "TENFOLD_HTTP2_CONNECTIONS", f"gRPC's port {port}"
+        self._accepting = AcceptLoop(where, self._gate, self._places, self._take, limit=limit, strangers=strangers)
+        self._accepting.watch(*found)
         return port
 
     async def stop(self, grace: float | None) -> None:
         """Accepts no more, gives calls `grace` seconds and ends the rest. Bounded."""
-        loop = asyncio.get_running_loop()
-        for sock in self._sockets:
-            loop.remove_reader(sock)
-            sock.close()
-        self._sockets.clear()
-        if self._reserve is not None:
-            self._reserve.close()
+        if self._accepting is not None:
+            self._accepting.close()
         await self._server.stop(grace)
         await self._connections.cancel_all(_STOP_S)
         if self._folder:
@@ -102,48 +86,9 @@ class GrpcioPort:
     def _path(self) -> str:
         return os.path.join(self._folder, "grpc")
 
-    def _watch(self, listening: socket.socket) -> None:
-        if listening in self._sockets:
-            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
-
-    def _accept(self, listening: socket.socket) -> None:
-        for _ in range(_BACKLOG):
-            try:
-                sock, address = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                assert self._reserve is not None
-                sent_away = self._reserve.sent_away(listening, error, lambda _: None)
-                if sent_away:
-                    continue
-                if sent_away is None:
-                    loop = asyncio.get_running_loop()
-                    loop.remove_reader(listening)
-                    loop.call_later(_AGAIN_S, self._watch, listening)
-                return
-            sock.setblocking(False)
-            host = f"ipv6:[{address[0]}]" if sock.family == socket.AF_INET6 else f"ipv4:{address[0]}"
-            try:
-                came = Came(self._gate.accepted(sock), f"{host}:{address[1]}")
-            except errors.ResourceExhaustedError as error:
-                _log.warning("A connection from %s is refused: %s", address[0], error.message)
-                sock.close()
-                continue
-            known = came.caller.role is not Role.NONE
-            group = came.caller.name if is_loopback(unmapped(address[0])) else address[0]
-            why = self._places.refusal(group, known=known)
-            if why is not None:
-                audit.refusals.note(came.caller, "connect", why, address=came.address)
-                sock.close()
-                continue
-            task = self._connections.spawn(self._carry(sock, came), f"grpc:{came.address}")
-            self._places.add(task, group, known=known)
-            task.add_done_callback(partial(self._ended, sock))
-
-    def _ended(self, sock: socket.socket, task: asyncio.Task[None]) -> None:
-        self._places.leave(task)
-        sock.close()  # it may not have begun
+    def _take(self, sock: socket.socket, address: Any, caller: Caller) -> asyncio.Task[None]:
+        came = Came(caller, shown(sock, address))
+        return self._connections.spawn(self._carry(sock, came), f"grpc:{came.address}")
 
     async def _carry(self, near: socket.socket, came: Came) -> None:
         """One connection, to its end."""

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
-from tenfold_core.buffer_pool import BufferPool
 from tenfold_services.http2.connection_socket import ConnectionSocket
 from tenfold_services.http2.http2_settings import Http2Settings
-from tenfold_services.http2.message import Budget
 from tenfold_services.http2.open_calls import OpenCalls
 
 if TYPE_CHECKING:
@@ -47,17 +45,10 @@ class _Refusal:
 
 async def refuse(sock: socket.socket, peer: str, failure: Failure, seconds: float = ANSWER_S) -> None:
     """Answers every call over `sock`, connected to `peer`, with `failure`, for so many seconds; then closes it."""
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-    handler = _Refusal(failure)
-    calls = OpenCalls(
-        lambda path: handler,
-        _SETTINGS,
-        Budget(_SETTINGS.buffered_bytes),
-        BufferPool(_SETTINGS.keep_bytes).allocate,
-        Gate("this tunnel"),
-    )
-    connection = ConnectionSocket(sock, peer, calls, _SETTINGS, loop, ended.set_result)
+    ended = asyncio.get_running_loop().create_future()
+    handler, gate = _Refusal(failure), Gate("this tunnel")
+    calls = OpenCalls(lambda path: handler, _SETTINGS, gate)
+    connection = ConnectionSocket(sock, peer, calls, ended.set_result, gate.accepted(sock))
     try:
         async with asyncio.timeout(seconds):
             await asyncio.shield(ended)

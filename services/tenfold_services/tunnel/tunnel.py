@@ -13,7 +13,6 @@ import logging
 import os
 import socket
 import ssl
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from tenfold_core import errors
@@ -24,6 +23,7 @@ from tenfold_core.access.roles import Role
 from tenfold_core.access.tls import name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.address import split_address
+from tenfold_link.aio.accept_loop import AcceptLoop
 from tenfold_link.aio.listener import when_readable
 from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.handler import UNAVAILABLE, Failure
@@ -42,8 +42,6 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that connections get when the tunnel ends.
 _STOP_S = 2.0
-#: After an accept that failed.
-_AGAIN_S = 1.0
 
 
 class Refused(Exception):
@@ -74,7 +72,7 @@ class Tunnel:
         self._context, self._reverse, self._token = context, reverse, token
         self._settings = settings or TunnelSettings()
         self._gate = gate or Gate("this tunnel")
-        self._sockets: list[socket.socket] = []
+        self._accepting: AcceptLoop[asyncio.Task[Any]] | None = None
         self._connections = OwnedTasks("tunnel")
         most = affordable(self._settings.connections)
         #: Those who were let in are known; others are on their way out, or make their handshake.
@@ -86,60 +84,23 @@ class Tunnel:
 
     async def start(self) -> int:
         """Listens; the port. Raises OSError where that cannot be had."""
-        self._sockets, port = await listening_sockets(*self._listen)
-        for sock in self._sockets:
-            self._watch(sock)
+        found, port = await listening_sockets(*self._listen)
+        # in reverse a certificate will show who it is
+        gate = None if self._reverse else self._gate
+        limit, where = "TENFOLD_TUNNEL_CONNECTIONS", f"the tunnel's port {port}"
+        self._accepting = AcceptLoop(where, gate, self._places, self._take, limit=limit)
+        self._accepting.watch(*found)
         return port
 
     async def stop(self) -> None:
         """Accepts no more, and ends every connection. Bounded."""
-        loop = asyncio.get_running_loop()
-        for sock in self._sockets:
-            loop.remove_reader(sock)
-            sock.close()
-        self._sockets.clear()
+        if self._accepting is not None:
+            self._accepting.close()
         await self._connections.cancel_all(_STOP_S)
 
-    # -- accepting ---------------------------------------------------------------------------------------------------
-
-    def _watch(self, listening: socket.socket) -> None:
-        if listening in self._sockets:
-            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
-
-    def _accept(self, listening: socket.socket) -> None:
-        try:
-            sock, address = listening.accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
-        except OSError as error:
-            # out of descriptors, most likely: the peers that wait are accepted later
-            _log.warning("the tunnel cannot accept a connection: %s", error)
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(listening)
-            loop.call_later(_AGAIN_S, self._watch, listening)
-            return
+    def _take(self, sock: socket.socket, address: Any, caller: Caller) -> asyncio.Task[None]:
         peer = f"{address[0]}:{address[1]}"
-        sock.setblocking(False)
-        try:
-            # in reverse a certificate will show who it is
-            caller = NOBODY if self._reverse else self._gate.accepted(sock)
-        except errors.OpError as error:
-            _log.warning("a connection from %s is refused: %s", peer, error.message)
-            sock.close()
-            return
-        group = address[0] if self._reverse or caller is NOBODY else caller.name
-        known = caller.role >= Role.RUN
-        if (why := self._places.refusal(group, known=known)) is not None:
-            _log.warning("a connection from %s is refused: %s (TENFOLD_TUNNEL_CONNECTIONS)", peer, why)
-            sock.close()
-            return
-        task = self._connections.spawn(self._carry(sock, peer, caller), f"tunnel:{peer}")
-        self._places.add(task, group, known=known)
-        task.add_done_callback(partial(self._ended, sock))
-
-    def _ended(self, sock: socket.socket, task: asyncio.Task[None]) -> None:
-        self._places.leave(task)
-        sock.close()  # it may not have begun
+        return self._connections.spawn(self._carry(sock, peer, caller), f"tunnel:{peer}")
 
     async def _carry(self, accepted: socket.socket, peer: str, caller: Caller) -> None:
         """One connection, to its end."""

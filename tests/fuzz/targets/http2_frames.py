@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fuzz import pieces
 from fuzz.harness import Fault
 from fuzz.messages import changed_bytes
@@ -22,7 +20,6 @@ from tenfold_services.http2.calls import GrpcCall
 from tenfold_services.http2.connection import Connection
 from tenfold_services.http2.hpack import encode
 from tenfold_services.http2.http2_settings import Http2Settings
-from tenfold_services.http2.message import Budget
 from tenfold_services.http2.open_calls import OpenCalls
 
 if TYPE_CHECKING:
@@ -31,11 +28,13 @@ if TYPE_CHECKING:
 
     from tenfold_services.http2.hpack import Field, FieldRun
 
+_BUDGET = 1 << 20
 SETTINGS = Http2Settings(
+    buffered_bytes=_BUDGET,
+    keep_bytes=0,
     streams=8, calls=16, stream_window=1 << 20, connection_window=1 << 21, message_bytes=1 << 18, control_burst=200,
     header_list_bytes=4096, header_block_bytes=8192, continuations=4, control_bytes=1 << 14,
 )  # fmt: skip
-_BUDGET = 1 << 20
 #: Many pieces of a long input only take long.
 _MOST_PIECES = 500
 #: Frames' worth of answers that a pull takes.
@@ -93,9 +92,8 @@ def one_input(data: bytes) -> None:
 
 
 async def _connection(how: int, data: bytes) -> None:
-    budget = Budget(_BUDGET)
-    gate = Gate("the fuzzer's task", TokenSet, open_to_all=False)
-    calls = OpenCalls(_HANDLERS.get, SETTINGS, budget, lambda size: np.empty(size, np.uint8), gate)
+    calls = OpenCalls(_HANDLERS.get, SETTINGS, Gate("the fuzzer's task", TokenSet, open_to_all=False))
+    budget = calls.budget
     wire = _Wire(calls)
     connection = wire.connection
     rest = memoryview(_GREETING + data if how & 1 else data)
