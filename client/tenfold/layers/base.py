@@ -18,6 +18,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.layers.input_spec import InputSpec, check_inputs
+from tenfold.named import named
 from tenfold.ops import array, math
 from tenfold.ops.variable_scope import get_variable, variable_scope
 from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization, global_variables
@@ -355,7 +356,5 @@ def functional(layer_class: type[Layer], name: str, doc: str) -> Callable[..., A
         layer = layer_class(_reuse=given.pop("reuse", None), _scope=given.get("name"), **given)
         return layer(inputs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
     function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
+    return named(function, name, doc)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.layers.base import InputSpec, Layer
 from tenfold.layers.convolutional import _length, format_of, op_format, padding_of, tuple_of
+from tenfold.named import named
 from tenfold.ops import array, nn_pool
 from tenfold_core.tensor_shape import TensorShape, as_shape
 
@@ -121,9 +122,7 @@ def _function(layer_class: type[_Pooling], name: str) -> Any:
     ) -> Any:
         return layer_class(pool_size, strides, padding, data_format, name=name)(inputs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = layer_class.__doc__
-    return function
+    return named(function, name, layer_class.__doc__)
 
 
 max_pooling1d = _function(MaxPooling1D, "max_pooling1d")

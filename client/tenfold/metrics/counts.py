@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.metrics.streaming import aligned, collected, count_where
+from tenfold.named import named
 from tenfold.ops import math, slicing
 from tenfold.ops.variable_scope import variable_scope
 from tenfold_core import dtypes
@@ -34,9 +35,7 @@ def _count(kind: str, label: bool, prediction: bool, doc: str) -> Callable[..., 
             chosen = math.logical_and(math.equal(labels, label), math.equal(predictions, prediction))
             return count_where(chosen, weights, metrics_collections, updates_collections)
 
-    metric.__name__ = metric.__qualname__ = kind
-    metric.__doc__ = doc
-    return metric
+    return named(metric, kind, doc)
 
 
 true_positives = _count("true_positives", True, True, "How many positives were recognized.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.metrics.streaming import aligned, collected, metric_variable
+from tenfold.named import named
 from tenfold.ops import array, check_ops, math, slicing, state_ops
 from tenfold.ops.variable_scope import variable_scope
 from tenfold.ops.weights import broadcast_weights
@@ -85,9 +86,8 @@ def _at_thresholds(kind: str) -> Callable[..., Any]:
             value = collected(array.identity(values[kind]), metrics_collections)
             return value, collected(updates[kind], updates_collections)
 
-    metric.__name__ = metric.__qualname__ = f"{name_of}_at_thresholds"
-    metric.__doc__ = f"The {name_of.replace('_', ' ')} if what is above a threshold is positive, one each."
-    return metric
+    doc = f"The {name_of.replace('_', ' ')} if what is above a threshold is positive, one each."
+    return named(metric, f"{name_of}_at_thresholds", doc)
 
 
 true_positives_at_thresholds = _at_thresholds("tp")
@@ -110,9 +110,7 @@ def _ratio_at_thresholds(kind: str, rest: str) -> Callable[..., Any]:
             value = collected(ratio(values, "value"), metrics_collections)
             return value, collected(ratio(updates, "update_op"), updates_collections)
 
-    metric.__name__ = metric.__qualname__ = f"{kind}_at_thresholds"
-    metric.__doc__ = f"The {kind} if what is above a threshold is positive, one each."
-    return metric
+    return named(metric, f"{kind}_at_thresholds", f"The {kind} if what is above a threshold is positive, one each.")
 
 
 precision_at_thresholds = _ratio_at_thresholds("precision", "fp")

@@ -6,9 +6,10 @@ by ops/nn.py and ops/random.py; sampled_losses.py uses them. Follows TF 1.15's o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold.graph.op_builder import apply_op
+from tenfold.named import named
 from tenfold.ops.random_seed import get_seed
 
 if TYPE_CHECKING:
@@ -20,70 +21,50 @@ def _sampled(op_type: str, name: str | None, seed: int | None, **arguments: Any)
     return apply_op(op_type, name, seed=first, seed2=second, **arguments)
 
 
-def uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """Classes in [0, range_max), all equally likely; with `unique` no class twice in a batch."""
-    return _sampled(
-        "UniformCandidateSampler",
-        name,
-        seed,
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
+class _Sampler(Protocol):
+    def __call__(
+        self,
+        true_classes: Any,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any: ...
 
 
-def log_uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """Classes with a log-uniform (Zipfian) distribution: for vocabularies sorted by falling frequency."""
-    return _sampled(
-        "LogUniformCandidateSampler",
-        name,
-        seed,
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
+def _sampler(made: str, op_type: str, doc: str) -> _Sampler:
+    def sample(
+        true_classes: Any,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        drawn = {"num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+        return _sampled(op_type, name, seed, true_classes=true_classes, num_true=num_true, **drawn)
+
+    return named(sample, made, doc)
 
 
-def learned_unigram_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """Classes with the frequencies of the true classes of all steps so far."""
-    return _sampled(
-        "LearnedUnigramCandidateSampler",
-        name,
-        seed,
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
+uniform_candidate_sampler = _sampler(
+    "uniform_candidate_sampler",
+    "UniformCandidateSampler",
+    "Classes in [0, range_max), all equally likely; with `unique` no class twice in a batch.",
+)
+log_uniform_candidate_sampler = _sampler(
+    "log_uniform_candidate_sampler",
+    "LogUniformCandidateSampler",
+    "Classes with a log-uniform (Zipfian) distribution: for vocabularies sorted by falling frequency.",
+)
+learned_unigram_candidate_sampler = _sampler(
+    "learned_unigram_candidate_sampler",
+    "LearnedUnigramCandidateSampler",
+    "Classes with the frequencies of the true classes of all steps so far.",
+)
 
 
 def fixed_unigram_candidate_sampler(

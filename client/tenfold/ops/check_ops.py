@@ -6,7 +6,7 @@ to depend (`tf.control_dependencies`). Follows TensorFlow 1.15's check_ops.py, w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tenfold.graph.constant_value import constant_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.tensor import Tensor
+from tenfold.named import named
 from tenfold.ops import array, math, slicing
 from tenfold.ops.control_flow import Assert, no_op
 from tenfold.ops.control_flow_cond import cond
@@ -69,30 +70,48 @@ def _in_graph(*values: Any) -> list[Any]:
 # --- element by element ---
 
 
-def _compared(
-    sign: str,
-    name: str,
-    compare: Callable[[Any, Any], Tensor],
-    compare_now: Callable[[Any, Any], Any],
-    x: Any,
-    y: Any,
-    data: Any,
-    summarize: int | None,
-    message: str | None,
-    scope: str | None,
-) -> Operation:
-    with name_scope(scope, name, _in_graph(x, y, data)):
-        x = convert_to_tensor(x, name="x")
-        y = convert_to_tensor(y, name="y")
-        if data is None:
-            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
-        if message is not None:
-            data = [message, *data]
-        holds = math.reduce_all(compare(x, y))
-        known_x, known_y = constant_value(x), constant_value(y)
-        if known_x is not None and known_y is not None and not np.all(compare_now(known_x, known_y)):
-            raise errors.InvalidArgumentError(None, None, "\n".join(_as_text(item) for item in data))
-        return Assert(holds, data, summarize=summarize)
+class _Comparison(Protocol):
+    def __call__(
+        self,
+        x: TensorLike,
+        y: TensorLike,
+        data: TensorLike | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation: ...
+
+
+def _comparison(made: str, sign: str, compare: Callable[[Any, Any], Tensor], compare_now: Any) -> _Comparison:
+    def check(
+        x: TensorLike,
+        y: TensorLike,
+        data: TensorLike | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        with name_scope(name, made, _in_graph(x, y, data)):
+            if sign == "==" and x is y:
+                return no_op()
+            first = convert_to_tensor(x, name="x")
+            second = convert_to_tensor(y, name="y")
+            shown: Any = data
+            if shown is None:
+                shown = [f"Condition x {sign} y did not hold element-wise:", *_shown("x", first), *_shown("y", second)]
+            if message is not None:
+                shown = [message, *shown]
+            holds = math.reduce_all(compare(first, second))
+            known_x, known_y = constant_value(first), constant_value(second)
+            if known_x is not None and known_y is not None and not np.all(compare_now(known_x, known_y)):
+                raise errors.InvalidArgumentError(None, None, "\n".join(_as_text(item) for item in shown))
+            return Assert(holds, shown, summarize=summarize)
+
+    return named(check, made, f"Fails unless x {sign} y everywhere.")
+
+
+def _shown(what: str, tensor: Tensor) -> list[Any]:
+    return [f"{what} ({tensor.name}) = ", tensor]
 
 
 def _as_text(item: Any) -> str:
@@ -100,81 +119,12 @@ def _as_text(item: Any) -> str:
     return str(item if known is None else known)
 
 
-def assert_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x == y everywhere."""
-    if x is y:
-        with name_scope(name, "assert_equal", _in_graph(x, y, data)):
-            return no_op()
-    return _compared("==", "assert_equal", math.equal, np.equal, x, y, data, summarize, message, name)
-
-
-def assert_none_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x != y everywhere."""
-    return _compared("!=", "assert_none_equal", math.not_equal, np.not_equal, x, y, data, summarize, message, name)
-
-
-def assert_less(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x < y everywhere."""
-    return _compared("<", "assert_less", math.less, np.less, x, y, data, summarize, message, name)
-
-
-def assert_less_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x <= y everywhere."""
-    return _compared("<=", "assert_less_equal", math.less_equal, np.less_equal, x, y, data, summarize, message, name)
-
-
-def assert_greater(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x > y everywhere."""
-    return _compared(">", "assert_greater", math.greater, np.greater, x, y, data, summarize, message, name)
-
-
-def assert_greater_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x >= y everywhere."""
-    return _compared(
-        ">=", "assert_greater_equal", math.greater_equal, np.greater_equal, x, y, data, summarize, message, name
-    )
+assert_equal = _comparison("assert_equal", "==", math.equal, np.equal)
+assert_none_equal = _comparison("assert_none_equal", "!=", math.not_equal, np.not_equal)
+assert_less = _comparison("assert_less", "<", math.less, np.less)
+assert_less_equal = _comparison("assert_less_equal", "<=", math.less_equal, np.less_equal)
+assert_greater = _comparison("assert_greater", ">", math.greater, np.greater)
+assert_greater_equal = _comparison("assert_greater_equal", ">=", math.greater_equal, np.greater_equal)
 
 
 def assert_near(
@@ -198,70 +148,48 @@ def assert_near(
             data = [
                 message or "",
                 f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
-                f"x ({x.name}) = ",
-                x,
-                f"y ({y.name}) = ",
-                y,
+                *_shown("x", x),
+                *_shown("y", y),
             ]
         holds = math.reduce_all(math.less(math.abs(x - y), atol + rtol * math.abs(y)))
         return Assert(holds, data, summarize=summarize)
 
 
-def _against_zero(
-    sign: str, what: str, zero_first: bool, compare: Any, x: Any, data: Any, summarize: Any, message: Any, name: Any
-) -> Operation:
-    with name_scope(name, f"assert_{what}", _in_graph(x, data)):
-        x = convert_to_tensor(x, name="x")
-        if data is None:
-            data = [message or "", f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
-        zero = convert_to_tensor(0, dtype=x.dtype)
-        pair = (zero, x) if zero_first else (x, zero)
-        checked: Operation = compare(*pair, data=data, summarize=summarize)
-        return checked
+class _ZeroCheck(Protocol):
+    def __call__(
+        self,
+        x: TensorLike,
+        data: TensorLike | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation: ...
 
 
-def assert_negative(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x < 0 everywhere."""
-    return _against_zero("<", "negative", False, assert_less, x, data, summarize, message, name)
+def _against_zero(made: str, sign: str, zero_first: bool, compare: _Comparison) -> _ZeroCheck:
+    def check(
+        x: TensorLike,
+        data: TensorLike | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        with name_scope(name, made, _in_graph(x, data)):
+            tensor = convert_to_tensor(x, name="x")
+            shown: Any = data
+            if shown is None:
+                shown = [message or "", f"Condition x {sign} 0 did not hold element-wise:", *_shown("x", tensor)]
+            zero = convert_to_tensor(0, dtype=tensor.dtype)
+            pair = (zero, tensor) if zero_first else (tensor, zero)
+            return compare(*pair, data=shown, summarize=summarize)
+
+    return named(check, made, f"Fails unless x {sign} 0 everywhere.")
 
 
-def assert_positive(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x > 0 everywhere."""
-    return _against_zero(">", "positive", True, assert_less, x, data, summarize, message, name)
-
-
-def assert_non_negative(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x >= 0 everywhere."""
-    return _against_zero(">=", "non_negative", True, assert_less_equal, x, data, summarize, message, name)
-
-
-def assert_non_positive(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
-    """Fails unless x <= 0 everywhere."""
-    return _against_zero("<=", "non_positive", False, assert_less_equal, x, data, summarize, message, name)
+assert_negative = _against_zero("assert_negative", "<", False, assert_less)
+assert_positive = _against_zero("assert_positive", ">", True, assert_less)
+assert_non_negative = _against_zero("assert_non_negative", ">=", True, assert_less_equal)
+assert_non_positive = _against_zero("assert_non_positive", "<=", False, assert_less_equal)
 
 
 # --- rank, type ---
@@ -269,17 +197,17 @@ def assert_non_positive(
 
 def _ranked(
     what: str,
-    name: str,
     x: Any,
     ranks: Sequence[Any],
-    fits: Callable[[int, Sequence[int]], bool],
-    fits_later: Callable[[Tensor, Sequence[Tensor]], Tensor],
+    fits: tuple[Callable[[int, Sequence[int]], bool], Callable[[Tensor, Sequence[Tensor]], Tensor]],
     data: Any,
     summarize: int | None,
     message: str | None,
-    scope: str | None,
+    name: str | None,
 ) -> Operation:
-    with name_scope(scope, name, _in_graph(x, list(ranks), data)):
+    """`fits` decides on numbers while the graph is built, and makes the tensor that decides in a step."""
+    fits_now, fits_later = fits
+    with name_scope(name, "assert_rank" + what.replace(" ", "_"), _in_graph(x, list(ranks), data)):
         x = convert_to_tensor(x, name="x")
         wanted = [convert_to_tensor(rank, name="rank") for rank in ranks]
         if data is None:
@@ -292,8 +220,8 @@ def _ranked(
                 raise ValueError("Rank must be a scalar.")
             if x.shape.ndims is not None:
                 numbers = [int(value) for value in known]
-                if not fits(x.shape.ndims, numbers):
-                    asked = tuple(numbers) if name == "assert_rank_in" else numbers[0]
+                if not fits_now(x.shape.ndims, numbers):
+                    asked = tuple(numbers) if what == " in" else numbers[0]
                     raise ValueError(
                         f"{message or ''}.  Tensor {x.name} must have rank{what} {asked}.  Received rank "
                         f"{x.shape.ndims}, shape {x.shape}"
@@ -316,18 +244,8 @@ def assert_rank(
     name: str | None = None,
 ) -> Operation:
     """Fails unless x has the rank `rank`. Raises ValueError if that is known statically."""
-    return _ranked(
-        "",
-        "assert_rank",
-        x,
-        [rank],
-        lambda actual, wanted: actual == wanted[0],
-        lambda actual, wanted: math.equal(actual, wanted[0]),
-        data,
-        summarize,
-        message,
-        name,
-    )
+    fits = (lambda actual, wanted: actual == wanted[0], lambda actual, wanted: math.equal(actual, wanted[0]))
+    return _ranked("", x, [rank], fits, data, summarize, message, name)
 
 
 def assert_rank_at_least(
@@ -339,18 +257,8 @@ def assert_rank_at_least(
     name: str | None = None,
 ) -> Operation:
     """Fails unless x has `rank` dimensions or more. Raises ValueError if that is known statically."""
-    return _ranked(
-        " at least",
-        "assert_rank_at_least",
-        x,
-        [rank],
-        lambda actual, wanted: actual >= wanted[0],
-        lambda actual, wanted: math.greater_equal(actual, wanted[0]),
-        data,
-        summarize,
-        message,
-        name,
-    )
+    fits = (lambda actual, wanted: actual >= wanted[0], lambda actual, wanted: math.greater_equal(actual, wanted[0]))
+    return _ranked(" at least", x, [rank], fits, data, summarize, message, name)
 
 
 def assert_rank_in(
@@ -371,18 +279,8 @@ def assert_rank_in(
             result = math.logical_or(result, math.equal(rank, actual))
         return result
 
-    return _ranked(
-        " in",
-        "assert_rank_in",
-        x,
-        list(ranks),
-        lambda actual, wanted: actual in wanted,
-        any_of,
-        data,
-        summarize,
-        message,
-        name,
-    )
+    fits = (lambda actual, wanted: actual in wanted, any_of)
+    return _ranked(" in", x, list(ranks), fits, data, summarize, message, name)
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:

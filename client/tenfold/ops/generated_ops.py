@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.op_builder import apply_op
+from tenfold.named import named
 from tenfold_core import opdefs
 
 if TYPE_CHECKING:
@@ -74,10 +75,9 @@ def function_of(public: str, op_type: str, *, keyword_only: bool = False) -> Cal
         name = given.pop("name", None)
         return apply_op(op_type, name, **{defined_names.get(each, each): value for each, value in given.items()})
 
-    function.__name__ = function.__qualname__ = public
-    function.__doc__ = f"The operation {op_type}; outputs as its definition says, several of them as a named tuple."
     function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
+    doc = f"The operation {op_type}; outputs as its definition says, several of them as a named tuple."
+    return named(function, public, doc)
 
 
 def public_name(op_type: str) -> str:

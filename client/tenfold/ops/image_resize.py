@@ -11,6 +11,7 @@ from tenfold.graph.constant_value import constant_value_as_shape
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
+from tenfold.named import named
 from tenfold.ops import array, math
 from tenfold.ops.control_flow_primitives import with_dependencies
 from tenfold.ops.image_checks import batched, checks_of, dimensions, rank_checks
@@ -69,9 +70,7 @@ def _resize(op_type: str) -> Any:
             op_type, name, images=images, size=size, align_corners=align_corners, half_pixel_centers=half_pixel_centers
         )
 
-    function.__name__ = function.__qualname__ = op_type
-    function.__doc__ = f"The operation {op_type}: images (B, H, W, C) at another size (height, width)."
-    return function
+    return named(function, op_type, f"The operation {op_type}: images (B, H, W, C) at another size (height, width).")
 
 
 resize_bilinear = _resize("ResizeBilinear")

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import apply_op, tensor_op
+from tenfold.named import named
 from tenfold.ops import array
 from tenfold.ops.casts import cast
 from tenfold.ops.elementwise import exp, is_finite, log, not_equal, sqrt, square, subtract
@@ -23,24 +24,37 @@ if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
 
 
-def _reduce(
-    op_type: str,
-    input_tensor: Any,
-    axis: Any,
-    keepdims: bool | None,
-    name: str | None,
-    reduction_indices: Any,
-    keep_dims: bool | None,
-    dtype: Any = None,
-) -> Tensor:
-    axis = array._alias("axis", axis, "reduction_indices", reduction_indices)
-    keep = bool(array._alias("keepdims", keepdims, "keep_dims", keep_dims))
-    tensor = convert_to_tensor(input_tensor, dtype, name="input_tensor")
-    dims = _all_dimensions(tensor) if axis is None else axis
-    result: Tensor = apply_op(op_type, name, input=tensor, reduction_indices=dims, keep_dims=keep)
-    if axis is None and not keep:
-        result.set_shape([])
-    return result
+class _Reduction(Protocol):
+    def __call__(
+        self,
+        input_tensor: TensorLike,
+        axis: TensorLike | None = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor: ...
+
+
+def _reduction(op_type: str, doc: str, dtype: Any = None) -> _Reduction:
+    def reduce(
+        input_tensor: TensorLike,
+        axis: TensorLike | None = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        axis = array._alias("axis", axis, "reduction_indices", reduction_indices)
+        keep = bool(array._alias("keepdims", keepdims, "keep_dims", keep_dims))
+        tensor = convert_to_tensor(input_tensor, dtype, name="input_tensor")
+        dims = _all_dimensions(tensor) if axis is None else axis
+        result: Tensor = apply_op(op_type, name, input=tensor, reduction_indices=dims, keep_dims=keep)
+        if axis is None and not keep:
+            result.set_shape([])
+        return result
+
+    return named(reduce, f"reduce_{op_type.lower()}", doc)
 
 
 def _all_dimensions(tensor: Tensor) -> Tensor:
@@ -50,95 +64,21 @@ def _all_dimensions(tensor: Tensor) -> Tensor:
     return tensor_op("Range", "range", start=0, limit=array.rank(tensor), delta=1)
 
 
-def reduce_sum(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The sum."""
-    return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_mean(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The mean."""
-    return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_prod(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The product."""
-    return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_max(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The largest element."""
-    return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_min(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The smallest element."""
-    return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-def reduce_all(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """True if all elements are true."""
-    return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims, dtypes.bool_)
-
-
-def reduce_any(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """True if any element is true."""
-    return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims, dtypes.bool_)
+reduce_sum = _reduction("Sum", "The sum.")
+reduce_mean = _reduction("Mean", "The mean.")
+reduce_prod = _reduction("Prod", "The product.")
+reduce_max = _reduction("Max", "The largest element.")
+reduce_min = _reduction("Min", "The smallest element.")
+reduce_all = _reduction("All", "True if all elements are true.", dtypes.bool_)
+reduce_any = _reduction("Any", "True if any element is true.", dtypes.bool_)
+_reduce_norm = _reduction("EuclideanNorm", "")
 
 
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of the squares."""
-    return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
+    return _reduce_norm(input_tensor, axis, keepdims, name)
 
 
 def reduce_variance(

@@ -13,6 +13,7 @@ from tenfold.graph.constant_value import known_value
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
+from tenfold.named import named
 from tenfold.ops import array, math
 from tenfold_core import dtypes
 
@@ -61,9 +62,8 @@ def _function(op_type: str, rank: int, inverse: bool) -> Any:
                 x = _padded(x, rank, length, inverse)
             return tensor_op(op_type, None, input=x, fft_length=length)
 
-    function.__name__ = function.__qualname__ = op_type.lower()
-    function.__doc__ = f"The operation {op_type} over the last {rank} dimension(s), `fft_length` of them each."
-    return function
+    doc = f"The operation {op_type} over the last {rank} dimension(s), `fft_length` of them each."
+    return named(function, op_type.lower(), doc)
 
 
 rfft = _function("RFFT", 1, False)

@@ -17,7 +17,7 @@ from tenfold.graph.tensor import Tensor
 from tenfold.graph.traceback import user_frames
 from tenfold.ops import init_ops
 from tenfold.ops.partitioned_variable import PartitionedVariable, PartitionInfo, call_partitioner, parts_of
-from tenfold.ops.variables import Variable, VariableAggregation, VariableSynchronization
+from tenfold.ops.variables import Variable, VariableSynchronization
 from tenfold_core import dtypes
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.tensor_shape import as_shape
@@ -189,16 +189,10 @@ class VariableStore:
         initializer: Any = None,
         regularizer: Callable[[Any], Any] | None = None,
         reuse: Any = None,
-        trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        validate_shape: bool = True,
-        use_resource: bool | None = None,
-        constraint: Callable[[Any], Any] | None = None,
-        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-        aggregation: VariableAggregation = VariableAggregation.NONE,
         partition_info: PartitionInfo | None = None,
+        **arguments: Any,
     ) -> Any:
+        """The variable, found or made whole; `arguments` are those of Variable."""
         from_value = initializer is not None and not callable(initializer)
         if shape is not None and from_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
@@ -218,19 +212,7 @@ class VariableStore:
         if not from_value:
             initial_value, sized = _bound_initializer(initializer, shape, known_shape, data_type, partition_info)
             variable_dtype = data_type if sized else None
-        variable = Variable(
-            initial_value=initial_value,
-            name=name,
-            trainable=trainable,
-            collections=collections,
-            caching_device=caching_device,
-            dtype=variable_dtype,
-            validate_shape=validate_shape,
-            constraint=constraint,
-            use_resource=use_resource,
-            synchronization=synchronization,
-            aggregation=aggregation,
-        )
+        variable = Variable(initial_value=initial_value, name=name, dtype=variable_dtype, **arguments)
         self.variables[name] = variable
         if regularizer is not None:
             self._regularize(name, variable, regularizer)

@@ -5,12 +5,14 @@ Thin over the queues of `tf.train`. Follows TensorFlow 1.15's `contrib/learn/pyt
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from tenfold import gfile, summary
 from tenfold.graph import Tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.sparse_tensor import SparseTensor
+from tenfold.named import named
 from tenfold.ops import array, math
 from tenfold.ops.parsing import parse_example
 from tenfold.ops.queues import FIFOQueue
@@ -19,6 +21,10 @@ from tenfold.train.input import batch_join, shuffle_batch_join, string_input_pro
 from tenfold.train.queue_runner import QueueRunner, add_queue_runner
 from tenfold_core import dtypes, errors
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
 #: The key of the records' keys, among parsed features.
 KEY_FEATURE_NAME = "__key__"
 
@@ -96,33 +102,17 @@ def _row(reader: Any, queue: Any, read_batch_size: int, parse_fn: Any) -> Any:
     return {**parsed, KEY_FEATURE_NAME: keys} if isinstance(parsed, dict) else (keys, parsed)
 
 
-def read_batch_examples(
-    file_pattern: Any,
-    batch_size: Any,
-    reader: Any,
-    randomize_input: bool = True,
-    num_epochs: int | None = None,
-    queue_capacity: int = 10000,
-    num_threads: int = 1,
-    read_batch_size: int = 1,
-    parse_fn: Any = None,
-    name: str | None = None,
-    seed: int | None = None,
-) -> Any:
-    """The examples of `read_keyed_batch_examples`."""
-    return read_keyed_batch_examples(
-        file_pattern,
-        batch_size,
-        reader,
-        randomize_input,
-        num_epochs,
-        queue_capacity,
-        num_threads,
-        read_batch_size,
-        parse_fn,
-        name,
-        seed,
-    )[1]
+def _without_keys(keyed: Callable[P, Any], name: str, doc: str) -> Callable[P, Any]:
+    @functools.wraps(keyed)
+    def read(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return keyed(*args, **kwargs)[1]
+
+    return named(read, name, doc)
+
+
+read_batch_examples = _without_keys(
+    read_keyed_batch_examples, "read_batch_examples", "The examples of `read_keyed_batch_examples`."
+)
 
 
 def read_keyed_batch_features(

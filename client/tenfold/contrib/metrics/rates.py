@@ -11,6 +11,7 @@ from tenfold import metrics
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.metrics.streaming import aligned, collected, metric_variable
 from tenfold.metrics.thresholds import counts_at_thresholds, even_thresholds
+from tenfold.named import named
 from tenfold.ops import array, check_ops, control_flow, math, slicing, state_ops
 from tenfold.ops.control_flow_cond import cond
 from tenfold.ops.variable_scope import variable_scope
@@ -49,9 +50,7 @@ def _rate(name_of: str, first: Any, second: Any) -> Callable[..., Any]:
             value = collected(share(part, rest, "value"), metrics_collections)
             return value, collected(share(part_update, rest_update, "update_op"), updates_collections)
 
-    metric.__name__ = metric.__qualname__ = f"streaming_{name_of}"
-    metric.__doc__ = f"The {name_of.replace('_', ' ')} of all batches."
-    return metric
+    return named(metric, f"streaming_{name_of}", f"The {name_of.replace('_', ' ')} of all batches.")
 
 
 streaming_false_positive_rate = _rate("false_positive_rate", metrics.false_positives, metrics.true_negatives)
@@ -77,9 +76,8 @@ def _rate_at_thresholds(name_of: str, kind: str, rest: str, short: str) -> Calla
             value = collected(share(values, "value"), metrics_collections)
             return value, collected(share(updates, "update_op"), updates_collections)
 
-    metric.__name__ = metric.__qualname__ = f"streaming_{name_of}_at_thresholds"
-    metric.__doc__ = f"The {name_of.replace('_', ' ')} if what is above a threshold is positive, one each."
-    return metric
+    doc = f"The {name_of.replace('_', ' ')} if what is above a threshold is positive, one each."
+    return named(metric, f"streaming_{name_of}_at_thresholds", doc)
 
 
 streaming_false_positive_rate_at_thresholds = _rate_at_thresholds("false_positive_rate", "fp", "tn", "fpr")
@@ -91,9 +89,8 @@ def _count_at_thresholds(kind: str, name_of: str) -> Callable[..., Any]:
         values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, (kind,))
         return array.identity(values[kind]), updates[kind]
 
-    metric.__name__ = metric.__qualname__ = f"streaming_{name_of}_at_thresholds"
-    metric.__doc__ = f"The {name_of.replace('_', ' ')} if what is above a threshold is positive, one each."
-    return metric
+    doc = f"The {name_of.replace('_', ' ')} if what is above a threshold is positive, one each."
+    return named(metric, f"streaming_{name_of}_at_thresholds", doc)
 
 
 streaming_true_positives_at_thresholds = _count_at_thresholds("tp", "true_positives")

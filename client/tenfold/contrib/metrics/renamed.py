@@ -11,15 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import metrics
 from tenfold.metrics import top_k
+from tenfold.named import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _PAIR = "predictions labels"
+_COLLECTIONS = "metrics_collections updates_collections"
 
-#: contrib's name: (function, its arguments in contrib's order before `weights`, `contrib=ours` where they differ).
+#: contrib's name: (function, its arguments in contrib's order before `weights`, `contrib=ours` where they differ). A
+#: row that names `weights` has all of them.
 _TABLE: dict[str, tuple[Callable[..., Any], str]] = {
+    "sparse_recall_at_top_k": (
+        metrics.recall_at_top_k,
+        f"labels top_k_predictions=predictions_idx class_id weights {_COLLECTIONS} name",
+    ),
     "streaming_accuracy": (metrics.accuracy, _PAIR),
+    "streaming_auc": (metrics.auc, f"{_PAIR} weights num_thresholds {_COLLECTIONS} curve name"),
     "streaming_false_negatives": (metrics.false_negatives, _PAIR),
     "streaming_false_positives": (metrics.false_positives, _PAIR),
     "streaming_mean": (metrics.mean, "values"),
@@ -35,10 +43,24 @@ _TABLE: dict[str, tuple[Callable[..., Any], str]] = {
     "streaming_recall": (metrics.recall, _PAIR),
     "streaming_recall_at_thresholds": (metrics.recall_at_thresholds, f"{_PAIR} thresholds"),
     "streaming_root_mean_squared_error": (metrics.root_mean_squared_error, _PAIR),
+    "streaming_sensitivity_at_specificity": (
+        metrics.sensitivity_at_specificity,
+        f"{_PAIR} specificity weights num_thresholds {_COLLECTIONS} name",
+    ),
     "streaming_sparse_average_precision_at_k": (metrics.average_precision_at_k, f"{_PAIR} k"),
     "streaming_sparse_average_precision_at_top_k": (
         top_k.average_precision_at_top_k,
         "top_k_predictions=predictions_idx labels",
+    ),
+    "streaming_sparse_precision_at_k": (metrics.precision_at_k, f"{_PAIR} k class_id weights {_COLLECTIONS} name"),
+    "streaming_sparse_precision_at_top_k": (
+        metrics.precision_at_top_k,
+        f"top_k_predictions=predictions_idx labels class_id weights {_COLLECTIONS} name",
+    ),
+    "streaming_sparse_recall_at_k": (metrics.recall_at_k, f"{_PAIR} k class_id weights {_COLLECTIONS} name"),
+    "streaming_specificity_at_sensitivity": (
+        metrics.specificity_at_sensitivity,
+        f"{_PAIR} sensitivity weights num_thresholds {_COLLECTIONS} name",
     ),
     "streaming_true_negatives": (metrics.true_negatives, _PAIR),
     "streaming_true_positives": (metrics.true_positives, _PAIR),
@@ -47,19 +69,21 @@ _TABLE: dict[str, tuple[Callable[..., Any], str]] = {
 
 def _renamed(name: str, function: Callable[..., Any], leading: Sequence[str]) -> Callable[..., Any]:
     ours = {row.partition("=")[0]: row.partition("=")[2] or row for row in leading}
-    ours |= {each: each for each in ("weights", "metrics_collections", "updates_collections", "name")}
+    doc = f"`tf.metrics.{function.__name__}`."
+    if "weights" not in ours:
+        ours |= {each: each for each in ("weights", *_COLLECTIONS.split(), "name")}
+        doc = f"{doc[:-1]} with arguments in the order {', '.join(ours)}."
     known = inspect.signature(function).parameters
-    signature = inspect.Signature([known[own].replace(name=contrib) for contrib, own in ours.items()])
+    parameters = [known[own].replace(name=contrib) for contrib, own in ours.items()]
+    signature = inspect.Signature(parameters, return_annotation="Any")
 
     def metric(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         return function(**{ours[key]: value for key, value in given.items()})
 
-    metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"`tf.metrics.{function.__name__}` with arguments in the order {', '.join(ours)}."
     # who calls a metric by the names of its arguments, as learn's MetricSpec does, asks for them
     metric.__signature__ = signature  # type: ignore[attr-defined]
-    return metric
+    return named(metric, name, doc)
 
 
 _MADE = {name: _renamed(name, function, leading.split()) for name, (function, leading) in _TABLE.items()}
@@ -69,54 +93,6 @@ def __getattr__(name: str) -> Any:
     if name in _MADE:
         return _MADE[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def streaming_auc(
-    predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    curve: str = "ROC",
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.auc`."""
-    return metrics.auc(
-        labels, predictions, weights, num_thresholds, metrics_collections, updates_collections, curve, name
-    )
-
-
-def streaming_specificity_at_sensitivity(
-    predictions: Any,
-    labels: Any,
-    sensitivity: float,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.specificity_at_sensitivity`."""
-    return metrics.specificity_at_sensitivity(
-        labels, predictions, sensitivity, weights, num_thresholds, metrics_collections, updates_collections, name
-    )
-
-
-def streaming_sensitivity_at_specificity(
-    predictions: Any,
-    labels: Any,
-    specificity: float,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.sensitivity_at_specificity`."""
-    return metrics.sensitivity_at_specificity(
-        labels, predictions, specificity, weights, num_thresholds, metrics_collections, updates_collections, name
-    )
 
 
 def streaming_recall_at_k(
@@ -134,77 +110,3 @@ def streaming_recall_at_k(
 
     hits = cast(in_top_k(predictions, labels, k), "float32")
     return metrics.mean(hits, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
-
-
-def streaming_sparse_recall_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.recall_at_k`."""
-    return metrics.recall_at_k(
-        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
-    )
-
-
-def streaming_sparse_precision_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.precision_at_k`."""
-    return metrics.precision_at_k(
-        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
-    )
-
-
-def streaming_sparse_precision_at_top_k(
-    top_k_predictions: Any,
-    labels: Any,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.precision_at_top_k`."""
-    return metrics.precision_at_top_k(
-        labels,
-        top_k_predictions,
-        class_id=class_id,
-        weights=weights,
-        metrics_collections=metrics_collections,
-        updates_collections=updates_collections,
-        name=name,
-    )
-
-
-def sparse_recall_at_top_k(
-    labels: Any,
-    top_k_predictions: Any,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`tf.metrics.recall_at_top_k`."""
-    return metrics.recall_at_top_k(
-        labels,
-        top_k_predictions,
-        class_id=class_id,
-        weights=weights,
-        metrics_collections=metrics_collections,
-        updates_collections=updates_collections,
-        name=name,
-    )

@@ -18,6 +18,7 @@ from tenfold.contrib.layers import (
     variance_scaling_initializer,
 )
 from tenfold.graph.collections import GraphKeys
+from tenfold.named import named
 from tenfold.ops import array, nn
 from tenfold.ops.reductions import reduce_mean
 from tenfold.ops.variable_scope import variable_scope
@@ -105,50 +106,62 @@ def resnet_arg_scope(
         return scope
 
 
-def network(
-    inputs: Any,
-    blocks: Sequence[Block],
-    num_classes: int | None,
-    is_training: Any,
-    global_pool: bool,
-    output_stride: Any,
-    include_root_block: bool,
-    reuse: Any,
-    scope: Any,
-    version: str,
-    bottleneck: Any,
-    root: Callable[[Any], Any],
-    finish: Callable[[Any], Any],
-) -> tuple[Any, dict[str, Any]]:
-    """(net, end points) of a ResNet: `root` is its first convolution, `finish` what follows the blocks."""
-    with variable_scope(scope, version, [inputs], reuse=reuse) as inner:
-        collection = f"{inner.original_name_scope}_end_points"
-        with (
-            arg_scope([conv2d, bottleneck, stack_blocks_dense], outputs_collections=collection),
-            arg_scope([batch_norm], is_training=is_training),
-        ):
-            net = inputs
-            if include_root_block:
-                if output_stride is not None:
-                    if output_stride % 4:
-                        raise ValueError("The output_stride needs to be a multiple of 4.")
-                    output_stride //= 4
-                net = max_pool2d(root(net), [3, 3], stride=2, scope="pool1")
-            net = finish(stack_blocks_dense(net, blocks, output_stride))
-            if global_pool:
-                net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
-            if num_classes is not None:
-                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
-            end_points = utils.convert_collection_to_dict(collection)
-            if num_classes is not None:
-                end_points["predictions"] = softmax(net, scope="predictions")
-            return net, end_points
+def version(
+    module: str, bottleneck: Any, root: Callable[[Any], Any], finish: Callable[[Any], Any]
+) -> tuple[Any, Callable[..., Block]]:
+    """The network of a version of ResNet, which has the name of its module, and its `<name>_block`.
 
+    `bottleneck` is its unit, `root` its first convolution, `finish` what follows the blocks.
+    """
+    name = module.rpartition(".")[2]
 
-def block_of(bottleneck: Any, scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of bottleneck units, of which the last one strides."""
-    unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth, "stride": 1}
-    return Block(scope, bottleneck, [unit] * (num_units - 1) + [{**unit, "stride": stride}])
+    def network(
+        inputs: Any,
+        blocks: Sequence[Block],
+        num_classes: int | None = None,
+        is_training: Any = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        include_root_block: bool = True,
+        reuse: Any = None,
+        scope: Any = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """(net, end points): logits (batch, 1, 1, num_classes), or features without `num_classes`.
+
+        With `output_stride` the features are that much smaller than the images, and no more. Raises ValueError for a
+        stride that the blocks cannot have.
+        """
+        with variable_scope(scope, name, [inputs], reuse=reuse) as inner:
+            collection = f"{inner.original_name_scope}_end_points"
+            with (
+                arg_scope([conv2d, bottleneck, stack_blocks_dense], outputs_collections=collection),
+                arg_scope([batch_norm], is_training=is_training),
+            ):
+                net = inputs
+                if include_root_block:
+                    if output_stride is not None:
+                        if output_stride % 4:
+                            raise ValueError("The output_stride needs to be a multiple of 4.")
+                        output_stride //= 4
+                    net = max_pool2d(root(net), [3, 3], stride=2, scope="pool1")
+                net = finish(stack_blocks_dense(net, blocks, output_stride))
+                if global_pool:
+                    net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
+                if num_classes is not None:
+                    net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
+                end_points = utils.convert_collection_to_dict(collection)
+                if num_classes is not None:
+                    end_points["predictions"] = softmax(net, scope="predictions")
+                return net, end_points
+
+    def block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+        """A block of bottleneck units, of which the last one strides."""
+        unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth, "stride": 1}
+        return Block(scope, bottleneck, [unit] * (num_units - 1) + [{**unit, "stride": stride}])
+
+    network.default_image_size = 224  # type: ignore[attr-defined]
+    network.__module__ = block.__module__ = module
+    return named(network, name, network.__doc__), named(block, f"{name}_block", block.__doc__)
 
 
 def network_of(name: str, counts: tuple[int, int, int, int], block: Callable[..., Block], made: Any) -> Any:
@@ -172,7 +185,5 @@ def network_of(name: str, counts: tuple[int, int, int, int], block: Callable[...
             reuse=reuse, scope=scope,
         )  # fmt: skip
 
-    net.__name__ = net.__qualname__ = name
-    net.__doc__ = f"(net, end points) of {name}: images (batch, height, width, 3)."
     net.default_image_size = 224  # type: ignore[attr-defined]
-    return net
+    return named(net, name, f"(net, end points) of {name}: images (batch, height, width, 3).")

@@ -5,7 +5,7 @@ Follows TensorFlow 1.15's contrib/slim/python/slim/nets/resnet_v2.py; variables 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tenfold.contrib.arg_scope import add_arg_scope, arg_scope
 from tenfold.contrib.layers import batch_norm, conv2d, utils
@@ -13,9 +13,6 @@ from tenfold.contrib.slim.nets import resnet_utils
 from tenfold.contrib.slim.nets.resnet_utils import resnet_arg_scope
 from tenfold.ops import nn
 from tenfold.ops.variable_scope import variable_scope
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = [
     "bottleneck",
@@ -63,36 +60,7 @@ def _finish(net: Any) -> Any:
     return batch_norm(net, activation_fn=nn.relu, scope="postnorm")
 
 
-def resnet_v2(
-    inputs: Any,
-    blocks: Sequence[resnet_utils.Block],
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: Any = None,
-    scope: Any = None,
-) -> tuple[Any, dict[str, Any]]:
-    """(net, end points): logits (batch, 1, 1, num_classes), or features without `num_classes`.
-
-    With `output_stride` the features are that much smaller than the images, and no more. Raises ValueError for a
-    stride that the blocks cannot have.
-    """
-    return resnet_utils.network(
-        inputs, blocks, num_classes, is_training, global_pool, output_stride, include_root_block, reuse, scope,
-        "resnet_v2", bottleneck, _root, _finish,
-    )  # fmt: skip
-
-
-resnet_v2.default_image_size = 224  # type: ignore[attr-defined]
-
-
-def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> resnet_utils.Block:
-    """A block of bottleneck units, of which the last one strides."""
-    return resnet_utils.block_of(bottleneck, scope, base_depth, num_units, stride)
-
-
+resnet_v2, resnet_v2_block = resnet_utils.version(__name__, bottleneck, _root, _finish)
 resnet_v2_50 = resnet_utils.network_of("resnet_v2_50", (3, 4, 6, 3), resnet_v2_block, resnet_v2)
 resnet_v2_101 = resnet_utils.network_of("resnet_v2_101", (3, 4, 23, 3), resnet_v2_block, resnet_v2)
 resnet_v2_152 = resnet_utils.network_of("resnet_v2_152", (3, 8, 36, 3), resnet_v2_block, resnet_v2)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tenfold.contrib.layers import conv2d, max_pool2d, repeat
 from tenfold.contrib.slim.nets.plain import plain_arg_scope, plain_network
+from tenfold.named import named
 from tenfold.ops.init_ops import Zeros
 
 _CHANNELS = (64, 128, 256, 512, 512)
@@ -39,10 +40,8 @@ def _network(name: str, counts: tuple[int, ...]) -> Any:
             small_start=False,
         )  # fmt: skip
 
-    network.__name__ = network.__qualname__ = name
-    network.__doc__ = f"(logits, end points) of {name}: images (batch, 224, 224, 3)."
     network.default_image_size = 224  # type: ignore[attr-defined]
-    return network
+    return named(network, name, f"(logits, end points) of {name}: images (batch, 224, 224, 3).")
 
 
 vgg_a = _network("vgg_a", (1, 1, 2, 2, 2))
