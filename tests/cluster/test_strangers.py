@@ -26,8 +26,8 @@ from tenfold_services.http2.frame_types import Code
 from tenfold_services.http2.hpack import encode
 from tenfold_services.http2.http2_settings import Http2Settings
 from tenfold_services.http2.server import Http2Server
+from tenfold_services.tunnel.relay import TunnelSettings
 from tenfold_services.tunnel.tunnel import Tunnel
-from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -30,8 +30,8 @@ from tenfold_core.access.tls import trusting
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_services import server as server_module
 from tenfold_services.server import TaskServer
+from tenfold_services.tunnel.relay import TunnelSettings
 from tenfold_services.tunnel.tunnel import Tunnel
-from tenfold_services.tunnel.tunnel_settings import TunnelSettings
 
 if TYPE_CHECKING:
     import ssl

@@ -114,9 +114,8 @@ def _run(listen: str, to: str, reverse: bool, access: AccessSettings, token: Sho
     """Serves until a stop signal. Raises ClickException where it cannot listen, InvalidArgumentError for files that
     cannot be used, and SystemExit with the signal's code."""
     from tenfold_core.port_users import taken
-    from tenfold_services.tunnel.background import BackgroundTunnel
-    from tenfold_services.tunnel.tunnel import Tunnel
-    from tenfold_services.tunnel.tunnel_settings import TunnelSettings
+    from tenfold_services.tunnel.relay import TunnelSettings
+    from tenfold_services.tunnel.tunnel import BackgroundTunnel, Tunnel
 
     shows_token = not reverse and (access.token is not None or access.token_file is not None)
     tunnel = Tunnel(

@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors, protocol
 from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_core.access.tls import host_of
-from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.wire import handshake, sockets
 from tenfold_link.wire.frames import FrameKind
 
 from .link import Link
-from .listener import when_readable
+from .listener import secured, when_readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,10 +184,7 @@ async def _connected(family: int, where: Any) -> socket.socket:
 async def _secured(sock: socket.socket, address: str, credentials: Credentials) -> socket.socket:
     """`sock` with TLS, whose other end has shown the certificate of `address`. Raises OSError; it is closed then."""
     try:
-        secured = TlsSocket(sock, handshake.client_context(credentials), server_hostname=host_of(address))
-        while not secured.handshake():
-            await when_readable(sock, lambda _: secured.hear())
-        return cast("socket.socket", secured)
+        return await secured(sock, handshake.client_context(credentials), host_of(address))
     except BaseException:
         sock.close()
         raise

@@ -390,10 +390,7 @@ class LinkListener:
             if not is_loopback(unmapped(sock.getpeername()[0])):
                 raise ProtocolError("no TLS, which is asked for here")
             return sock
-        secured = TlsSocket(sock, self._certificates.server_context())
-        while not secured.handshake():
-            await when_readable(sock, lambda _: secured.hear())
-        return cast("socket.socket", secured)
+        return await secured(sock, self._certificates.server_context())
 
     def _now(self) -> float:
         assert self._loop is not None
@@ -408,6 +405,15 @@ def _say_no_room(sock: socket.socket) -> None:
 def _first_byte(sock: socket.socket) -> int:
     """What the peer begins with, without taking it; -1 where it hung up."""
     return (sock.recv(1, socket.MSG_PEEK) or b"\xff")[0]
+
+
+async def secured(sock: socket.socket, context: ssl.SSLContext, server: str | None = None) -> socket.socket:
+    """TLS over `sock`, which does not block, once its handshake is over; the connecting end names the `server`. Raises
+    OSError, EOFError. A TlsSocket (tenfold_core.access.tls_socket)."""
+    tls = TlsSocket(sock, context, server_hostname=server)
+    while not tls.handshake():
+        await when_readable(sock, lambda _: tls.hear())
+    return cast("socket.socket", tls)
 
 
 async def when_readable(sock: socket.socket, receive: Callable[[socket.socket], T | None]) -> T | None:

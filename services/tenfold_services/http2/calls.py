@@ -46,9 +46,7 @@ class GrpcCall:
         "_reader", "_role", "_started", "_task", "_timer", "_trailing", "_who", "_wire",
     )  # fmt: skip
 
-    def __init__(
-        self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None
-    ) -> None:
+    def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
         """Raises StreamFault for headers that are not a request's."""
         self._calls, self._wire, self._number = calls, wire, number
         #: Answered, or cancelled: nothing that comes counts any more.

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_services.http2.frame_limits import ClosedStreams, FrameQuota
-
 from . import frame_types as frames
 from .frame_types import Code, ConnectionFault, StreamFault
 from .hpack import Decoder, HpackError
 from .outbound import Http2Outbound
+from .peer_limits import FrameQuota
 from .reader import Http2FrameReader
 
 if TYPE_CHECKING:
@@ -59,7 +58,9 @@ class Connection:
         self.streams: dict[int, Stream] = {}
         #: The highest stream that the peer has opened; those above are idle.
         self._last = 0
-        self._left = ClosedStreams(settings.streams)
+        #: Streams that we are done with while the peer may take them for open, oldest first. As many as may be open:
+        #: those before are forgotten, and their frames are errors.
+        self._left: dict[int, None] = {}
         #: Streams above are refused: we have said goodbye.
         self._last_served = frames.STREAM_MASK
         self._decoder = Decoder(list_size=settings.header_list_bytes)
@@ -209,7 +210,7 @@ class Connection:
             self._window = settings.connection_window
         if stream is None or number not in self.streams:
             if ends:
-                self._left.discard(number)
+                self._left.pop(number, None)
             return
         if ends:
             self._end_of_request(stream)
@@ -261,7 +262,7 @@ class Connection:
         if number <= self._last:
             self._check_left(number, "HEADERS")
             if ends:
-                self._left.discard(number)
+                self._left.pop(number, None)
             return
         if not number & 1:
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"stream {number} opened by a client")
@@ -291,7 +292,7 @@ class Connection:
         self._spend(1)
         if number > self._last:
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"RST_STREAM of stream {number}, which was not opened")
-        self._left.discard(number)
+        self._left.pop(number, None)
         stream = self.streams.pop(number, None)
         if stream is not None:
             self.out.forget(number)
@@ -337,18 +338,22 @@ class Connection:
         stream = self.streams.pop(number, None)
         if stream is not None and not stream.closed_by_peer:
             # an answer before the request was complete: the peer need not go on
-            self.out.control(frames.rst_stream(number, Code.NO_ERROR))
-            self._left.add(number)
+            self._leave(number, Code.NO_ERROR)
 
     def _reset(self, number: int, code: Code) -> None:
         """Ends a stream with RST_STREAM."""
         stream = self.streams.pop(number, None)
         self._spend(1)
         self.out.forget(number)
-        self.out.control(frames.rst_stream(number, code))
-        self._left.add(number)
+        self._leave(number, code)
         if stream is not None and stream.receiver is not None:
             stream.receiver.cancelled()
+
+    def _leave(self, number: int, code: Code) -> None:
+        self.out.control(frames.rst_stream(number, code))
+        self._left[number] = None
+        if len(self._left) > self._settings.streams:
+            del self._left[next(iter(self._left))]
 
     def _check_left(self, number: int, what: str) -> None:
         """Raises ConnectionFault for a frame of a stream that the peer cannot take for open."""

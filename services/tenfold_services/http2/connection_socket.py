@@ -27,7 +27,7 @@ from .calls import GrpcCall
 from .connection import Connection
 from .frame_types import Code, ConnectionFault
 from .listening import tune
-from .progress import Progress
+from .peer_limits import Progress
 
 if TYPE_CHECKING:
     import asyncio

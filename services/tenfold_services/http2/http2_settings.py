@@ -53,7 +53,7 @@ class Http2Settings:
     keep_bytes: int = 64 << 20
 
     #: Calls of one connection, and of all connections, at the same time. One connection gets half of all at most, and
-    #: fewer the more others have (shares.py): a client waits for a stream, but a refused call has failed.
+    #: fewer the more others have (peer_limits.py): a client waits for a stream, but a refused call has failed.
     streams: int = 8_192
     calls: int = 16_384
     #: A request's headers, as gRPC bounds them; and as they come in HEADERS and CONTINUATIONs.

@@ -15,7 +15,7 @@ from tenfold_link.aio.accept_loop import StrangersTime
 from .handler import UNAVAILABLE, Failure
 from .message import Budget
 from .outbound import Unread
-from .shares import CallShares
+from .peer_limits import CallShares
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -92,14 +92,12 @@ class GrpcioPort:
 
     async def _carry(self, near: socket.socket, came: Came) -> None:
         """One connection, to its end."""
-        from tenfold_services.tunnel.relay import Relay
-        from tenfold_services.tunnel.tunnel_settings import TunnelSettings
+        from tenfold_services.tunnel.relay import Relay, TunnelSettings
 
         name = f"tenfold-{secrets.token_hex(16)}"
         peer = f"unix-abstract:{name}"
-        far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            with near, far, contextlib.suppress(OSError, TimeoutError):
+            with contextlib.suppress(OSError, TimeoutError), near, socket.socket(socket.AF_UNIX) as far:
                 tune(near, self._settings.keepalive_seconds)
                 far.setblocking(False)
                 far.bind(f"\0{name}")

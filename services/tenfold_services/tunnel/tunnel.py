@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 import ssl
+import threading
 from typing import TYPE_CHECKING, Any, cast
 
 from tenfold_core import errors
@@ -24,7 +25,7 @@ from tenfold_core.access.tls import name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.address import split_address
 from tenfold_link.aio.accept_loop import AcceptLoop
-from tenfold_link.aio.listener import when_readable
+from tenfold_link.aio.listener import secured
 from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.handler import UNAVAILABLE, Failure
 from tenfold_services.http2.listening import listening_sockets, tune
@@ -32,8 +33,7 @@ from tenfold_services.owned_tasks import OwnedTasks
 
 from .authorization import AuthorizedRequests
 from .refusals import refuse
-from .relay import Relay
-from .tunnel_settings import TunnelSettings
+from .relay import Relay, TunnelSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that connections get when the tunnel ends.
 _STOP_S = 2.0
+#: The bounds of a tunnel on a thread of its own: seconds to open a port, and to end.
+_THREAD_START_S, _THREAD_STOP_S = 60.0, 10.0
 
 
 class Refused(Exception):
@@ -69,7 +71,8 @@ class Tunnel:
         """`context()` is asked for each connection: for connecting, or for accepting where it is a tunnel in `reverse`.
         `token()` is what is shown with each request. Raises ValueError for a malformed address."""
         self._listen, self._to = split_address(listen, least_port=0), split_address(to)
-        self._context, self._reverse, self._token = context, reverse, token
+        self._context, self._reverse = context, reverse
+        self._token = None if reverse else token
         self._settings = settings or TunnelSettings()
         self._gate = gate or Gate("this tunnel")
         self._accepting: AcceptLoop[asyncio.Task[Any]] | None = None
@@ -108,14 +111,15 @@ class Tunnel:
         near, far = accepted, None
         try:
             if self._reverse:
-                near = cast("socket.socket", await self._greeted(accepted, None, "there is no handshake of TLS"))
+                near = await self._greeted(accepted, None, "there is no handshake of TLS")
             self._let_in(near, peer, caller)
             if (task := asyncio.current_task()) is not None:
                 self._places.recognize(task)
             far = await self._connected()
             if not self._reverse:
                 await self._first_words(far, near)
-            await Relay(near, far, self._settings, self._change()).run()
+            change = None if self._token is None else AuthorizedRequests(self._token).take
+            await Relay(near, far, self._settings, change).run()
         except Refused as refused:
             _log.warning("a connection from %s is refused: %s", peer, refused)
             # without a handshake a peer that speaks TLS would take the answer for garbage
@@ -130,30 +134,20 @@ class Tunnel:
             if far is not None:
                 far.close()
 
-    def _change(self) -> Callable[[memoryview], bytes] | None:
-        """What adds the token to a new connection's requests, if one is to be added."""
-        return None if self._token is None or self._reverse else AuthorizedRequests(self._token).take
-
-    # -- who is let in -----------------------------------------------------------------------------------------------
-
     def _let_in(self, sock: socket.socket, peer: str, caller: Caller) -> None:
         """Raises Refused for a connection that is not the same user's; in reverse, without a task's certificate."""
-        caller, why = self._by_certificate(sock) if self._reverse else self._by_user(caller)
-        if why:
+        needed = Role.REGISTER if self._reverse else Role.RUN
+        if not self._reverse:
+            why = f"this tunnel is for the user who runs it, on this machine; this is {caller.name}"
+        else:
+            shown = cast("TlsSocket", sock).certificate
+            caller = Caller(role_of(shown), f"certificate {name_of(shown)}") if shown else NOBODY
+            has = f"this one has {caller.role.word}" if shown else "none is shown"
+            why = f"this tunnel is for certificates with the role register; {has}"
+        if caller.role < needed:
             audit.refusals.note(caller, "tunnel", why, address=peer, to=_shown(self._to))
             raise Refused(why, errors.PERMISSION_DENIED)
         audit.done(caller, "tunnel", "opened", address=peer, to=_shown(self._to))
-
-    def _by_user(self, caller: Caller) -> tuple[Caller, str]:
-        why = f"this tunnel is for the user who runs it, on this machine; this is {caller.name}"
-        return caller, "" if caller.role >= Role.RUN else why
-
-    def _by_certificate(self, sock: socket.socket) -> tuple[Caller, str]:
-        shown = cast("TlsSocket", sock).certificate
-        caller = Caller(role_of(shown), f"certificate {name_of(shown)}") if shown else NOBODY
-        has = f"this one has {caller.role.word}" if shown else "none is shown"
-        why = f"this tunnel is for certificates with the role register; {has}"
-        return caller, "" if caller.role >= Role.REGISTER else why
 
     # -- the other end -----------------------------------------------------------------------------------------------
 
@@ -187,22 +181,18 @@ class Tunnel:
             return sock
         try:
             what = f"{_shown(self._to)} came to no handshake of TLS"
-            return cast("socket.socket", await self._greeted(sock, host.strip("[]"), what))
+            return await self._greeted(sock, host.strip("[]"), what)
         except BaseException:
             sock.close()
             raise
 
-    async def _greeted(self, sock: socket.socket, server: str | None, what: str) -> TlsSocket:
-        """TLS over `sock` once its handshake is over; the connecting end names the `server`. Raises Refused: `what`
-        failed, and why."""
+    async def _greeted(self, sock: socket.socket, server: str | None, what: str) -> socket.socket:
+        """TLS over `sock` (listener.secured). Raises Refused: `what` failed, and why."""
         try:
-            tls = TlsSocket(sock, self._context(), server_hostname=server)
             async with asyncio.timeout(self._settings.connect_seconds):
-                while not tls.handshake():
-                    await when_readable(sock, lambda _: tls.hear())
+                return await secured(sock, self._context(), server)
         except (OSError, EOFError, TimeoutError, errors.OpError) as error:
             raise Refused(f"{what}: {_why(error)}") from None
-        return tls
 
     async def _first_words(self, far: socket.socket, near: socket.socket) -> None:
         """Passes on what the task says first, as HTTP/2 has it. Raises Refused where it hangs up instead: with TLS 1.3
@@ -219,6 +209,35 @@ class Tunnel:
             raise Refused(f"{_shown(self._to)} hung up")
         async with asyncio.timeout(self._settings.stall_seconds):
             await loop.sock_sendall(near, said)
+
+
+class BackgroundTunnel:
+    """A tunnel on an event loop and a thread of its own, a daemon, between `start` and `stop`: for the `tenfold tunnel`
+    command, which blocks."""
+
+    def __init__(self, tunnel: Tunnel) -> None:
+        self._tunnel = tunnel
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="tunnel", daemon=True)
+
+    def start(self) -> int:
+        """Listens; the port. Raises OSError where that cannot be had."""
+        self._thread.start()
+        return asyncio.run_coroutine_threadsafe(self._tunnel.start(), self._loop).result(_THREAD_START_S)
+
+    def stop(self) -> None:
+        """Ends every connection, and the thread. Bounded."""
+        if not self._thread.is_alive():
+            return
+        asyncio.run_coroutine_threadsafe(self._tunnel.stop(), self._loop).result(_THREAD_STOP_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_THREAD_STOP_S)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
 
 
 def _shown(address: tuple[str, int]) -> str:

@@ -16,7 +16,7 @@ from tenfold_link import link_settings as link
 from tenfold_services import limits as task
 from tenfold_services.http2 import http2_settings as http2
 from tenfold_services.master import limits as master
-from tenfold_services.tunnel import tunnel_settings as tunnel
+from tenfold_services.tunnel import relay as tunnel
 
 #: Reader of an environment, prefix, names of fields that have another.
 CLASSES: dict[type, tuple[Any, str, Any]] = {
