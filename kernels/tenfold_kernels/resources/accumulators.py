@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,7 +43,7 @@ def moment() -> int:
     return next(_moments)
 
 
-class Accumulator:
+class Accumulator(ABC):
     """What both kinds share: counting, dropping, waiting. No method blocks."""
 
     def __init__(
@@ -138,27 +139,29 @@ class Accumulator:
 
     # -- what differs ------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def _check(self, gradient: Any) -> None:
         """Raises InvalidArgumentError for a gradient that does not fit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set(self, gradient: Any) -> None:
-        raise NotImplementedError
+        """It is the first of a sum."""
 
+    @abstractmethod
     def _add(self, gradient: Any) -> None:
-        raise NotImplementedError
+        """It is another one."""
 
+    @abstractmethod
     def _reduced(self) -> Any:
         """The outputs, which are held nowhere else."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _bytes(self) -> int:
         """Of the sum, once there is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _bytes_more(self, gradient: Any) -> int:
         """By how much the sum grows with the gradient, at most."""
-        raise NotImplementedError
 
 
 class DenseAccumulator(Accumulator):

@@ -263,16 +263,13 @@ class Queue:
             attempt = next(iter(line))
             if not attempt.given_up:
                 move = attempt.try_(attempt)
-                if move is _Move.NOTHING:
-                    return moved
-                moved = True
-                if move is _Move.SOME:
-                    return True
+                if move is not _Move.ALL:
+                    return moved or move is _Move.SOME
                 if attempt.outputs is not _GIVEN_UP:
                     finished.append(attempt)
             else:
                 self._undo(attempt)
-                moved = True
+            moved = True
             del line[attempt]
         return moved
 
@@ -340,8 +337,6 @@ class Queue:
             self._undo(attempt)
             if attempt.allow_small and len(store):
                 attempt.left = len(store)
-            elif attempt.allow_small and self._enqueues:
-                return _Move.NOTHING
             elif attempt.claim():
                 return self._ended(attempt, error=self._insufficient(wanted, there))
             else:

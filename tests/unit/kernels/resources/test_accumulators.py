@@ -1,4 +1,4 @@
-"""Accumulators and barriers as machines: reduction, stale gradients, waiting takers; keys that become complete."""
+"""Accumulators as machines: reduction, stale gradients, waiting takers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tenfold_core import chief_generation, dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.accumulators import DenseAccumulator, SparseAccumulator, merge, moment
-from tenfold_kernels.resources.barriers import Barrier
+from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.waiting import Waiting
 
 F32 = dtypes.float32
@@ -162,53 +162,135 @@ def test_sorted_and_unsorted_indices_merge() -> None:
     assert [x.tolist() for x in merge(np.array([3, 1]), np.array([2]))] == [[-1, 0, 1], [0, -1, -1], [2, 3, 1]]
 
 
-def barrier() -> Barrier:
-    return Barrier("b", [dtypes.int32, dtypes.string], [TensorShape([]), TensorShape([1])])
+@pytest.mark.parametrize(
+    ("a", "b", "rows_of_a", "rows_of_b", "indices"),
+    [
+        ([1, 0], [2, 5], [0, 1, -1, -1], [-1, -1, 0, 1], [1, 0, 2, 5]),
+        ([1], [3, 2], [0, -1, -1], [-1, 0, 1], [1, 3, 2]),
+        ([2, 1], [2, 3], [0, 1, -1], [0, -1, 1], [2, 1, 3]),
+        ([5, 4], [], [0, 1], [-1, -1], [5, 4]),
+        ([], [5, 4], [-1, -1], [0, 1], [5, 4]),
+        ([1, 1], [1], [0, 1], [0, -1], [1, 1]),
+        ([0, 1], [2, 2], [0, 1, -1, -1], [-1, -1, 0, 1], [0, 1, 2, 2]),
+    ],
+)
+def test_unsorted_indices_are_walked_in_step(
+    a: list[int], b: list[int], rows_of_a: list[int], rows_of_b: list[int], indices: list[int]
+) -> None:
+    found = merge(np.array(a, np.int64), np.array(b, np.int64))
+    assert [x.tolist() for x in found] == [rows_of_a, rows_of_b, indices]
 
 
-def keys(*names: bytes) -> Any:
-    return np.array(names, dtype=object)
+def test_a_taker_that_leaves_the_middle_of_the_line_is_forgotten() -> None:
+    accumulator = dense("SUM")
+    first, gone = accumulator.take(2), accumulator.take(1)
+    gone.cancel()
+    assert list(accumulator._takers) == [first]
 
 
-def test_a_key_is_ready_with_all_its_components() -> None:
-    made = barrier()
-    waiting = told(made.take_many(2, allow_small_batch=False))
-    made.insert_many(0, keys(b"x", b"y"), np.array([1, 2], np.int32))
-    assert (made.incomplete_size, made.ready_size) == (2, 0)
-    made.insert_many(1, keys(b"y", b"x"), np.array([[b"Y"], [b"X"]], dtype=object))
-    ((outputs, error),) = waiting
-    assert error is None
-    indices, names, numbers, strings = (output.tolist() for output in outputs)
-    assert (names, numbers, strings) == ([b"y", b"x"], [2, 1], [[b"Y"], [b"X"]])
-    assert indices == [-(1 << 63)] * 2
+def test_who_waits_is_said_to_wait_for_gradients() -> None:
+    accumulator = dense("SUM")
+    waiting = accumulator.take(3)
+    accumulator.apply(0, np.ones(1, np.float32))
+    assert waiting.why() == "1 of 3 gradients have come"
 
 
-def test_a_component_is_set_once() -> None:
-    made = barrier()
-    made.insert_many(0, keys(b"x"), np.array([1], np.int32))
-    with pytest.raises(errors.InvalidArgumentError, match="Key x already has a value for component 0 in barrier b"):
-        made.insert_many(0, keys(b"x"), np.array([1], np.int32))
+def test_a_take_stands_in_line_behind_others() -> None:
+    accumulator = dense("SUM")
+    accumulator.apply(0, np.ones(1, np.float32))
+    first = told(accumulator.take(2))
+    assert isinstance(accumulator.take(1), Waiting), "though one has come"
+    assert first == []
 
 
-def test_a_closed_barrier_takes_no_new_keys_and_ends_with_the_last_old_one() -> None:
-    made = barrier()
-    made.insert_many(0, keys(b"x"), np.array([1], np.int32))
-    made.close(cancel_pending_enqueues=False)
-    with pytest.raises(errors.CancelledError, match="brand new key: z"):
-        made.insert_many(0, keys(b"z"), np.array([1], np.int32))
-    made.insert_many(1, keys(b"x"), np.array([[b"X"]], dtype=object))
-    assert made.take_many(1, allow_small_batch=False)[1].tolist() == [b"x"]
-    with pytest.raises(errors.OutOfRangeError, match="Barrier 'b' is closed"):
-        made.take_many(1, allow_small_batch=False)
-    made.close(cancel_pending_enqueues=True)
-    with pytest.raises(errors.CancelledError, match="already closed"):
-        made.close(cancel_pending_enqueues=False)
+def test_the_next_sum_may_have_another_shape() -> None:
+    accumulator = dense("SUM")
+    accumulator.apply(0, np.ones(1, np.float32))
+    with pytest.raises(errors.InvalidArgumentError, match=r"Shape mismatch: expected \[1\], got \[2\]"):
+        accumulator.apply(0, np.ones(2, np.float32))
+    assert accumulator.take(1).tolist() == [1]
+    accumulator.apply(1, np.ones(2, np.float32))
+    assert accumulator.take(1).tolist() == [1, 1]
 
 
-def test_who_waits_for_a_barrier_hears_of_its_end() -> None:
-    made = barrier()
-    waiting = told(made.take_many(1, allow_small_batch=False))
-    made.insert_many(0, keys(b"x"), np.array([1], np.int32))
-    made.close(cancel_pending_enqueues=True)
-    ((_, error),) = waiting
-    assert isinstance(error, errors.OutOfRangeError)
+def test_what_was_taken_and_what_was_given_are_others() -> None:
+    accumulator, gradient = dense("SUM"), np.ones(2, np.float32)
+    accumulator.apply(0, gradient)
+    gradient[:] = 9
+    accumulator.apply(0, np.ones(2, np.float32))
+    taken = accumulator.take(1)
+    accumulator.apply(1, np.ones(2, np.float32))
+    accumulator.apply(1, np.ones(2, np.float32))
+    assert taken.tolist() == [2, 2]
+    assert accumulator.take(2).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "first", "values", "dense_shape", "message"),
+    [
+        (None, [[1.0]], [[[1.0]]], None, "expected values rank 2, got 3"),
+        (None, [[1.0]], [[1.0, 2.0]], None, "expected values dim 1 to be 1, got 2"),
+        ([4, 1, 2], None, [[1.0]], None, "expected values rank at least 3, got 2"),
+        ([4, None, 2], None, [[[1.0]]], None, "expected values dim 2 to be 2, got 1"),
+        ([4, 1], None, [[1.0]], [4], "expected shape rank at least 2, got 1"),
+        ([4, 1], None, [[1.0]], [5, 1], "expected shape dim 0 to be 4, got 5"),
+    ],
+)
+def test_slices_fit_what_is_declared_and_what_is_there(
+    shape: Any, first: Any, values: Any, dense_shape: Any, message: str
+) -> None:
+    accumulator = SparseAccumulator("s", F32, TensorShape(shape), "SUM")
+    if first is not None:
+        accumulator.apply(0, np.array([0]), np.array(first, np.float32), None)
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        accumulator.apply(
+            0,
+            np.array([0]),
+            np.array(values, np.float32),
+            None if dense_shape is None else np.array(dense_shape),
+        )
+    assert accumulator.count == (first is not None)
+
+
+@pytest.mark.parametrize(
+    ("shape", "values", "dense_shape", "taken"),
+    [
+        (None, [[1.0], [2.0]], None, [-1, 1]),
+        ([None, 1], [[1.0], [2.0]], [9, 1], [-1, 1]),
+        ([4], [[1.0], [2.0]], [4, 1], [4, 1]),
+        ([4, None], [[1.0], [2.0]], [4, 7], [4, 1]),
+    ],
+)
+def test_slices_that_fit(shape: Any, values: Any, dense_shape: Any, taken: list[int]) -> None:
+    accumulator = SparseAccumulator("s", F32, TensorShape(shape), "SUM")
+    accumulator.apply(
+        0, np.array([2, 3]), np.array(values, np.float32), None if dense_shape is None else np.array(dense_shape)
+    )
+    indices, sums, shape_taken = accumulator.take(1)
+    assert (indices.tolist(), sums.tolist(), shape_taken.tolist()) == ([2, 3], values, taken)
+
+
+@pytest.mark.parametrize("room", [80, 79])
+def test_a_sparse_sum_is_charged_for_indices_counts_and_values(room: int) -> None:
+    """Two slices of 24 bytes, with 8 for an index and 8 for how often it came."""
+    quota = StateQuota(room)
+    accumulator = SparseAccumulator("s", F32, TensorShape(None), "SUM", None, quota.account("s"))
+    gradient = np.array([0, 1]), np.ones((2, 6), np.float32), None
+    if room < 80:
+        with pytest.raises(errors.ResourceExhaustedError, match="with 's'"):
+            accumulator.apply(0, *gradient)
+        assert (accumulator.count, quota.bytes) == (0, 0)
+    else:
+        accumulator.apply(0, *gradient)
+        assert quota.bytes == 80
+
+
+def test_a_dense_sum_grows_with_its_first_gradient_only() -> None:
+    quota = StateQuota(8)
+    accumulator = DenseAccumulator("d", F32, TensorShape(None), "SUM", quota.account("d"))
+    for _ in range(3):
+        accumulator.apply(0, np.ones(2, np.float32))
+    assert (accumulator.count, quota.bytes) == (3, 8)
+    accumulator.take(1)
+    with pytest.raises(errors.ResourceExhaustedError, match="12 bytes"):
+        accumulator.apply(1, np.ones(3, np.float32))

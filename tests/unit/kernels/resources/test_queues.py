@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.queue_stores import FifoStore, PriorityStore, ShuffleStore
-from tenfold_kernels.resources.queues import Queue
+from tenfold_kernels.resources.queues import UNBOUNDED, Queue, shape_text, shapes_text, types_text
+from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.waiting import Waiting
 
 SCALAR = TensorShape([])
@@ -286,3 +287,245 @@ def test_threads_that_give_up_lose_nothing() -> None:
     assert len(got) == len(set(got))
     # an element may have been claimed for a step that ended right then; it is never handed to two
     assert 0 <= lost_to_cancelled <= len(takers[::2])
+
+
+# -- edges: counts, room, closing, accounts ----------------------------------------------------------------------------
+
+
+def test_a_queue_of_no_room_takes_nothing_and_one_of_negative_room_anything() -> None:
+    assert Result(put(fifo(capacity=0), 1)).told == []
+    assert fifo(capacity=-1).capacity == UNBOUNDED == 2**31 - 1
+
+
+def test_batches_of_none_never_wait() -> None:
+    queue = fifo(capacity=1)
+    put(queue, 1)
+    assert put_many(queue, []) is None
+    waiting = Result(queue.dequeue_many(2))
+    assert queue.dequeue_many(0).shape == (0,)
+    assert waiting.told == []
+    queue.close()
+    assert put_many(queue, []) is None
+    assert queue.dequeue_many(0).shape == (0,)
+
+
+def test_several_components_are_a_tuple_and_one_is_itself() -> None:
+    queue = Queue("FIFOQueue", "q", [dtypes.int32, dtypes.int32], (SCALAR, SCALAR), -1, FifoStore())
+    queue.enqueue_many((np.array([1, 2], np.int32), np.array([3, 4], np.int32)))
+    assert [int(each) for each in queue.dequeue()] == [1, 3]
+    assert [each.tolist() for each in queue.dequeue_many(1)] == [[2], [4]]
+    assert [each.tolist() for each in queue.dequeue_many(0)] == [[], []]
+
+
+def test_components_of_a_batch_are_of_one_length() -> None:
+    types = [dtypes.int32, dtypes.int32]
+    one, two = np.zeros(1, np.int32), np.zeros(2, np.int32)
+    bare = Queue("FIFOQueue", "q", types, None, -1, FifoStore())
+    text = r"same size in the 0th dimension. Component 1 has 1, and should have 2"
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        bare.enqueue_many((two, one))
+    bare.enqueue((two, one))
+    with pytest.raises(errors.InvalidArgumentError, match="EnqueueMany needs components with a 0th dimension"):
+        bare.enqueue_many((two, np.zeros((), np.int32)))
+    shaped = Queue("FIFOQueue", "q", types, (SCALAR, TensorShape([3])), -1, FifoStore())
+    with pytest.raises(errors.InvalidArgumentError, match=r"component 1. Expected \[2,3\], got \[2,2\]"):
+        shaped.enqueue_many((two, np.zeros((2, 2), np.int32)))
+    with pytest.raises(errors.InvalidArgumentError, match=r"component 1. Expected \[2,3\], got \[1,3\]"):
+        shaped.enqueue_many((two, np.zeros((1, 3), np.int32)))
+    with pytest.raises(errors.InvalidArgumentError, match=r"component 0. Expected \[\], got \[2\]"):
+        shaped.enqueue((two, np.zeros(3, np.int32)))
+    shaped.enqueue_many((two, np.zeros((2, 3), np.int32)))
+    assert (bare.size(), shaped.size()) == (1, 2)
+
+
+def test_an_empty_queue_says_what_is_missing() -> None:
+    queue = fifo()
+    put(queue, 1)
+    why = queue.dequeue_many(3).why
+    assert why() == "there are 0 elements, too few for it"
+    full = fifo(capacity=1)
+    put(full, 1)
+    assert Result(put(full, 2)).waiting.why is None
+
+
+def test_an_enqueue_to_a_closed_queue_is_refused_at_once() -> None:
+    queue = fifo(capacity=1)
+    put(queue, 1)
+    queue.close()
+    for enqueue in (lambda: put(queue, 2), lambda: put_many(queue, [2, 3])):
+        with pytest.raises(errors.CancelledError, match=r"^FIFOQueue 'q' is closed\.$"):
+            enqueue()
+    assert queue.size() == 1
+
+
+def test_a_close_that_cancels_ends_both_lines() -> None:
+    full = fifo(capacity=1)
+    put(full, 1)
+    gone, stays, close = Result(put(full, 2)), Result(put_many(full, [3, 4])), Result(full.close())
+    gone.waiting.cancel()
+    assert full.close(cancel_pending_enqueues=True) is None
+    assert full.is_closed
+    assert gone.told == []
+    assert [type(each.error) for each in (stays, close)] == [errors.CancelledError] * 2
+    empty = fifo()
+    taker = Result(empty.dequeue())
+    empty.close(cancel_pending_enqueues=True)
+    assert taker.error.message.endswith("(requested 1, current size 0)")
+    empty.close(cancel_pending_enqueues=True)
+
+
+def test_a_batch_that_fails_says_what_it_still_wanted_and_gives_back() -> None:
+    queue = fifo()
+    put_many(queue, [1, 2])
+    first, second = Result(queue.dequeue_many(4)), Result(queue.dequeue_many(2, allow_small=True))
+    queue.close()
+    assert first.error.message.endswith("(requested 2, current size 0)")
+    assert second.value == [1, 2]
+
+
+def test_up_to_takes_all_that_it_wants_before_the_queue_is_closed() -> None:
+    queue = fifo()
+    put_many(queue, [1, 2, 3])
+    assert queue.dequeue_many(2, allow_small=True).tolist() == [1, 2]
+    waiting = Result(queue.dequeue_many(2, allow_small=True))
+    put(queue, 4)
+    assert waiting.value == [3, 4]
+
+
+def test_a_priority_batch_is_taken_as_a_whole() -> None:
+    queue = Queue("PriorityQueue", "q", [dtypes.int64], (SCALAR,), -1, PriorityStore())
+    queue.enqueue((np.array(5),))
+    waiting = Result(queue.dequeue_many(2))
+    assert queue.size() == 1, "else the batch would not be in order"
+    queue.enqueue((np.array(3),))
+    assert waiting.value == [3, 5]
+
+
+def test_a_shuffled_batch_leaves_so_many_behind() -> None:
+    queue = Queue("RandomShuffleQueue", "q", [dtypes.int32], (SCALAR,), -1, ShuffleStore(2, 1, 2))
+    put_many(queue, [1, 2, 3, 4])
+    waiting = Result(queue.dequeue_many(3))
+    assert queue.size() == 2
+    queue.close()
+    assert len(waiting.value) == 3
+    assert queue.size() == 1
+    with pytest.raises(errors.OutOfRangeError, match=r"requested 2, current size 1"):
+        queue.dequeue_many(2)
+    assert queue.dequeue_many(2, allow_small=True).shape == (1,)
+
+
+class GivesUpLate:
+    """A step that still waits when it is looked at, and has ended when it is to be served."""
+
+    is_open = True
+    why = None
+
+    def claim(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda queue: queue.dequeue(), id="dequeue"),
+        pytest.param(lambda queue: queue.dequeue_many(2), id="dequeue many"),
+    ],
+)
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_taker_that_ends_at_the_last_moment_leaves_all_to_the_next(ask: Any, is_closed: bool) -> None:
+    queue = fifo()
+    gone = Result(ask(queue))
+    (attempt,) = queue._dequeues
+    attempt.waiting = GivesUpLate()  # type: ignore[assignment]
+    following = Result(queue.dequeue_many(2))
+    if is_closed:
+        put(queue, 1)
+        queue.close()
+        assert isinstance(following.error, errors.OutOfRangeError)
+        assert int(queue.dequeue()) == 1
+    else:
+        put_many(queue, [1, 2])
+        assert following.value == [1, 2]
+    assert gone.told == []
+    assert not queue._dequeues
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda queue: put(queue, 2), id="enqueue"),
+        pytest.param(lambda queue: put_many(queue, [2]), id="enqueue many"),
+        pytest.param(lambda queue: queue.close(), id="close"),
+    ],
+)
+def test_one_that_ends_at_the_last_moment_puts_nothing_in(ask: Any) -> None:
+    queue = fifo(capacity=1)
+    put(queue, 1)
+    stands_before = Result(put(queue, 7))
+    gone = Result(ask(queue))
+    attempt = list(queue._enqueues)[1]
+    attempt.waiting = GivesUpLate()  # type: ignore[assignment]
+    following = Result(put(queue, 3))
+    assert [int(queue.dequeue()) for _ in range(3)] == [1, 7, 3]
+    assert stands_before.told == following.told == [(None, None)]
+    assert (gone.told, queue.is_closed) == ([], False)
+
+
+def test_one_that_ends_before_a_close_is_passed_over() -> None:
+    queue = fifo(capacity=1)
+    put(queue, 1)
+    waits = Result(put_many(queue, [2, 3]))
+    waits.waiting.cancel()
+    close = queue.close()
+    assert close is None
+    assert queue.is_closed
+
+
+def large(count: int) -> tuple[np.ndarray[Any, Any]]:
+    return (np.zeros(count, np.int8),)
+
+
+def bytes_queue(quota: StateQuota) -> Queue:
+    return Queue("FIFOQueue", "q", [dtypes.int8], None, -1, FifoStore(), quota.queue_account("q"))
+
+
+@pytest.mark.parametrize(("size", "charged"), [((64 << 10) - 1, 0), (64 << 10, 64 << 10)])
+def test_an_account_is_charged_by_large_steps(size: int, charged: int) -> None:
+    quota = StateQuota()
+    queue = bytes_queue(quota)
+    queue.enqueue(large(size))
+    assert quota.bytes == charged
+    queue.dequeue()
+    assert quota.bytes == 0
+
+
+def test_what_goes_back_is_charged_again() -> None:
+    quota = StateQuota()
+    queue = Queue("FIFOQueue", "q", [dtypes.int8], (TensorShape([1 << 16]),), -1, FifoStore(), quota.queue_account("q"))
+    queue.enqueue(large(1 << 16))
+    batch = Result(queue.dequeue_many(2))
+    assert quota.bytes == 0
+    batch.waiting.cancel()
+    assert quota.bytes == 1 << 16
+
+
+def test_what_is_not_charged_yet_counts_for_what_comes() -> None:
+    queue = bytes_queue(StateQuota(100))
+    queue.enqueue(large(60))
+    with pytest.raises(errors.ResourceExhaustedError, match="with 'q' what is kept would take 101 bytes"):
+        queue.enqueue(large(41))
+    with pytest.raises(errors.ResourceExhaustedError, match="with 'q' what is kept would take 101 bytes"):
+        queue.enqueue_many(large(41))
+    queue.enqueue_many(large(40))
+    assert queue.size() == 41
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [(None, "<unknown>"), ([], "[]"), ([2, None], "[2,?]"), ([3], "[3]")],
+)
+def test_shapes_and_types_in_errors(shape: Any, text: str) -> None:
+    assert shape_text(TensorShape(shape)) == text
+    assert shapes_text([TensorShape(shape), TensorShape([1])]) == f"[{text}, [1]]"
+    assert shapes_text(None) == "[]"
+    assert types_text([dtypes.float32, dtypes.int32]) == "[float, int32]"

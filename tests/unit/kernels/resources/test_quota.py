@@ -183,3 +183,81 @@ def test_barriers_count_complete_keys_too() -> None:
     barrier.take_many(1, allow_small_batch=False)
     barrier.close(cancel_pending_enqueues=True)
     assert quota.bytes < size
+
+
+def test_a_limit_may_be_reached_but_not_passed() -> None:
+    quota = StateQuota(100)
+    account = quota.account("a")
+    account.check(100)
+    account.resize(100)
+    account.check(0)
+    account.check(-1)
+    assert (quota.bytes, account.bytes) == (100, 100)
+    text = r"^OOM: with 'a' what is kept would take 101 bytes; 100 is the limit, and TENFOLD_TASK_STATE_BYTES in"
+    with pytest.raises(errors.ResourceExhaustedError, match=text):
+        account.check(1)
+    with pytest.raises(errors.ResourceExhaustedError, match=text):
+        account.resize(101)
+    account.resize(100)
+    account.resize(0)
+    assert (quota.bytes, account.bytes) == (0, 0)
+
+
+def test_without_a_limit_anything_goes() -> None:
+    quota = StateQuota()
+    accounts = [quota.queue_account("q") for _ in range(50)]
+    accounts[0].resize(1 << 60)
+    assert (quota.bytes, quota.queues) == (1 << 60, 50)
+    accounts[0].close()
+    assert (quota.bytes, quota.queues) == (0, 49)
+
+
+def test_what_is_added_is_not_asked_for() -> None:
+    whole = StateQuota(10)
+    quota = StateQuota(10, whole=whole)
+    account = quota.account("a")
+    account.add(30)
+    account.add(0)
+    account.add(-10)
+    assert (account.bytes, quota.bytes, whole.bytes) == (20, 20, 20)
+    account.check(0)
+    with pytest.raises(errors.ResourceExhaustedError, match="21 bytes"):
+        account.check(1)
+
+
+def test_a_session_that_ends_gives_back_what_it_has_left() -> None:
+    whole = StateQuota(100, 3)
+    session = StateQuota(whole=whole)
+    account, queue = session.account("a"), session.queue_account("q")
+    account.resize(30)
+    queue.resize(20)
+    assert (whole.bytes, whole.queues) == (50, 1)
+    account.close()
+    assert (whole.bytes, whole.queues) == (20, 1)
+    session.close()
+    assert (whole.bytes, whole.queues) == (0, 0)
+    queue.resize(1000)
+    queue.close()
+    assert (session.bytes, session.queues, whole.bytes, whole.queues) == (0, 0, 0, 0)
+
+
+def test_the_last_queue_is_allowed_and_one_more_is_not() -> None:
+    quota = StateQuota(most_queues=1)
+    held = quota.queue_account("q")
+    with pytest.raises(
+        errors.ResourceExhaustedError, match=r"^There are 1 queues; 1 is the limit, and TENFOLD_TASK_QUEUES in"
+    ):
+        quota.queue_account("q")
+    quota.account("no queue")
+    assert quota.queues == 1
+    held.close()
+    quota.queue_account("q")
+
+
+def test_sizes_of_texts() -> None:
+    """64 bytes for an object, whatever it is, and the bytes of a text."""
+    texts = np.empty(3, object)
+    texts[:] = [b"abc", "no bytes", None]
+    assert size_of((texts,)) == 3 * 64 + 3
+    assert size_of((texts.reshape(3, 1), np.zeros((2, 2), np.int16))) == 3 * 64 + 3 + 8
+    assert size_of(()) == 0

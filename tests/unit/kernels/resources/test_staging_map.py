@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.staging import StagingMap
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -133,3 +134,105 @@ def test_what_is_there_already_and_what_there_is_not_are_refused() -> None:
         area.put(1, [2], of(1))
     area.clear()
     assert area.incomplete_size() == 0
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+def test_room_is_for_whole_tuples() -> None:
+    area = StagingMap(2, 0, 1, is_ordered=False)
+    assert [area.put(key, [0], of(key)) for key in (1, 2)] == [None, None]
+    third = told(area.put(3, [0], of(3)))
+    assert third == []
+    area.clear()
+    assert third == [None]
+    assert plain(area.get(3, [0])) == [3]
+
+
+@pytest.mark.parametrize(("limit", "waits"), [(8, False), (7, True)])
+def test_memory_counts_whole_tuples_and_parts(limit: int, waits: bool) -> None:
+    area = StagingMap(0, limit, 2, is_ordered=False)
+    area.put(1, [0], of(1))
+    assert isinstance(area.put(2, [1], of(2)), Waiting) is waits
+    whole = StagingMap(0, limit, 1, is_ordered=False)
+    whole.put(1, [0], of(1))
+    assert isinstance(whole.put(2, [0], of(2)), Waiting) is waits
+
+
+def test_an_unordered_map_gives_what_came_first() -> None:
+    area = StagingMap(0, 0, 2, is_ordered=False)
+    for key in (7, 3):
+        area.put(key, [0, 1], of(key, key + 1))
+    key, second = area.get_any([1])
+    assert (key.dtype, key.item(), second.item()) == (np.int64, 7, 8)
+    assert area.size() == 2, "a component is left"
+    assert plain(area.get_any([0])) == [7, 7]
+    assert area.size() == 1
+
+
+def test_who_waits_for_any_key_gets_the_first_that_is_whole() -> None:
+    area = StagingMap(0, 0, 2, is_ordered=True)
+    waiting = told(area.get_any([0, 1]))
+    area.put(5, [1], of(51))
+    assert waiting == []
+    area.put(5, [0], of(50))
+    assert [plain(found) for found in waiting] == [[5, 50, 51]]
+
+
+def test_a_peek_waits_for_its_key_and_leaves_it() -> None:
+    area = StagingMap(0, 0, 1, is_ordered=False)
+    waiting = told(area.peek(5, [0]))
+    area.put(4, [0], of(4))
+    assert waiting == []
+    area.put(5, [0], of(5))
+    assert [plain(found) for found in waiting] == [[5]]
+    assert area.size() == 2
+
+
+def test_components_that_are_gone_are_not_peeked_at() -> None:
+    area = StagingMap(0, 8, 2, is_ordered=False)
+    area.put(1, [0, 1], of(10, 11))
+    area.get(1, [1])
+    with pytest.raises(errors.InvalidArgumentError, match="index '1' for key '1' has already been removed"):
+        area.peek(1, [0, 1])
+    assert plain(area.peek(1, [0])) == [10]
+    assert area.put(2, [0], of(20)) is None, "what was taken makes room"
+    assert area.size() == 1
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        ([2], "Index '2' was out of bounds '2'"),
+        ([-1, 0], "Index '-1' was out of bounds '2'"),
+        ([0, 2], "Index '2' was out of bounds '2'"),
+        ([], "Indices are empty"),
+        ([0, 0], "not strictly ordered"),
+    ],
+)
+def test_indices_of_any_key(indices: list[int], message: str) -> None:
+    area = StagingMap(0, 0, 2, is_ordered=False)
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        area.get_any(indices)
+    with pytest.raises(errors.InvalidArgumentError, match=message.replace("' was", "' for key '1' was")):
+        area.get(1, indices)
+
+
+def test_a_whole_tuple_does_not_meet_the_parts_of_its_key() -> None:
+    area = StagingMap(0, 0, 2, is_ordered=False)
+    area.put(1, [0], of(1))
+    area.put(1, [0, 1], of(10, 11))
+    assert (area.size(), area.incomplete_size()) == (1, 1)
+    area.put(1, [1], of(2))
+    assert (area.size(), area.incomplete_size()) == (1, 0)
+    assert plain(area.get(1, [0, 1])) == [10, 11], "the one that was whole first"
+
+
+def test_a_tuple_that_is_dropped_is_not_counted() -> None:
+    quota = StateQuota()
+    area = StagingMap(0, 0, 1, is_ordered=False, account=quota.account("m"))
+    for _ in range(3):
+        area.put(1, [0], of(1))
+    assert quota.bytes == 4
+    area.clear()
+    assert (quota.bytes, area.size()) == (0, 0)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, tensor_util
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources import messages as tensors
+from tenfold_kernels.resources import tensor_arrays
 from tenfold_kernels.resources.tensor_arrays import MAX_ELEMENTS, Stack, TensorArray
-from tenfold_kernels.resources.tensor_lists import TensorList
-from tenfold_protos.tensor_pb2 import TensorProto
+from tenfold_kernels.resources.tensor_lists import TensorList, from_proto, list_of, split_content, to_proto
+from tenfold_protos.tensor_pb2 import TensorProto, VariantTensorDataProto
 
 F32 = dtypes.float32
 
@@ -137,3 +138,119 @@ def test_stacks_have_two_ends() -> None:
     stack.close()
     with pytest.raises(errors.InvalidArgumentError, match="already been closed"):
         stack.push(number(1))
+
+
+# -- the message that a list travels in --------------------------------------------------------------------------------
+
+
+def message(metadata: bytes, *tensors_: Any) -> VariantTensorDataProto:
+    return VariantTensorDataProto(
+        type_name="tensorflow::TensorList",
+        metadata=metadata,
+        tensors=[tensor_util.tensor_to_proto(t) for t in tensors_],
+    )
+
+
+def read(proto: VariantTensorDataProto) -> TensorList:
+    return from_proto(proto, lambda tensor: tensors.decode(tensor, "an element"))
+
+
+def test_metadata_are_unset_ones_type_limit_and_shape() -> None:
+    found = to_proto(
+        TensorList(F32, TensorShape([2]), [None, np.ones(2, np.float32), None], 7), tensor_util.tensor_to_proto
+    )
+    shape = TensorShape([2]).as_proto().SerializeToString()
+    assert found.metadata == bytes([2, 0, 2, 1, 7]) + shape
+    assert found.type_name == "tensorflow::TensorList"
+    assert len(found.tensors) == 1
+    endless = to_proto(TensorList(F32, TensorShape([2]), []), tensor_util.tensor_to_proto)
+    assert endless.metadata == b"\x00\x01" + b"\xff" * 9 + b"\x01" + shape
+
+
+ONE = np.ones((), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "elements", "limit"),
+    [
+        (b"\x00\x01\x05", [1], 5),
+        (b"\x01\x00\x01\x05", [None, 1], 5),
+        (b"\x01\x01\x01\x00", [1, None], 0),
+        (b"\x00\x01" + b"\xff" * 9 + b"\x01", [1], -1),
+        (b"\x00\x01" + b"\xff" * 8 + b"\x7f", [1], (1 << 63) - 1),
+        (b"\x00\x01" + b"\x80" * 9 + b"\x01", [1], -(1 << 63)),
+    ],
+)
+def test_a_message_is_read(metadata: bytes, elements: list[Any], limit: int) -> None:
+    found = read(message(metadata, ONE))
+    assert contents(found) == elements
+    assert (found.dtype, found.max_num_elements, found.shape.as_list()) == (F32, limit, [])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        (b"\x06\x01\x01\x05", "says that 6 elements are not set, in 4 bytes"),
+        (b"\x01\x02\x01\x05", r"a TensorList of 2 elements has the unset ones \[2\]"),
+        (b"\x02\x01\x01\x01\x05", r"a TensorList of 3 elements has the unset ones \[1\]"),
+        (b"\x00\x03\x05", "a TensorList of int32 has elements of another type"),
+        (b"\x00\x01\x05\xff", "the element shape of a TensorList cannot be read"),
+    ],
+)
+def test_what_no_list_can_be(metadata: bytes, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        read(message(metadata, ONE))
+
+
+def test_as_many_may_be_unset_as_there_are_bytes() -> None:
+    assert contents(read(message(b"\x03\x00\x01\x02\x01\x05"))) == [None] * 3
+
+
+def test_a_content_is_sizes_and_messages() -> None:
+    first, second = message(b"\x00\x01\x05", ONE), message(b"\x00\x01\x05", *[ONE] * 30)
+    data = [each.SerializeToString() for each in (first, second)]
+    assert len(data[0]) < 128 <= len(data[1])
+    sizes = bytes([len(data[0]), len(data[1]) & 127 | 128, len(data[1]) >> 7])
+    assert split_content(sizes + b"".join(data)) == [first, second]
+    assert split_content(b"") == []
+    for wrong in (sizes + b"".join(data)[:-1], b"\x05", b"\x00\x01"):
+        with pytest.raises(ValueError, match="do not add up to its bytes"):
+            split_content(wrong)
+    with pytest.raises(ValueError, match="an element of a variant tensor cannot be read"):
+        split_content(b"\x01\xff")
+
+
+# -- lists as values ---------------------------------------------------------------------------------------------------
+
+
+def test_lists_of_one_storage_are_apart() -> None:
+    whole = TensorList(F32, TensorShape([]), [number(1), number(2)], 9)
+    shorter, longer = whole.pop(), whole.push(number(3))
+    assert [found.length for found in (whole, shorter, longer)] == [2, 1, 3]
+    assert longer._storage is whole._storage, "appended in place"
+    again = shorter.push(number(4))
+    assert again._storage is not whole._storage
+    assert [contents(found) for found in (whole, longer, again)] == [[1, 2], [1, 2, 3], [1, 4]]
+    assert longer[2] == 3
+    for found in (shorter, longer, again, whole.set(0, number(5)), whole.with_elements([])):
+        assert (found.dtype, found.shape.as_list(), found.max_num_elements) == (F32, [], 9)
+    assert TensorList(F32, TensorShape([])).max_num_elements == -1
+
+
+def test_a_list_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_arrays, "MAX_ELEMENTS", 2)
+    found = TensorList(F32, TensorShape([]), [number(1)]).push(number(2))
+    for grow in (lambda: found.push(number(3)), lambda: TensorList(F32, TensorShape([]), [number(1)] * 3)):
+        with pytest.raises(errors.ResourceExhaustedError, match="A TensorList would have 3 elements; 2 is the limit"):
+            grow()
+
+
+def test_what_is_no_list_is_refused() -> None:
+    found = TensorList(F32, TensorShape([]))
+    assert list_of(found.as_array()) is found
+    with pytest.raises(errors.InvalidArgumentError, match=r"Input list must be a scalar saw: \[1\]"):
+        list_of(found.as_array().reshape(1))
+    other = np.empty((), object)
+    other[()] = b"text"
+    with pytest.raises(errors.InvalidArgumentError, match=r"Input handle is not a list. Saw: 'bytes'"):
+        list_of(other)
