@@ -10,6 +10,7 @@ import pytest
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_core.variable_memory import LENDABLE, lend
+from tenfold_kernels.resources import state
 from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.state import ResourceHandle, ResourceManager, Variable, locked, reshapes
 
@@ -177,6 +178,20 @@ def test_a_handle_survives_the_wire() -> None:
 
 
 # -- what a manager keeps of its resources -----------------------------------------------------------------------------
+
+
+def test_a_manager_has_a_quota() -> None:
+    quota = StateQuota(5)
+    assert ResourceManager(quota=quota).quota is quota
+    assert isinstance(ResourceManager().quota, StateQuota)
+
+
+@pytest.mark.parametrize("lendable", [True, False])
+def test_where_references_are_not_counted_each_value_looks_read(
+    lendable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "reference_counts_are_exact", lambda: False)
+    assert state._own_references(lendable=lendable) == (-1, -1, -1)
 
 
 class Worker:
@@ -377,6 +392,10 @@ class TestLarge:
         getattr(variable, way)(large(1, size))
         assert (lend(variable.value) is not None) is is_lent
         assert variable.nbytes == size * 4
+
+    def test_a_reader_writes_nothing(self, big: Variable) -> None:
+        assert not big.value.flags.writeable
+        assert big.buffer().flags.writeable
 
     def test_a_lent_value_is_never_written_to(self, big: Variable) -> None:
         before, lease = where(big), lend(big.value)

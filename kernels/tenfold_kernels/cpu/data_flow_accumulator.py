@@ -95,11 +95,16 @@ def _check_type(node: KernelNode, accumulator: Accumulator, dtype: Any) -> None:
 @kernel("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
 def build_set_global_step(node: KernelNode) -> Compute:
     def compute(handle: Any, step: Array) -> None:
-        resource_of(node, handle, Accumulator).set_global_step(_scalar(step, "new_global_step"))
+        accumulator: Accumulator = resource_of(node, handle, Accumulator)  # type: ignore[type-abstract]
+        accumulator.set_global_step(_scalar(step, "new_global_step"))
 
     return compute
 
 
 @kernel("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
 def build_num_accumulated(node: KernelNode) -> Compute:
-    return lambda handle: np.array(resource_of(node, handle, Accumulator).count, dtype=np.int32)
+    def compute(handle: Any) -> Array:
+        accumulator: Accumulator = resource_of(node, handle, Accumulator)  # type: ignore[type-abstract]
+        return np.array(accumulator.count, dtype=np.int32)
+
+    return compute

@@ -284,7 +284,7 @@ def _work_of(outputs: Any) -> bytes:
         raise errors.InvalidArgumentError(None, None, "Expected queue with single string component")
     if value.size != 1:
         raise errors.InvalidArgumentError(None, None, "Expected to dequeue a one-element string tensor")
-    return bytes(value.reshape(-1)[0])
+    return bytes(value.item())
 
 
 def _scalar(value: bytes) -> np.ndarray[Any, Any]:

@@ -29,6 +29,11 @@ _MAX_WAITING_BYTES = 1 << 26
 class SummaryWriter:
     """An event file, or none yet. Thread-safe; methods block on the disk."""
 
+    #: Of the open file: how many events wait at most, and how long, since when.
+    _max_queue: int
+    _flush_seconds: float
+    _flushed: float
+
     def __init__(self, name: str) -> None:
         self.name = name
         self._lock = threading.Lock()
@@ -36,7 +41,6 @@ class SummaryWriter:
         #: Serialized events that are not in the file yet, and their bytes.
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
-        self._max_queue, self._flush_seconds, self._flushed = 0, 0.0, 0.0
         self._finalizer: weakref.finalize[..., SummaryWriter] | None = None
 
     def open(self, logdir: str, max_queue: int, flush_millis: int, suffix: str) -> None:

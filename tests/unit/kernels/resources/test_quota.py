@@ -203,6 +203,13 @@ def test_a_limit_may_be_reached_but_not_passed() -> None:
     assert (quota.bytes, account.bytes) == (0, 0)
 
 
+def test_a_limit_may_be_one_byte() -> None:
+    account = StateQuota(1).account("a")
+    account.resize(1)
+    with pytest.raises(errors.ResourceExhaustedError, match="2 bytes; 1 is the limit"):
+        account.resize(2)
+
+
 def test_without_a_limit_anything_goes() -> None:
     quota = StateQuota()
     accounts = [quota.queue_account("q") for _ in range(50)]

@@ -133,6 +133,29 @@ def test_one_that_leaves_the_middle_takes_nothing_from_the_first() -> None:
     assert (first.results, gone.results, last.results) == ([[b"0", b"a"]], [], [[b"1", b"b"]])
 
 
+def test_the_dequeue_of_a_line_keeps_its_place_when_another_leaves_the_line() -> None:
+    reader, queue = file_reader(), queue_of()
+    first, gone = (Heard(reader.read(queue)) for _ in range(2))
+    behind = queue.dequeue()
+    gone.waiting.cancel()
+    put(queue, b"a")
+    assert first.results == [[b"0", b"a"]]
+    assert behind.is_open
+
+
+def test_a_read_that_comes_while_another_one_is_served_stands_in_line() -> None:
+    heard: list[Heard] = []
+
+    def records(work: bytes) -> Iterator[Record]:
+        if not heard:
+            heard.append(Heard(reader.read(queue)))
+        yield b"k", work
+
+    reader, queue = Reader("r", Source("LetterReader", records)), queue_of(b"a", b"b")
+    assert read(reader, queue) == [b"k", b"a"]
+    assert heard[0].results == [[b"k", b"b"]]
+
+
 def test_what_a_read_had_when_it_left_is_the_next_one_s() -> None:
     partly, other = file_reader(), queue_of()
     waits = Heard(partly.read(other, 2))

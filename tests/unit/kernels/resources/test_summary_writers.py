@@ -123,6 +123,10 @@ def test_the_queue_is_bounded_in_bytes(tmp_path: Path, clock: Clock, monkeypatch
     assert steps(path) == [1, 2, 3, 1, 2, 3]
 
 
+def test_64_mib_of_events_wait_at_most() -> None:
+    assert summary_writers._MAX_WAITING_BYTES == 64 * 1024**2
+
+
 def test_an_old_event_is_written_with_the_next(tmp_path: Path, clock: Clock) -> None:
     writer = opened(tmp_path, queue=100, millis=2000)
     (path,) = tmp_path.iterdir()
