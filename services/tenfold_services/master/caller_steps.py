@@ -21,8 +21,8 @@ from tenfold_core import errors, telemetry
 from tenfold_services.master.running_steps import RunningSteps
 from tenfold_services.master.step_orders import StepOrders
 from tenfold_services.worker.direct_call import DirectCall
+from tenfold_services.worker.part_run import wait_texts
 from tenfold_services.worker.run_policy import clock, is_callable, waits_for_kernels_only
-from tenfold_services.worker.step_waits import wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,7 +23,7 @@ from tenfold_link.wire import handshake
 from tenfold_protos import examine_pb2
 from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 
-from ..worker.step_waits import TENSOR
+from ..worker.part_run import TENSOR
 from .channels import ask, open_channel
 from .own_services import asker
 from .service import Served, TableService

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_compiler.part.edges import Kind
+from tenfold_compiler.part.edges import BLOCKING, KERNEL, MERGE, ORDER, RECV, SEND, SWITCH, SWITCH_N, TRIGGER
 from tenfold_compiler.part.part_graph import node_error
 from tenfold_compiler.values import DEAD, dead_fetch, read_only
 from tenfold_compiler.write.region_schedule import Wanted
@@ -32,17 +32,8 @@ if TYPE_CHECKING:
     from .execution import StepIO
     from .propagator import Token
 
-# Plain globals: an Enum's attribute costs ten times as much to look up, several times a node.
-_KERNEL = Kind.KERNEL
-_SWITCH = Kind.SWITCH
-_MERGE = Kind.MERGE
-_RECV = Kind.RECV
-_SEND = Kind.SEND
-_ORDER = Kind.ORDER
-_BLOCKING = Kind.BLOCKING
-_SWITCH_N = Kind.SWITCH_N
-_TRIGGER = Kind.TRIGGER
 _NONE: tuple[Any, ...] = ()
+_NO_OUTPUTS = frozenset((ORDER, TRIGGER))
 #: A cancelled step stops within so many nodes, and one that takes long is noticed.
 _STOP_EVERY = 64
 #: Nodes of one `advance`, nanoseconds of a careful one. A loop may go on for ever; the event loop must not wait for it.
@@ -149,28 +140,28 @@ class DynamicExecution:
         """The outputs of the node (DEAD where there is none); None when it waits for a tensor."""
         node = token.node
         kind = self._edges.kinds[node.index]
-        if kind is _RECV:
+        if kind == RECV:
             return self._recv(token)
-        if kind is _SEND:
+        if kind == SEND:
             self._send(token)
             return _NONE
         if token.is_dead:
             return (DEAD,) * len(node.output_types)
         values = token.values
-        if kind is _MERGE:
+        if kind == MERGE:
             value = values[0].value if node.deref[token.live_index] else values[0]
             return value, np.array(token.live_index, dtype=np.int32)
         if self._edges.derefs[node.index]:
             values = [value.value if deref else value for value, deref in zip(values, node.deref, strict=True)]
-        if kind is _SWITCH:
+        if kind == SWITCH:
             return (DEAD, values[0]) if bool(values[1]) else (values[0], DEAD)
-        if kind is _ORDER or kind is _TRIGGER:
+        if kind in _NO_OUTPUTS:
             return _NONE
-        if kind is _BLOCKING:
+        if kind == BLOCKING:
             return self._start(token, values)
-        if kind is _SWITCH_N:
+        if kind == SWITCH_N:
             return _switch(values[0], int(values[1]), len(node.output_types))
-        if kind is not _KERNEL:
+        if kind != KERNEL:
             return (values[0],)
         constant = self._program.constants.get(node.index)
         if constant is not None:

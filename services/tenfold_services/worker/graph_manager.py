@@ -21,10 +21,10 @@ from .event_loop_waiter import Arrivals
 from .graph_run import GraphRun, explained, run_at_once
 from .lost_producers import LostProducers
 from .outbox import Outbox
+from .part_run import wait_texts
 from .pools import pools_of
 from .rendezvous import StepTable
 from .sessions import SessionTable, WorkerSession
-from .step_waits import wait_texts
 from .tracing import TracedExecution, TransferLog
 
 if TYPE_CHECKING:

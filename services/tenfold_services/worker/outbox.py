@@ -26,13 +26,12 @@ class Outbox:
     """What one run has sent and what has not gone yet. `send` is for any thread, the rest for the loop's."""
 
     __slots__ = (
-        "_lock", "_loop", "_plan", "_push", "_ready", "_rendezvous", "_scheduled", "_thread", "kept", "to_caller",
+        "_lock", "_loop", "_plan", "_push", "_ready", "_rendezvous", "_scheduled", "_thread", "kept",
     )  # fmt: skip
 
-    def __init__(self, plan: ExchangePlan, rendezvous: Rendezvous, push: Push, to_caller: str = "") -> None:
-        """`to_caller` is the name under which `push` takes what the caller consumes before the answer."""
+    def __init__(self, plan: ExchangePlan, rendezvous: Rendezvous, push: Push) -> None:
+        """`push` takes what the caller consumes before the answer as of the task ""."""
         self._plan, self._rendezvous, self._push = plan, rendezvous, push
-        self.to_caller = to_caller
         #: Tensors that stay here until RecvTensor asks for them.
         self.kept = 0
         #: Sent and not yet gone, in order.
@@ -90,12 +89,10 @@ class Outbox:
         return ready
 
     def _go(self, ready: list[Sent]) -> None:
-        if not ready:
-            return
         by_task: dict[str, list[Sent]] = {}
         pushed = self._plan.pushed
         for sent in ready:
-            by_task.setdefault(pushed.get(sent[0], self.to_caller), []).append(sent)
+            by_task.setdefault(pushed.get(sent[0], ""), []).append(sent)
         for task, tensors in by_task.items():
             self._push(task, self._rendezvous.step_id, tensors)
 

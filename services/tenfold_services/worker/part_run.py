@@ -1,16 +1,14 @@
 """The driver of a part: takes one run of one program from its start to its end, turn by turn.
 
-A pure machine, without event loop, thread or lock. It takes what the execution wants, hands in what has come, advances
-it, notes its time, and ends it once. A waiter calls `turn` and does what the answer says:
+A pure machine, without event loop, thread or lock. A waiter calls `turn` and does what the answer says:
 
     DONE     every node has run; `fetched` has the values
     WAITS    go on once `arrived` or `fail` was called, or `wake` calls
     LONG     the next stretch does not belong on this thread (run_policy.py): `advance` or `turn` on another one
     raises   the error that ends the run: the first one
 
-The waiters: event_loop_waiter.py (with its pool), functions.py (a function's caller), caller_cluster_run.py (a caller's
-thread that waits for links), caller_waiting_steps.py (one that waits for kernels). graph_run.run_at_once takes one turn
-and no more. A program that is one call needs none: direct_call.py.
+The waiters are event_loop_waiter.py, functions.py and, on a caller's thread, services: master/caller_cluster_run.py and
+master/caller_waiting_steps.py; graph_run.run_at_once takes one turn. A program that is one call has direct_call.py.
 """
 
 from __future__ import annotations
@@ -20,12 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.part_graph import node_error
+from tenfold_core.rendezvous_key import parse_key
 
 from .execution import StepIO
 from .run_policy import CALLER, EVENT_LOOP, clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartNode
@@ -38,6 +37,10 @@ if TYPE_CHECKING:
     from .loaded_program import LoadedProgram
 
 DONE, WAITS, LONG = range(3)
+#: Waits that one answer names at most, and characters of each.
+_MOST, _LENGTH = 20, 400
+#: How a line about a tensor begins.
+TENSOR = "a tensor of "
 
 
 class PartRun:
@@ -179,11 +182,6 @@ class PartRun:
         execution = self.execution
         return execution is not None and bool(self._inbox or self.error is not None or execution.ready)
 
-    def waits(self) -> tuple[list[tuple[PartNode, Waiting]], list[str]]:
-        """(nodes whose kernels wait, each with its result to come; keys of tensors that have not come). Any thread."""
-        waitings, tokens = self._waitings, self._tokens
-        return [(node, waiting) for waiting, node in dict(waitings or {}).items()], list(dict(tokens or {}))
-
     def arrived(self, key: str, value: Value, is_dead: bool) -> None:
         """A tensor has come, wanted already or not. Runs nothing."""
         if self.ended:
@@ -271,3 +269,26 @@ class PartRun:
         wake = self.wake
         if wake is not None:
             wake()
+
+
+def wait_texts(task: str, runs: Iterable[PartRun]) -> list[str]:
+    """What the runs on `task` wait for, in words, each once; for a client whose step takes long. Any thread.
+
+    Kernels that wait: a dequeue, a gradient that has not come, a lock. Tensors of other tasks only if no kernel does:
+    their makers say why they have not come. What computes, or waits for room in a queue, is not in trouble.
+    """
+    kernels: dict[str, None] = {}
+    tensors: dict[str, None] = {}
+    for run in runs:
+        for waiting, node in dict(run._waitings or {}).items():
+            why = waiting.why() if waiting.why is not None else ""
+            if why:
+                holder = node.node_def.input[0].partition(":")[0] if node.node_def.input else ""
+                of = f" of '{holder}'" if holder else ""
+                kernels[f"'{node.name}' ({node.op}{of}) at {task}: {why}"[:_LENGTH]] = None
+        for key in dict(run._tokens or {}):
+            parsed = parse_key(key)
+            sender = parsed.send_device.partition("/device:")[0]
+            if sender != task:
+                tensors[f"{TENSOR}{sender} ({parsed.tensor_name}) at {task}"[:_LENGTH]] = None
+    return list(kernels or tensors)[:_MOST]

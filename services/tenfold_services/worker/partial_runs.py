@@ -64,13 +64,12 @@ class PartialRun:
         self._run = GraphRun(worker, session, program, rendezvous, (), done, executor=PartialExecution)
         self._run.start({})
 
-    def is_idle(self, now: float) -> bool:
-        """Whether there was no call for so long that none will come."""
-        return not self._calls and now - self._last_call > self._limits.idle_partial_run_seconds
-
-    def give_up(self) -> None:
-        """Ends a run that is not called any more."""
-        self._run.cancel(errors.aborted("The partial run was not called for too long."))
+    def ended_as_idle(self, now: float) -> bool:
+        """Ends it if there was no call for so long that none will come; whether that is so."""
+        is_idle = not self._calls and now - self._last_call > self._limits.idle_partial_run_seconds
+        if is_idle:
+            self._run.cancel(errors.aborted("The partial run was not called for too long."))
+        return is_idle
 
     async def call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> RunGraphResult:
         """Feeds, then waits for the fetches, and with `is_last` for the end of the program as well.

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.part.edges import Kind, frame_name
+from tenfold_compiler.part.edges import ENTER, EXIT, MERGE, NEXT_ITERATION, TRIGGER, frame_name
 from tenfold_compiler.part.frame_numbers import frame_id, old_frame_id
 from tenfold_compiler.part.part_graph import node_error
 from tenfold_compiler.values import DEAD
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
-
-
-# Plain globals: an Enum's attribute costs ten times as much to look up, several times a node.
-_MERGE = Kind.MERGE
-_ENTER = Kind.ENTER
-_EXIT = Kind.EXIT
-_NEXT_ITERATION = Kind.NEXT_ITERATION
-_TRIGGER = Kind.TRIGGER
 
 
 @dataclass(slots=True)
@@ -128,16 +120,16 @@ class Propagator:
         """The node of `token` has run: its outputs, or DEAD where there is none, go to their consumers."""
         node, frame, iteration = token.node, token.frame, token.iteration
         kind = self._edges.kinds[node.index]
-        if kind is _ENTER:
+        if kind == ENTER:
             self._enter(token, outputs[0])
-        elif kind is _EXIT:
+        elif kind == EXIT:
             if not token.is_dead:
                 parent = frame.parent
                 assert parent is not None
                 self._activate(node, parent, parent.iterations[frame.parent_iteration], outputs, False)
             elif iteration.number == frame.last:
                 frame.dead_exits.append(node.index)
-        elif kind is _NEXT_ITERATION:
+        elif kind == NEXT_ITERATION:
             if not token.is_dead:
                 self._next_iteration(node, frame, iteration, outputs[0])
         else:
@@ -229,8 +221,8 @@ class Propagator:
                 inputs = len(self._nodes[index].inputs)
                 state = states[index] = NodeState(links.pending[index], 0, [None] * inputs)
             value = DEAD if port < 0 else outputs[port]
-            if links.kinds[index] is _MERGE:
-                from_enter = links.kinds[node.index] is _ENTER
+            if links.kinds[index] == MERGE:
+                from_enter = links.kinds[node.index] == ENTER
                 self._activate_merge(self._nodes[index], state, frame, iteration, position, value, from_enter)
                 continue
             state.pending -= 1
@@ -240,7 +232,7 @@ class Propagator:
                 state.values[position] = value
             if not state.pending:
                 del states[index]
-                will_be_dead = state.dead > 0 and links.kinds[index] is not _TRIGGER
+                will_be_dead = state.dead > 0 and links.kinds[index] != TRIGGER
                 self._enqueue(index, frame, iteration, will_be_dead, state.values)
 
     def _activate_merge(

@@ -1,8 +1,6 @@
 """Where the tensors of one step meet: producers send, consumers receive, each edge once.
 
 A pure machine: no event loop, no waiting. `recv` takes a callback; event_loop_waiter.py makes something to await of it.
-A reference that was sent stays one until it is received: its reader sees the value of that moment.
-`StepTable` keeps one rendezvous per step and forgets steps.
 Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
 """
 
@@ -36,11 +34,8 @@ def read_now(value: Value | Variable) -> Value:
 class PartialCalls(Protocol):
     """A run that takes its feeds and fetches in several calls (partial_runs.py)."""
 
-    def is_idle(self, now: float) -> bool:
-        """Whether there was no call for so long that none will come."""
-
-    def give_up(self) -> None:
-        """Ends a run that is not called any more."""
+    def ended_as_idle(self, now: float) -> bool:
+        """Ends it if there was no call for so long that none will come; whether that is so."""
 
     async def call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> RunGraphResult:
         """One of its calls."""
@@ -50,12 +45,11 @@ class Rendezvous:
     """One step's meeting place on one task. Thread-safe: programs in the pool send from their own threads."""
 
     __slots__ = (
-        "_error", "_limit", "_listeners", "_lock", "_sent", "_waiting", "created", "partial", "runs", "step_id",
+        "_limit", "_listeners", "_lock", "_sent", "_waiting", "created", "error", "partial", "runs", "step_id",
     )  # fmt: skip
 
     def __init__(self, step_id: int, *, created: float = 0.0, limit: int = DEFAULT_LIMITS.keys_per_step) -> None:
-        self.step_id = step_id
-        self.created = created
+        self.step_id, self.created = step_id, created
         #: Partitions of this task that run now; a step with a run is never forgotten.
         self.runs = 0
         #: The run that takes its feeds and fetches in several calls, if this step is such.
@@ -68,13 +62,8 @@ class Rendezvous:
         self._waiting: dict[str, Done] = {}
         #: Told of the abort, once, besides the receivers.
         self._listeners: list[Callable[[errors.OpError], None]] = []
-        #: The first error; kept. Set means: both tables are empty and stay so.
-        self._error: errors.OpError | None = None
-
-    @property
-    def error(self) -> errors.OpError | None:
-        """The error that the step was aborted with on this task."""
-        return self._error
+        #: What the step was aborted with on this task: the first error. Set means: both tables are empty and stay so.
+        self.error: errors.OpError | None = None
 
     @property
     def idle(self) -> bool:
@@ -93,8 +82,8 @@ class Rendezvous:
         Raises the step's error once aborted, InternalError for a key sent twice, ResourceExhaustedError over the limit.
         """
         with self._lock:
-            if self._error is not None:
-                raise self._error
+            if self.error is not None:
+                raise self.error
             done = self._waiting.pop(key, None)
             if done is None:
                 if key in self._sent:
@@ -110,7 +99,7 @@ class Rendezvous:
         Raises InternalError when another receiver waits for the key, ResourceExhaustedError over the limit.
         """
         with self._lock:
-            error = self._error
+            error = self.error
             if error is None:
                 found = self._sent.pop(key, None)
                 if found is None:
@@ -137,7 +126,7 @@ class Rendezvous:
         """Calls `aborted` once when the step is aborted, at once if it was."""
         with self._lock:
             self._listeners.append(aborted)
-            error = self._error
+            error = self.error
         if error is not None:
             aborted(error)
 
@@ -149,9 +138,9 @@ class Rendezvous:
     def abort(self, error: errors.OpError) -> None:
         """Ends the step here: every receiver, waiting or late, and every late sender gets `error`. The first stays."""
         with self._lock:
-            if self._error is not None:
+            if self.error is not None:
                 return
-            self._error = error
+            self.error = error
             waiting, listeners = list(self._waiting.values()), list(self._listeners)
             self._waiting.clear()
             self._sent.clear()
@@ -161,12 +150,10 @@ class Rendezvous:
             aborted(error)
 
     def _check_room(self) -> None:
-        if len(self._sent) + len(self._waiting) >= self._limit:
-            raise limit_reached(
-                f"Step {self.step_id} has {len(self._sent) + len(self._waiting)} tensors under way on this task",
-                self._limit,
-                Limits.variable("keys_per_step"),
-            )
+        count = len(self._sent) + len(self._waiting)
+        if count >= self._limit:
+            text = f"Step {self.step_id} has {count} tensors under way on this task"
+            raise limit_reached(text, self._limit, Limits.variable("keys_per_step"))
 
 
 class StepTable:
@@ -234,10 +221,8 @@ class StepTable:
         for step_id, rendezvous in self._steps.items():
             if rendezvous.created > horizon:
                 break
-            if rendezvous.idle:
-                old.append(step_id)
-            elif rendezvous.partial is not None and rendezvous.partial.is_idle(now):
-                rendezvous.partial.give_up()
+            partial = rendezvous.partial
+            if rendezvous.idle or (partial is not None and partial.ended_as_idle(now)):
                 old.append(step_id)
         for step_id in old:
             self.finish(step_id)
