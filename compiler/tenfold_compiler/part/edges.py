@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .part_graph import PartGraph, PartNode
 
 
-#: How the executor treats a node: kernels, those that may have to wait, and ops of its own in the order of `_OWN`. Plain
-#: numbers: an Enum's attribute costs ten times as much to look up, several times a node.
+#: How the executor treats a node: kernels, those that may have to wait, and ops of its own in the order of `_OWN`.
+#: Plain numbers: an Enum's attribute costs ten times as much to look up, several times a node.
 KERNEL, BLOCKING, SWITCH, SWITCH_N, MERGE, ENTER, EXIT, NEXT_ITERATION, RECV, SEND, ALIAS, ORDER, TRIGGER = range(13)
 _OWN = ["SWITCH", "SWITCH_N", "MERGE", "ENTER", "EXIT", "NEXT_ITERATION", "RECV", "SEND", "ALIAS", "ORDER", "TRIGGER"]
 _KINDS = {op: kind for kind, name in enumerate(_OWN, SWITCH) for op in getattr(runtime_ops, f"{name}_OPS")}

@@ -55,20 +55,12 @@ def local_devices(task: str, cpus: int = 1, options: GpuOptions = ALL_GPUS) -> l
     Several CPUs are names for one processor: a program for several devices can be tried out with them. Raises what
     tenfold_kernels.gpus.gpus raises.
     """
-    devices = [_device(f"{task}/device:CPU:{index}", "CPU", _CPU_MEMORY_LIMIT, "") for index in range(cpus)]
-    for index, (memory, description) in enumerate(gpus(options)):
-        devices.append(_device(f"{task}/device:GPU:{index}", "GPU", memory, description))
+    devices = []
+    for kind, found in (("CPU", [(_CPU_MEMORY_LIMIT, "")] * cpus), ("GPU", gpus(options))):
+        for index, (memory, description) in enumerate(found):
+            device = DeviceAttributes(name=f"{task}/device:{kind}:{index}", device_type=kind, memory_limit=memory)
+            device.incarnation, device.physical_device_desc = secrets.randbits(64) or 1, description
+            device.xla_global_id = -1
+            device.locality.SetInParent()
+            devices.append(device)
     return devices
-
-
-def _device(name: str, device_type: str, memory_limit: int, description: str) -> DeviceAttributes:
-    attributes = DeviceAttributes(
-        name=name,
-        device_type=device_type,
-        memory_limit=memory_limit,
-        incarnation=secrets.randbits(64) or 1,
-        physical_device_desc=description,
-        xla_global_id=-1,
-    )
-    attributes.locality.SetInParent()
-    return attributes

@@ -1,8 +1,7 @@
 """A program as a plain call: fed arrays in, fetched arrays out, on the thread that calls.
 
-static_executor.py runs the same programs as a machine that is fed, advanced and resumed. A program of one region that
-receives nothing and sends to its client only needs neither that nor a driver: its generated function is called once.
-Used by master/caller_steps.py, for steps that never leave this task.
+A program of one region that receives nothing and sends to its client only needs neither an executor nor a driver: its
+generated function is called once. Used by master/caller_steps.py and functions.py.
 """
 
 from __future__ import annotations

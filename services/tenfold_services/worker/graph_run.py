@@ -1,8 +1,8 @@
 """One run of one registered graph, from its start to its answer: what it means to its session, step and caller.
 
-Made by graph_manager.py. Callbacks and no asyncio task: a short program that waits for nothing has ended before `start`
-returns, and one that waits for a pushed tensor ends in the read that brings it. The run itself is a PartRun, waited for
-by event_loop_waiter.py. The first error of a step on this task is the one that every part of the step reports.
+Made by graph_manager.py. No asyncio task: a short program that waits for nothing has ended before `start` returns, and
+one that waits for a pushed tensor ends in the read that brings it. The run itself is a PartRun, waited for by
+event_loop_waiter.py.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ class GraphRun:
             return
         failure = explained(error, self._worker.task, rendezvous.step_id)
         errors.forget_frames(failure)
+        # the first error of a step on this task is the one that every part of the step reports
         first = rendezvous.error
         # a copy: the step may be kept for a while, and must not keep the graph that the node belongs to
         rendezvous.abort(errors.from_code(failure.code, failure.message))

@@ -54,15 +54,13 @@ class LostProducers:
                 self._look_later(run, task, error)
 
     def _look_later(self, run: GraphRun, task: TaskName, error: errors.OpError) -> None:
-        asyncio.get_running_loop().call_later(self._seconds, self._look, run, task, error)
+        def look() -> None:
+            if _waits_for(run, task):
+                run.cancel(errors.from_code(error.code, error.message))
+            elif not run.ended:
+                self._look_later(run, task, error)
 
-    def _look(self, run: GraphRun, task: TaskName, error: errors.OpError) -> None:
-        if run.ended:
-            return
-        if _waits_for(run, task):
-            run.cancel(errors.from_code(error.code, error.message))
-        else:
-            self._look_later(run, task, error)
+        asyncio.get_running_loop().call_later(self._seconds, look)
 
 
 def _expects(run: GraphRun, task: TaskName) -> bool:

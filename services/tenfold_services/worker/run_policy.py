@@ -40,9 +40,7 @@ class RunPolicy:
     __slots__ = ("_limit", "_loops", "_reshapes", "_short_with", "_untimed", "nanoseconds", "sized_by_values")
 
     def __init__(self, limit: int, sized_by_values: bool, loops: bool) -> None:
-        """A run of less than `limit` nanoseconds is short. `sized_by_values`: see value_sizes.py. `loops`: its nodes
-        may run more than once.
-        """
+        """A run of less than `limit` nanoseconds is short. `loops`: its nodes may run more than once."""
         self._limit, self._loops = limit, loops
         #: Runs since one was timed.
         self._untimed = 0
@@ -73,9 +71,7 @@ class RunPolicy:
         return place == CALLER or stretches < _FUNCTION_STRETCHES
 
     def is_short(self, shapes: int) -> bool:
-        """Whether a run belongs on an event loop's thread: the last ones were short, some had these very `shapes` and
-        were as short, and nothing else settles how long it takes.
-        """
+        """Whether a run with these `shapes` belongs on an event loop's thread."""
         return self.stays(EVENT_LOOP, shapes, 0, 0)
 
     def was_short(self) -> bool:
@@ -95,8 +91,8 @@ class RunPolicy:
         return True
 
     def note(self, nanoseconds: int, shapes: Iterable[int] = ()) -> None:
-        """A run took so long by `clock`: it counts a quarter, the ones before three. If it was short, so are `shapes`:
-        Execution.shapes at its beginning, and later on if more came.
+        """A run took so long by `clock`: it counts a quarter, the ones before three. If it was short, so are `shapes`,
+        its Execution.shapes.
         """
         last = self.nanoseconds
         self.nanoseconds = nanoseconds if last is None else last * 0.75 + nanoseconds * 0.25

@@ -19,6 +19,7 @@ import time
 from collections import Counter, deque
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_core import collector, errors
@@ -84,7 +85,7 @@ class StepPool:
         return job
 
     async def run(self, owner: Hashable, work: Callable[[], T]) -> T:
-        """The result of `work`. Cancelling the caller drops what has not begun; what has goes on, and is in vain.
+        """The result of `work`. Cancelling the caller drops what has not begun; what has begun goes on, unused.
 
         Raises what `work` raises, and UnavailableError once the pool is closed; else as `submit`.
         """
@@ -133,19 +134,14 @@ class StepPool:
     # -- with the lock -----------------------------------------------------------------------------------------------
 
     def _check(self, owner: Hashable) -> None:
-        limits = self._limits
-        if self._long.total() >= limits.long_kernels:
-            raise limits.reached(
-                "long_kernels",
-                f"{self._task} has {self._long.total()} kernels that have computed for more than "
-                f"{limits.long_kernel_seconds:g} s or whose steps are over, and begins no other step until one ends",
-            )
-        if self._long[owner] >= limits.long_kernels_per_session:
-            raise limits.reached(
-                "long_kernels_per_session",
-                f"A session has {self._long[owner]} kernels on {self._task} that have computed for more than "
-                f"{limits.long_kernel_seconds:g} s or whose steps are over, and begins no other step until one ends",
-            )
+        limits, total, of_one = self._limits, self._long.total(), self._long[owner]
+        for limit, count, whose in (
+            ("long_kernels", total, f"{self._task} has {total} kernels that"),
+            ("long_kernels_per_session", of_one, f"A session has {of_one} kernels on {self._task} that"),
+        ):
+            if count >= getattr(limits, limit):
+                text = f"{whose} have computed for more than {limits.long_kernel_seconds:g} s or whose steps are over"
+                raise limits.reached(limit, f"{text}, and begins no other step until one ends")
 
     def _may_run(self) -> int:
         return self._limits.pool_threads + self._long.total()
@@ -200,9 +196,7 @@ class StepPool:
         """A job has ended."""
         self._running.discard(job)
         if job.is_long:
-            self._long[job.owner] -= 1
-            if not self._long[job.owner]:
-                del self._long[job.owner]
+            self._long -= Counter((job.owner,))  # and forgets an owner who has no other
 
     # -- threads -----------------------------------------------------------------------------------------------------
 
@@ -233,18 +227,15 @@ class StepPool:
 
     def _do(self, job: Job) -> None:
         """Runs a job that was taken, and says how it went. Raises nothing."""
-        result, error = None, None
+        settle: Callable[[], None]
         try:
-            result = job.work()
+            settle = partial(job.future.set_result, job.work())
         except BaseException as failure:
-            error = failure
+            settle = partial(job.future.set_exception, failure)
         with self._lock:
             self._over(job)
         with contextlib.suppress(InvalidStateError):
-            if error is None:
-                job.future.set_result(result)
-            else:
-                job.future.set_exception(error)
+            settle()
 
 
 class GraphPool(StepPool):

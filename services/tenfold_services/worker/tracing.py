@@ -1,9 +1,8 @@
 """What a traced step did, node by node: FULL_TRACE's StepStats, and the log of tensors that were fetched.
 
 A traced step runs on `TracedExecution`, whatever its program, so that an untraced one pays nothing. It waits for a GPU
-after each of its nodes, or the time of one would be that of its launch; a copy is a node like others. `TransferLog`
-serves the Logging RPC. Field by field as TensorFlow fills them, since its timeline reads them; see
-step_stats_collector.cc and worker_cache_logger.cc.
+after each of its nodes, or the time of one would be that of its launch. `TransferLog` serves the Logging RPC. Fields as
+TensorFlow fills them, since its timeline reads them; see step_stats_collector.cc and worker_cache_logger.cc.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tenfold_protos import step_stats_pb2
 from .dynamic_executor import DynamicExecution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartNode
@@ -69,9 +68,10 @@ class TracedExecution(DynamicExecution):
     def _record(self, node: PartNode, begin: int, end: int, outputs: Sequence[Any]) -> None:
         self._recorded += 1
         name = node.node_def.device
-        described = map(_describe, outputs)
-        stats = self._of_device(name).node_stats.add()
-        _fill(stats, node, self._label(node), threading.get_native_id(), begin, end, described)
+        stats = self._of_device(name).node_stats.add(node_name=node.name, timeline_label=self._label(node))
+        stats.thread_id = threading.get_native_id() & 0xFFFFFFFF
+        _time(stats, begin, end)
+        _describe(stats, outputs)
         if node.copy_of is not None or any(type(each) is DeviceArray for each in outputs):
             # what TensorFlow's tools take for the GPU's own time
             ran = self._of_device(f"{name}/stream:all").node_stats.add(node_name=f"{node.name}:{node.op}@@{node.op}")
@@ -96,34 +96,23 @@ class TracedExecution(DynamicExecution):
         return f"{node.name} = {node.op}({', '.join(nodes[source].name for source, _ in node.inputs)})"
 
 
-def _describe(value: Any) -> tuple[int, tuple[int, ...], int, str] | None:
-    """(DataType, shape, bytes, allocator) of an output; None for what is no tensor. The tensor itself is not kept."""
-    if not isinstance(value, np.ndarray | DeviceArray):
-        return None
-    dtype = dtypes.string if value.dtype == object else dtypes.as_dtype(value.dtype)
-    # TensorFlow's tools know a GPU's allocator by its name
-    allocator = f"GPU_{value.runtime.index}_bfc" if isinstance(value, DeviceArray) else "cpu"
-    return dtype.as_datatype_enum, value.shape, value.nbytes, allocator
-
-
-def _fill(
-    stats: NodeExecStats, node: PartNode, label: str, thread: int, begin: int, end: int, outputs: Iterable[Any]
-) -> None:
-    stats.node_name, stats.timeline_label, stats.thread_id = node.name, label, thread & 0xFFFFFFFF
-    _time(stats, begin, end)
+def _describe(stats: NodeExecStats, outputs: Sequence[Any]) -> None:
+    """Notes the outputs that are tensors, and their memory. They themselves are not kept."""
     totals: dict[str, int] = {}
-    for slot, described in enumerate(outputs):
-        if described is None:
+    for slot, value in enumerate(outputs):
+        if not isinstance(value, np.ndarray | DeviceArray):
             continue
-        dtype, shape, size, allocator = described
+        # TensorFlow's tools know a GPU's allocator by its name
+        allocator = f"GPU_{value.runtime.index}_bfc" if isinstance(value, DeviceArray) else "cpu"
         tensor = stats.output.add(slot=slot).tensor_description
-        tensor.dtype = dtype
-        for extent in shape:
-            tensor.shape.dim.add(size=extent)
+        dtype = dtypes.string if value.dtype == object else dtypes.as_dtype(value.dtype)
+        tensor.dtype = dtype.as_datatype_enum  # type: ignore[assignment]
+        for size in value.shape:
+            tensor.shape.dim.add(size=size)
         allocation = tensor.allocation_description
-        allocation.requested_bytes = allocation.allocated_bytes = size
+        allocation.requested_bytes = allocation.allocated_bytes = value.nbytes
         allocation.allocator_name = allocator
-        totals[allocator] = totals.get(allocator, 0) + size
+        totals[allocator] = totals.get(allocator, 0) + value.nbytes
     for allocator, total in totals.items():
         if total:
             stats.memory.add(allocator_name=allocator, total_bytes=total, peak_bytes=total)
