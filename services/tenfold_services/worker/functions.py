@@ -36,8 +36,8 @@ from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.node_def_pb2 import NodeDef
 
+from .arrivals import settle
 from .direct_call import DirectCall
-from .event_loop_waiter import settle
 from .execution import cancelled, kept
 from .part_run import DONE, PartRun
 from .row_plan import RowPlan

@@ -17,10 +17,10 @@ from tenfold_kernels.resources.state import ResourceManager
 
 from .. import step_spans
 from ..step_count import StepCount
-from .event_loop_waiter import Arrivals
-from .graph_run import GraphRun, explained, run_at_once
+from .arrivals import Arrivals
+from .graph_run import GraphRun, explained
 from .lost_producers import LostProducers
-from .outbox import Outbox
+from .outbox import Outbox, run_at_once
 from .part_run import wait_texts
 from .pools import pools_of
 from .rendezvous import StepTable

@@ -1,7 +1,7 @@
 """What one run of a part sends to other tasks, on its way: pushed without being asked for, as its ExchangePlan says.
 
-graph_manager.py makes an `Outbox` for each run that has a plan; the links carry what it pushes. What the plan does not
-push goes to the rendezvous and waits there for RecvTensor. Decision 0008.
+graph_manager.py makes an `Outbox` for each run that has a plan, or has it run at once; the links carry what is pushed.
+What the plan does not push goes to the rendezvous and waits there for RecvTensor. Decision 0008.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 
+from ..interfaces import RunGraphResult
+from .part_run import LONG, WAITS, PartRun
 from .rendezvous import read_now
+from .run_policy import EVENT_LOOP
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tenfold_kernels.resources.state import Variable
 
     from ..exchange.plan import ExchangePlan, Push, Sent
     from ..interfaces import Value
+    from .loaded_program import LoadedProgram
     from .rendezvous import Rendezvous
 
 
@@ -106,3 +112,50 @@ class Outbox:
         except Exception as error:
             failure = error if isinstance(error, errors.OpError) else errors.internal(str(error))
             self._rendezvous.abort(failure)
+
+
+def run_at_once(
+    program: LoadedProgram,
+    plan: ExchangePlan,
+    step_id: int,
+    feeds: Mapping[str, Value],
+    brought: Mapping[str, tuple[Value, bool]],
+    push: Push,
+) -> RunGraphResult | None:
+    """A run that has all that it needs, as one turn: nothing can come in between, so it needs no rendezvous.
+
+    `brought` has the tensor, and whether it is dead, of each key that the plan expects. None, and nothing has run, for
+    one that does not belong on the event loop's thread, has branches, or sends what is not pushed. Raises what the step
+    raises.
+    """
+    compiled = program.compiled
+    transfers = compiled.transfers
+    if (
+        compiled.generated is None
+        or compiled.blocks
+        or not plan.sent.issuperset(transfers.send_keys)
+        or (transfers.recv_keys and not transfers.recv_keys <= brought.keys())
+    ):
+        return None
+    sent: list[Sent] = []
+
+    def send(key: str, value: Value | Variable, is_dead: bool) -> None:
+        sent.append((key, read_now(value), is_dead))
+
+    run = PartRun(program, feeds, send, brought=brought)
+    turn = run.turn(EVENT_LOOP)
+    if turn == LONG:
+        return None
+    if turn == WAITS:
+        raise errors.internal(f"Step {step_id}: two receivers wait for the same tensor.")
+    result = RunGraphResult(run.fetched())
+    others: dict[str, list[Sent]] = {}
+    for one in sent:
+        number = plan.answered.get(one[0])
+        if number is None:
+            others.setdefault(plan.pushed[one[0]], []).append(one)
+        else:
+            result.answered.append((number, one[1], one[2]))
+    for task, tensors in others.items():
+        push(task, step_id, tensors)
+    return result

@@ -7,8 +7,8 @@ A pure machine, without event loop, thread or lock. A waiter calls `turn` and do
     LONG     the next stretch does not belong on this thread (run_policy.py): `advance` or `turn` on another one
     raises   the error that ends the run: the first one
 
-The waiters are event_loop_waiter.py, functions.py and, on a caller's thread, services: master/caller_cluster_run.py and
-master/caller_waiting_steps.py; graph_run.run_at_once takes one turn. A program that is one call has direct_call.py.
+The waiters are graph_run.py, functions.py and, on a caller's thread, services: master/caller_cluster_run.py and
+master/caller_waiting_steps.py; outbox.run_at_once takes one turn. A program that is one call has direct_call.py.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from tenfold_compiler.values import dead_fetch, read_only
 from tenfold_core import errors
 
 from ..interfaces import RunGraphResult
+from .arrivals import receive, settle
 from .dynamic_executor import DynamicExecution
-from .event_loop_waiter import receive, settle
 from .execution import feed_value, kept
 from .graph_run import GraphRun
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..interfaces import Value
-    from .event_loop_waiter import RunsWorker
+    from .graph_run import RunsWorker
     from .loaded_program import LoadedProgram
     from .rendezvous import Rendezvous
     from .sessions import WorkerSession

@@ -1,6 +1,6 @@
 """Where the tensors of one step meet: producers send, consumers receive, each edge once.
 
-A pure machine: no event loop, no waiting. `recv` takes a callback; event_loop_waiter.py makes something to await of it.
+A pure machine: no event loop, no waiting. `recv` takes a callback; arrivals.py makes something to await of it.
 Follows TensorFlow's framework/rendezvous.cc and the contract of base_rendezvous_mgr.h.
 """
 

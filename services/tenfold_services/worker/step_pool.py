@@ -4,7 +4,7 @@ A kernel that computes cannot be stopped from outside. So one that has run for l
 count any more: another thread takes its place, and the system shares the cores out. How many may go on like that is
 bounded, for one session and for all together; beyond that, steps are refused and the error says why. Sessions take
 turns: one that hands in a thousand steps does not make another's wait for all of them. The threads are daemons, so a
-process ends though a kernel does not. Used by event_loop_waiter.py and worker.py, and for graphs by the master.
+process ends though a kernel does not. Used by graph_run.py and worker.py, and for graphs by the master.
 
 Large graphs have a pool of their own (decision 0025): working on them is Python from beginning to end, and each thread
 more that does so is one more that the event loop takes turns with.

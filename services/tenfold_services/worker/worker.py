@@ -25,8 +25,8 @@ from tenfold_kernels.threads import limit_blas_threads
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from ..session_cluster import join, leave
+from .arrivals import receive, settle
 from .devices import local_devices
-from .event_loop_waiter import receive, settle
 from .graph_manager import GraphManager
 from .partial_runs import PartialRun
 from .pools import beside, pools_of

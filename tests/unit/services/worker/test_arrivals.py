@@ -6,18 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
 from tenfold_core import errors
 from tenfold_core.rendezvous_key import make_key
-from tenfold_services.worker.event_loop_waiter import Arrivals, receive
+from tenfold_services.worker.arrivals import Arrivals, receive
 from tenfold_services.worker.rendezvous import Rendezvous
-
-if TYPE_CHECKING:
-    from tenfold_services.worker.event_loop_waiter import EventLoopWaiter
 
 KEY = make_key("/job:a/replica:0/task:0/device:CPU:0", 1, "/job:b/replica:0/task:0/device:CPU:0", "x:0")
 
@@ -29,7 +25,7 @@ class Driver:
         self.arrivals, self.went_on = arrivals, 0
 
     def arrived(self) -> None:
-        if not self.arrivals.hold(cast("EventLoopWaiter", self)):
+        if not self.arrivals.hold(self):
             self.go_on()
 
     def go_on(self) -> None:
