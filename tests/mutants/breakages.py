@@ -209,8 +209,8 @@ BREAKAGES = (
         "P7",
         "steps that nobody cleans up are kept",
         _RENDEZVOUS,
-        "            if rendezvous.idle:\n                old.append(step_id)",
-        "            if rendezvous.idle:\n                pass",
+        "            if rendezvous.idle or (partial is not None and partial.ended_as_idle(now)):\n",
+        "            if partial is not None and partial.ended_as_idle(now):\n",
         f"{_TEST_RENDEZVOUS}::test_steps_that_nobody_cleans_up_are_forgotten_unless_somebody_waits",
     ),
     Breakage(
