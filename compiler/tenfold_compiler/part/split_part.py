@@ -4,7 +4,7 @@
     └── rest ──┘   └───────────── piece ─────────────┘      └──────── rest ────────┘
 
 Both are parts of their own, joined by a Send and a Recv for each edge that is cut, as parts of two tasks are; nothing
-leaves the task (services/worker/split_executor.py). The rest has its passes' results, its generated code and its
+leaves the task (services/worker/loaded_program.py). The rest has its passes' results, its generated code and its
 fusion; the piece runs node by node. Pure. Used by build.py.
 """
 

@@ -90,9 +90,7 @@ class WorkerEndpoint:
                 tensors[key] = records.read()
         linked = not plan.consumers or all(self._link_of(task).is_linked for task in plan.consumers)
         if linked and not record:
-            result = self._worker.run_at_once(
-                plan.session_handle, plan.graph_handle, step_id, feeds, tensors, plan, self._push_on
-            )
+            result = self._worker.run_at_once(step_id, feeds, tensors, plan, self._push_on)
             if result is not None:
                 return answer_frame(result, plan.fetches, self._link)
         for key, (value, is_dead) in tensors.items():

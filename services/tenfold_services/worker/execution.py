@@ -1,6 +1,6 @@
 """What all executors share: the protocol of one step of one program, what it is fed, and how values change owners.
 
-static_executor.py, dynamic_executor.py and split_executor.py implement `Execution`; part_run.py drives it.
+static_executor.py, dynamic_executor.py and loaded_program.py implement `Execution`; part_run.py drives it.
 """
 
 from __future__ import annotations

@@ -319,27 +319,21 @@ class _CallWaiter:
             if self._turning or run.ended or not run.can_go_on:
                 return
             self._turning = True
-        outputs: list[Any] = []
-        error: errors.OpError | None = None
         try:
-            turn = run.turn(FUNCTION_CALLER)
-            if turn == DONE:
-                outputs = self._outputs()
-        except errors.OpError as failure:
-            error = failure
-        except Exception as bug:  # must end the step, not leave it waiting
-            error = errors.internal(f"{type(bug).__name__}: {bug}")
-        if error is not None:
+            outputs = self._outputs() if run.turn(FUNCTION_CALLER) == DONE else None
+        except Exception as error:  # a bug, too, must end the step, not leave it waiting
             run.end()
-            answer.fail(error)
-        elif turn == DONE:
+            text = f"{type(error).__name__}: {error}"
+            answer.fail(error if isinstance(error, errors.OpError) else errors.internal(text))
+            return
+        if outputs is not None:
             run.end()
             answer.complete(outputs)
-        else:
-            with self._lock:
-                self._turning = False
-            if run.can_go_on:
-                _pool.submit(self._go_on)
+            return
+        with self._lock:
+            self._turning = False
+        if run.can_go_on:
+            _pool.submit(self._go_on)
 
     def _cancel(self) -> None:
         """The caller needs the result no more; any thread."""

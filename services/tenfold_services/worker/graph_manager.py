@@ -1,7 +1,7 @@
 """The graphs and steps of a worker: starts runs of registered graphs, keeps their tensors' meeting points, ends them.
 
-What here starts a run does not wait for it: graph_run.py calls back. worker.py puts the waiting interface over it, the
-links (rpc/link_worker_service.py) and the master of the same task call it directly. In TensorFlow: graph_mgr.cc.
+Nothing here waits for a run: graph_run.py calls back. worker.py puts the waiting interface over it; links and the
+master of the same task call it directly. In TensorFlow: graph_mgr.cc.
 """
 
 from __future__ import annotations
@@ -138,29 +138,22 @@ class GraphManager:
 
     def run_at_once(
         self,
-        session_handle: str,
-        graph_handle: str,
         step_id: int,
         feeds: Mapping[str, Value],
         brought: Mapping[str, tuple[Value, bool]],
         plan: ExchangePlan,
         push: Push,
     ) -> RunGraphResult | None:
-        """The whole run within this call, if it is short and has all it needs; None if not, use `start_run`.
-
-        Raises as `run_graph`.
-        """
+        """The run within this call if it is short and has all it needs, else None; use `start_run` then."""
         opened = None
         if telemetry.tracer is not None:
-            opened = step_spans.part(self.task, session_handle, step_id)
+            opened = step_spans.part(self.task, plan.session_handle, step_id)
             push = step_spans.noting(opened, push)
         try:
             self._check_open()
-            program = self._sessions.get(session_handle).graph(graph_handle)
-            if not plan.expected <= brought.keys():
-                return None
-            if self._steps.find(step_id) is not None:
-                return None  # something of it is here already
+            program = self._sessions.get(plan.session_handle).graph(plan.graph_handle)
+            if not plan.expected <= brought.keys() or self._steps.find(step_id) is not None:
+                return None  # something of it is missing, or is here already
             self.step_count.of_worker += 1
             result = run_at_once(program, plan, step_id, feeds, brought, push)
         except Exception as error:

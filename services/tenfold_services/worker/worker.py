@@ -106,7 +106,8 @@ class Worker(GraphManager):
         self._sessions.lives.check(master_task, master_incarnation)
         await self._leave_stale(master_task, master_incarnation)
         if server_def is not None and server_def.cluster.job:
-            await self._create_guest(session_handle, server_def, isolate, master_task, master_incarnation)
+            guest = self._create_guest(session_handle, server_def)
+            await guest.create_worker_session(session_handle, None, isolate, master_task, master_incarnation)
             return
         # the message has it signed, devices do not
         self.on_master(master_task, master_incarnation % 2**64)
@@ -161,19 +162,14 @@ class Worker(GraphManager):
         found = self._guest_of.get(session_handle)
         return self if found is None else found[0]
 
-    async def _create_guest(
-        self, session_handle: str, server_def: ServerDef, isolate: bool, master_task: str, master_incarnation: int
-    ) -> None:
+    def _create_guest(self, session_handle: str, server_def: ServerDef) -> Worker:
         if session_handle in self._guest_of:
             raise errors.already_exists(f"Session {session_handle} exists already on {self.task}.")
-        if len(self.guests) >= self.limits.sessions:
-            raise self.limits.reached(
-                "sessions", f"{self.task} has {len(self.guests)} sessions with their own clusters"
-            )
-        task = task_name(server_def.job_name, server_def.task_index)
-        worker, tasks = join(self, server_def.cluster, task)
+        if (count := len(self.guests)) >= self.limits.sessions:
+            raise self.limits.reached("sessions", f"{self.task} has {count} sessions with their own clusters")
+        worker, tasks = join(self, server_def.cluster, task_name(server_def.job_name, server_def.task_index))
         self._guest_of[session_handle] = worker, tasks
-        await worker.create_worker_session(session_handle, None, isolate, master_task, master_incarnation)
+        return worker
 
     # -- graphs --------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import loaded_program
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.split_executor import SplitExecution
+from tenfold_services.worker.loaded_program import SplitExecution
 from tenfold_services.worker.static_executor import StaticExecution
 
 if TYPE_CHECKING:

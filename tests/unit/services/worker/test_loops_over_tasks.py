@@ -25,7 +25,7 @@ from tenfold_core import errors
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.dynamic_executor import DynamicExecution
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.split_executor import SplitExecution
+from tenfold_services.worker.loaded_program import SplitExecution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

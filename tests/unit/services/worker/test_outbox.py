@@ -154,12 +154,12 @@ class Run:
         part.node("Add", "y", ["r", "one"], T=F32)
         self.fetch = part.fetch("y")
         self.graph_def = part.graph_def
-        self.plan = ExchangePlan("", "", expected=(self.key,))
         self.handle = ""
         self.ended: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
 
     async def register(self) -> None:
         self.handle = await self.worker.register_graph("", self.graph_def, ConfigProto())
+        self.plan = ExchangePlan("", self.handle, expected=(self.key,))
 
     def start(self, step_id: int) -> Any:
         def done(result: RunGraphResult | None, error: errors.OpError | None) -> None:
@@ -239,8 +239,8 @@ async def test_a_run_that_has_all_it_needs_is_one_call(run: Run) -> None:
         run.ended = asyncio.get_running_loop().create_future()
     brought = {run.key: (np.float32(8), False)}
 
-    result = run.worker.run_at_once("", run.handle, 9, {}, brought, run.plan, Pushed())
-    without = run.worker.run_at_once("", run.handle, 10, {}, {}, run.plan, Pushed())
+    result = run.worker.run_at_once(9, {}, brought, run.plan, Pushed())
+    without = run.worker.run_at_once(10, {}, {}, run.plan, Pushed())
 
     assert result is not None
     assert result.values[run.fetch] == 9
