@@ -31,8 +31,7 @@ _FAMILIES = {
 def tests_of(path: Path) -> list[str]:
     """Test files, or single tests of them, nearest first."""
     if path.parts[:3] == ("client", "tenfold", "gradients"):
-        ops = _rules_by_file().get(str(path), [])
-        return [f"{GRADIENTS}::test_gradients[{op}]" for op in ops] or [GRADIENTS]
+        return [f"{GRADIENTS}::test_gradients[{op}]" for op in _rules_by_file().get(str(path), [])]
     if path.parts[:2] != ("kernels", "tenfold_kernels") or "cuda" in path.parts:
         return []
     families = [family for family, stems in _FAMILIES.items() if path.stem in stems]
@@ -48,6 +47,17 @@ def tests_of(path: Path) -> list[str]:
         return [PROGRAMS, KERNELS]
     ops = _ops_by_file().get(str(path), [])
     return _single(KERNELS, ops) if ops else [KERNELS]
+
+
+def serves_all_rules(path: Path) -> bool:
+    """Whether this is what the rules of gradients share: tests of its own say more of it than a rule's."""
+    return path.parts[:3] == ("client", "tenfold", "gradients") and str(path) not in _rules_by_file()
+
+
+def of_all_rules() -> list[str]:
+    """Tests of gradients through all sorts of ops."""
+    near = sorted((ROOT / "tests/unit/client/gradients").glob("test_*.py"))
+    return [*(str(found.relative_to(ROOT)) for found in near), GRADIENTS]
 
 
 def _single(test: str, kinds: list[str]) -> list[str]:

@@ -88,7 +88,10 @@ def tests_of(path: str) -> list[str]:
     slow = ("tests/process/", "tests/chaos/", "tests/cuda/", "tests/control/", "tests/cluster/")
     found = sorted(covers, key=lambda cover: (min(cover.rank, 2), cover.test.startswith(slow), cover.rank, cover.uses))
     near = [cover.test for cover in found if cover.rank < 2]
-    every = [*nets.tests_of(Path(path)), *near, *by_op_name(Path(path)), *(cover.test for cover in found)]
+    for_all = nets.serves_all_rules(Path(path))
+    by_name = [] if for_all else by_op_name(Path(path))
+    every = [*nets.tests_of(Path(path)), *near, *by_name, *(cover.test for cover in found)]
+    every += nets.of_all_rules() if for_all else []
     return [test for test in dict.fromkeys(every) if not test.startswith(_LEFT_OUT)]
 
 
