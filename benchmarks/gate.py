@@ -1,4 +1,4 @@
-"""16. What it costs to be let in: steps and REST with a token and the look at the caller's user, beside none of both
+"""16. What it costs to be accepted: steps and REST with a token and the look at the caller's user, beside none of both
 (`--insecure`); and links over TCP with mTLS beside plain ones.
 
 All of a case take turns, round after round, on one machine. Steps go over links, which ask when they are opened, and
@@ -52,7 +52,7 @@ PAIRS: dict[str, tuple[str, float | None]] = {
 ENTRY = Subject(
     number="16",
     module="gate",
-    title="what it costs to be let in",
+    title="what it costs to be accepted",
     sides=(OPEN, GUARDED, OPEN_GRPC, GUARDED_GRPC),
     cases=(
         Case("null step, in process", ALONE, feed_and_fetch),

@@ -66,11 +66,11 @@ class Task:
     exit_code: int | None = None
     #: Told to the task with its next heartbeat; gone with its lease.
     drain: Drain | None = None
-    #: It lets in whoever reaches its port, as it says itself.
+    #: It accepts anyone who reaches its port, as it says itself.
     insecure: bool = False
     #: Who registered it: the digest of a token, or a name (entry.registrar). None where that was not kept.
     registrar: str | None = None
-    #: The process made up its lease itself, shows it when it registers again, and lets in with what is made of it.
+    #: The process made up its lease itself, shows it when it registers again, and accepts what is made of it.
     own_lease: bool = False
     #: What views.py has made of this value, for as long as it lives.
     shown: list[str] = field(default_factory=list, init=False, repr=False, compare=False)

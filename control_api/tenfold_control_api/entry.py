@@ -1,4 +1,4 @@
-"""Who is let in at the control service, and as what: by token, by certificate, or as the same user of this machine.
+"""Who is accepted by the control service, and as what: by token, by certificate, or as the same user of this machine.
 
 The decision is the Gate's of tenfold_core.access, the same as at a task; here is what HTTP adds. Where there are
 tokens, every request shows one, its own user's among them: any web page that the user opens has that user's
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: The scope's member with the request's Connection; a request without one did not come over a socket.
 CONNECTION = "tenfold.connection"
-#: The scope's member with the Caller, once it was let in.
+#: The scope's member with the Caller, once it was accepted.
 CALLER = "tenfold.caller"
 _ITSELF = Caller(Role.ADMIN, "this process")
 _ASKS = {"WWW-Authenticate": 'Bearer realm="tenfold", Basic realm="tenfold"'}
@@ -42,7 +42,7 @@ class Connection:
     def __init__(
         self, transport: asyncio.Transport, ask: Callable[[socket.socket], Caller], recognize: Callable[[], None]
     ) -> None:
-        """`ask` is Entry.neighbour; `recognize()` is called once a request was let in."""
+        """`ask` is Entry.neighbour; `recognize()` is called once a request was accepted."""
         self._transport, self._recognize = transport, recognize
         self._certified: Caller | None = None
         self._not_asked = ""
@@ -62,7 +62,7 @@ class Connection:
         return self._user.role is not Role.NONE
 
     def let_in(self) -> None:
-        """A request over it was let in: it is no stranger's."""
+        """A request over it was accepted: it is no stranger's."""
         self._recognize()
 
     def user(self) -> Caller:
@@ -119,7 +119,7 @@ class Entry:
             return ApiError("token-needed", text, headers=_ASKS)
         return ApiError(
             "another-user",
-            "this control service has no token, so it lets in the user who runs it, on this machine; this is "
+            "this control service has no token, so it accepts the user who runs it, on this machine; this is "
             f"{caller.name}. Start it with TENFOLD_TOKEN or TENFOLD_TOKEN_FILE, and send the token as bearer token.",
             headers=_ASKS,
         )

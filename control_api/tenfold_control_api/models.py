@@ -67,7 +67,7 @@ class TaskRegistration(_Request):
         default=None, description="Chosen by the task; without one the service makes one up. Numbers become text."
     )
     devices: Annotated[list[Device], Field(max_length=256)] = []
-    insecure: bool = Field(default=False, description="Whether it lets in whoever reaches its port (`--insecure`).")
+    insecure: bool = Field(default=False, description="Whether it accepts anyone who reaches its port (`--insecure`).")
     lease: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None = Field(
         default=None,
         description="A lease id that the task has made up, 128 random bits: it becomes its lease. Shown again to "
@@ -188,7 +188,7 @@ class TaskView(ObjectView):
     exit_code: int | None
     last_heartbeat_age: float | None = Field(description="Seconds since the last renewal; null without a live lease.")
     drain: DrainView | None = Field(None, description="Set while the task is being drained.")
-    insecure: bool = Field(False, description="Whether it lets in whoever reaches its port, as it says itself.")
+    insecure: bool = Field(False, description="Whether it accepts anyone who reaches its port, as it says itself.")
     figures: TaskFigures | None = Field(
         None, description="The newest that came with a heartbeat; null without, and where another replica has them."
     )
@@ -226,10 +226,10 @@ class ClusterView(ObjectView):
 
 
 class ServiceView(BaseModel):
-    """The control service itself: who is let in, and by what."""
+    """The control service itself: who is accepted, and by what."""
 
     version: str
-    insecure: bool = Field(description="Whether whoever reaches it is let in (`--insecure`, without tokens).")
+    insecure: bool = Field(description="Whether anyone who reaches it is accepted (`--insecure`, without tokens).")
     tokens: bool = Field(description="Whether it asks for a token.")
     tls: bool = Field(description="Whether it speaks HTTPS, and alone.")
     services: list[str] = Field(description="Where other services with the same database are.")
@@ -365,7 +365,7 @@ class Problem(BaseModel):
     retryable: bool
     task: str | None = Field(default=None, description="The task that failed.")
     node: str | None = Field(default=None, description="The node of the graph that failed.")
-    missing_tasks: list[str] = Field(default=[], description="Tasks that were waited for in vain, or are not there.")
+    missing_tasks: list[str] = Field(default=[], description="Tasks that did not come, or are not there.")
     request_id: str | None = Field(default=None, description="Under which the service's log has the request.")
     outcome: str | None = Field(
         default=None,

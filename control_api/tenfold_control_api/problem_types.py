@@ -102,7 +102,7 @@ _ROWS = (
     ProblemType("token-needed", "UNAUTHENTICATED", "The request shows no token.", "Send it as bearer token."),
     ProblemType("token-unknown", "UNAUTHENTICATED", "This service does not know the token.", "Send another one."),
     ProblemType("token-expired", "UNAUTHENTICATED", "The token is no longer good.", "Ask for a new one."),
-    ProblemType("another-user", "UNAUTHENTICATED", "Without tokens only its own user is let in.", "See `detail`."),
+    ProblemType("another-user", "UNAUTHENTICATED", "Without tokens only its own user is accepted.", "See `detail`."),
     ProblemType("role-too-small", "PERMISSION_DENIED", "The caller's role allows less.", "Use another token."),
     ProblemType("too-many-watchers", _FULL, "Too many requests wait already.", "Ask again later, or without `wait`."),
     ProblemType("stopping", "UNAVAILABLE", "The control service is stopping.", "Ask again in a moment."),
@@ -158,7 +158,7 @@ _ROWS = (
     ProblemType("session-gone", "ABORTED", "The session's task was restarted.", "Create a session.", None, False),
     ProblemType("task-lost", "UNAVAILABLE", "The task was lost while a call to it ran.", "See `outcome`.", None, False),
     ProblemType("too-many-calls", _FULL, "Too many calls to masters run or wait.", "Send it again later."),
-    ProblemType("call-not-started", "DEADLINE_EXCEEDED", "The call waited in vain for its turn.", "Send it later."),
+    ProblemType("call-not-started", "DEADLINE_EXCEEDED", "The call waited for its turn until its time was over.", "Send it later."),
     ProblemType(
         "call-unanswered", "DEADLINE_EXCEEDED", "The master did not answer in time.", "See `outcome`.", None, False
     ),

@@ -50,7 +50,7 @@ class Settings:
     tls_ca: str | None = None
     #: Which tasks are dialled with TLS, where there is a certificate.
     tls: Literal["auto", "always"] = "auto"
-    #: Without a token everybody is let in, not only the user who runs the service.
+    #: Without a token everybody is accepted, not only the user who runs the service.
     insecure: bool = False
     #: `Host` headers that are answered without a token; None answers all. Other names are refused, so that a web page
     #: cannot reach the service by a name of its own that it lets resolve to the service's address (DNS rebinding).
@@ -175,11 +175,11 @@ class Settings:
 
     @property
     def lets_everybody_in(self) -> bool:
-        """Whether whoever reaches the service is let in."""
+        """Whether anyone who reaches the service is accepted."""
         return self.insecure and not self.has_tokens
 
     def access(self) -> AccessSettings:
-        """What the service shows to tasks, and lets in with."""
+        """What the service shows to tasks, and accepts."""
         return AccessSettings(
             token=self.token,
             token_file=self.token_file,

@@ -1,4 +1,4 @@
-"""The tokens that let in at the control service: those it was given, and with each of them one for the programs that it
+"""The tokens that the control service accepts: those it was given, and with each of them one for the programs that it
 starts, which is good for no more than the role `register`.
 
 Programs read theirs from a file, so that they follow when the service's tokens are changed under way. Made by app.py;

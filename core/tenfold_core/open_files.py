@@ -98,7 +98,7 @@ class Shortage:
 
 class Reserve:
     """A descriptor that is kept for when there is no other one: in its place a listener takes those who wait, tells
-    them why and sends them away, where they would else wait for it in vain. One thread."""
+    them why and sends them away, where they would otherwise wait without end. One thread."""
 
     def __init__(self, who: str, close: Callable[[socket.socket], None] | None = None) -> None:
         """`close` closes what was accepted, where that might block."""

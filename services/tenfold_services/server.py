@@ -139,7 +139,7 @@ class TaskServer:
         transport = transport_from_environment()
         http2 = Http2Settings.from_environment(limits.concurrent_rpcs)
         self._port: TaskPort | None = None
-        #: Whoever reaches the port is let in.
+        #: Anyone who reaches the port is accepted.
         self.insecure = insecure and host is not None
         if host is not None:
             gate = Gate(self.task, credentials.tokens, open_to_all=insecure, own=self._own_tokens.current)
@@ -294,7 +294,7 @@ class TaskServer:
             raise
         if self.insecure:
             assert self._port is not None
-            text = "%s is insecure: whoever reaches %s:%d is let in, and may run code here."
+            text = "%s is insecure: anyone who reaches %s:%d is accepted, and may run code here."
             _log.warning(text, self.task, self._port.host, self._port.port)
         self._addresses, self.peers = self._with_this_task(self._addresses), peers
         self._take_over_cluster(workers)

@@ -159,7 +159,7 @@ async def test_no_session_at_a_task(
                 reader, writer = await asyncio.open_connection(*to)
                 writer.write(CREATE_SESSION)
                 while not audited(caplog, "create session"):
-                    assert await reader.read(1 << 16), "the owner itself is let in"
+                    assert await reader.read(1 << 16), "the owner itself is accepted"
                 writer.close()
         assert len(audited(caplog, "create session")) == 1
 

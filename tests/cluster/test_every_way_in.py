@@ -164,7 +164,7 @@ def links_of(server: TaskServer) -> LinkListener:
 
 
 def asked(server: TaskServer, way: str, role: Role = Role.ADMIN) -> link_pb2.OpenLinkResponse:
-    """What the task answers to an OpenLink that gRPC has let in."""
+    """What the task answers to an OpenLink that gRPC has accepted."""
     return links_of(server).open_link(handshake.ask(WAYS[way], tls=way == "tcp with TLS"), role)
 
 

@@ -84,7 +84,7 @@ def test_training_goes_on_while_the_token_is_changed(
             for _ in range(3):
                 session.run(train)
             seen.append(session.run(weight))
-            with tf.Session(target, graph=graph) as another:  # what has to be opened anew is let in as well
+            with tf.Session(target, graph=graph) as another:  # what has to be opened anew is accepted as well
                 assert another.run(weight) == seen[-1]
 
     assert seen == [1.0, 0.125, 0.015625]

@@ -397,7 +397,7 @@ def secure(port: int, settings: AccessSettings) -> grpc.aio.Channel:
 
 
 async def test_tasks_reach_a_plain_server_in_reverse(tmp_path: Path) -> None:
-    """The server, which lets in its own user in the clear, stands in for TensorFlow's, which lets in everybody."""
+    """The server, which accepts its own user in the clear, stands in for TensorFlow's, which lets in everybody."""
     task = access(tmp_path / "ours", "tunnel")
     ours = tmp_path / "ours"
     callers = {

@@ -1,4 +1,4 @@
-"""The edges: problems for everything that is no request, who is let in, sizes, probes, OpenAPI."""
+"""The edges: problems for everything that is no request, who is accepted, sizes, probes, OpenAPI."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_code_has_a_row() -> None:
     assert CODES.keys() == {errors.code_name(code) for code in range(1, 17)}
 
 
-# -- who is let in
+# -- who is accepted
 
 
 @pytest.fixture

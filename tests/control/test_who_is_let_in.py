@@ -98,7 +98,7 @@ KINDS = {
 }
 
 
-#: The refusals that are told otherwise, and who is let in by each of them.
+#: The refusals that are told otherwise, and who is accepted by each of them.
 QUICK = ("no token", "another cluster's", Role.READ.word, Role.ADMIN.word)
 
 

@@ -47,7 +47,7 @@ class Ends:
         return link, self.service.links[-1]
 
     def raw(self, settings: LinkSettings = DEFAULT_LINK_SETTINGS, name: str = "", **options: Any) -> RawPeer:
-        """A peer that was let in under this `name`."""
+        """A peer that was accepted under this `name`."""
         assert self.listener is not None
         peer = RawPeer(self.listener.open_link(handshake.ask(settings, CLIENT), name=name), **options)
         self._stack.callback(peer.close)

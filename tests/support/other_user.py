@@ -1,4 +1,4 @@
-"""A process of another user, for tests of who is let in. Only root can start one, as `can_become` says."""
+"""A process of another user, for tests of who is accepted. Only root can start one, as `can_become` says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process of another user that tries what a test asks of it: the attacker of the tests of who is let in.
+"""A process of another user that tries what a test asks of it: the attacker of the tests of who is accepted.
 
 `stranger.ask("connect", target)` runs a function of stranger_tricks.py there and gives what it gives. It blocks, also
 an event loop of the test, where that is what the attack needs. Only root can start one: `needs_another_user`.

@@ -52,7 +52,7 @@ def task_scrape(cluster: str, job: str, index: int, figures: Mapping[str, Any]) 
 def metrics_port(
     settings: TaskSettings, index: int, server: BackgroundServer, access: AccessSettings = NO_ACCESS
 ) -> Iterator[None]:
-    """Serves the task's metrics inside the block, if the settings want it, to those whom the tokens of `access` let in.
+    """Serves the task's metrics inside the block, if the settings want it, to those whom the tokens of `access` accept.
     Raises ClickException for a port that cannot be had."""
     if settings.metrics_port is None:
         yield

@@ -69,12 +69,12 @@ def missing_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def open_to_all(jobs: list[dict[str, Any]], service: dict[str, Any] | None) -> list[str]:
-    """A line for each that lets in whoever reaches it."""
+    """A line for each that accepts anyone who reaches it."""
     told = ["the control service"] if service is not None and service["insecure"] else []
     # what is gone has no port any more; services of before say nothing
     tasks = [task for job in jobs for task in job["tasks"] if task.get("insecure") and task["state"] == "ready"]
     told += [f"/job:{task['job']}/task:{task['index']}" for task in tasks]
-    return [f"insecure: whoever reaches {each} is let in, and may run code there" for each in told]
+    return [f"insecure: anyone who reaches {each} is accepted, and may run code there" for each in told]
 
 
 def gpus_of(jobs: list[dict[str, Any]]) -> list[str]:

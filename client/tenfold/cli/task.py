@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )
 @token_option
 @click.option(
-    "--insecure", is_flag=True, envvar="TENFOLD_INSECURE", show_envvar=True, help="Let in whoever reaches the port."
+    "--insecure", is_flag=True, envvar="TENFOLD_INSECURE", show_envvar=True, help="Accept anyone who reaches the port."
 )
 @click.option(
     "--stop-with-workers",

@@ -105,7 +105,7 @@ def _check(listen: str, to: str, reverse: bool, access: AccessSettings) -> None:
         raise ValueError("a tunnel in reverse is a server of TLS: give it --tls-cert and --tls-key")
     if not reverse and not certificate and access.token is None and access.token_file is None:
         raise ValueError(
-            "what does the tunnel show to be let in? Give --tls-cert and --tls-key, or --token-file "
+            "what does the tunnel show to be accepted? Give --tls-cert and --tls-key, or --token-file "
             "(TENFOLD_TOKEN_FILE)"
         )
 

@@ -40,7 +40,7 @@ class ControlCalls(ClusterCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, 
 
     @call
     def service(self) -> Request[Service]:
-        """The service itself: its version, who is let in and by what. Raises NotFoundError for one of before."""
+        """The service itself: its version, who is accepted and by what. Raises NotFoundError for one of before."""
         return Request("GET", "/v1/service", one(Service))
 
 

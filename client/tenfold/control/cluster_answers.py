@@ -130,7 +130,7 @@ class Task(Answer):
     last_heartbeat_age: float | None
     #: Set while the task is being drained.
     drain: Drain | None = None
-    #: It lets in whoever reaches its port, as it says itself.
+    #: It accepts anyone who reaches its port, as it says itself.
     insecure: bool = False
     #: The newest; None where another replica of the service has them.
     figures: TaskFigures | None = None
@@ -186,10 +186,10 @@ class Cluster(Answer):
 
 @answer
 class Service(Answer):
-    """The control service itself: who is let in, and by what."""
+    """The control service itself: who is accepted, and by what."""
 
     version: str
-    #: Whoever reaches it is let in.
+    #: Anyone who reaches it is accepted.
     insecure: bool
     #: It asks for a token; it speaks HTTPS, and alone.
     tokens: bool

@@ -158,8 +158,8 @@ class ClusterCalls:
         lease: str | None = None,
     ) -> Request[Lease]:
         """Takes an index; raises AlreadyExistsError while another one holds it, NotFoundError for an index that is not
-        declared. `insecure`: it lets in whoever reaches its port. `lease`: made up by the task, 32 hexadecimal digits
-        of `secrets`; with it the same incarnation may repeat and change its registration."""
+        declared. `insecure`: it accepts anyone who reaches its port. `lease`: made up by the task, 32 hexadecimal
+        digits of `secrets`; with it the same incarnation may repeat and change its registration."""
         body = _registering(address, incarnation, devices, insecure, lease)
         return Request("PUT", path_of("clusters", cluster, "tasks", job, str(index)), _lease, json=body)
 

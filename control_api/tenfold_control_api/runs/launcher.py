@@ -70,7 +70,7 @@ class Launcher(Protocol):
     def launch(self, run: RunRecord, control: str) -> None:
         """Starts the run's supervisor, which reports to `control`. A second call for one that lives, or has ended,
         starts nothing. Raises OSError, or the error of a file, when no process can be made, and ValueError where it
-        could not be let in."""
+        could not be accepted."""
 
     def nudge(self, run: RunRecord) -> None:
         """Tells the supervisor at once that the run is to stop, where it can be reached: else it learns of it by its
@@ -207,7 +207,7 @@ LauncherFactory = Callable[["Settings", Callable[[str], None]], Launcher]
 
 
 def local_launchers(tokens: ServiceTokens) -> LauncherFactory:
-    """What makes a launcher whose programs are let in by `tokens`."""
+    """What makes a launcher whose programs are accepted by `tokens`."""
     return lambda settings, on_end: local_launcher(settings, on_end, tokens)
 
 

@@ -1,4 +1,4 @@
-"""What a process shows to be let in, and whom it lets in: one frozen dataclass, read once at the edge, and the tokens
+"""What a process shows to be accepted, and whom it accepts: one frozen dataclass, read once at the edge, and the tokens
 and certificates that it names, which may change under way."""
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings(FromEnvironment):
-    """Where this process's tokens and certificates are. Nothing set: it shows none, and lets in its own user alone."""
+    """Where this process's tokens and certificates are. Nothing set: it shows none, and accepts its own user alone."""
 
     prefix: ClassVar[str] = "TENFOLD_"
 
-    #: A token, or two with a comma between while it is changed: the first is shown, both let in.
+    #: A token, or two with a comma between while it is changed: the first is shown, both are accepted.
     token: str | None = field(default=None, repr=False)
     #: A file of tokens, a line each, looked at again while the process runs (access/tokens.py). Beside it `token` is
     #: not looked at.
@@ -54,7 +54,7 @@ class AccessSettings(FromEnvironment):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a process shows to others, and lets in with."""
+    """What a process shows to others, and accepts."""
 
     #: The tokens that are good now.
     tokens: Callable[[], TokenSet] = TokenSet
@@ -70,7 +70,7 @@ NO_CREDENTIALS = Credentials()
 
 
 class ShownToken:
-    """What a process shows to be let in: called, it gives the token that is to be shown now, None where there is none.
+    """What a process shows to be accepted: called, it gives the token to be shown now, None where there is none.
     A token file may change under way. Equal to another of the same settings. Any thread."""
 
     __slots__ = ("_tokens", "settings")

@@ -1,4 +1,4 @@
-"""Who is let in at a port, and as what: by the connection (the same user of this machine) or by a call's token.
+"""Who is accepted at a port, and as what: by the connection (the same user of this machine) or by a call's token.
 
 The one place of that decision for tasks and for the control service. It holds no connection: what was decided for one
 is its caller's to keep. docs/decisions/0069-who-is-let-in.md.
@@ -90,7 +90,7 @@ class Gate:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether there are tokens that let in."""
+        """Whether there are tokens that are accepted."""
         return len(self._tokens()) > 0
 
     def of_connection(self, peer: Any, own: Any, family: int) -> Role:
@@ -119,7 +119,7 @@ class Gate:
         if not CAN_TELL:
             if not self._told:
                 self._told = True
-                _log.warning("%s lets in every user of this machine: the system does not tell them apart.", self._where)
+                _log.warning("%s accepts every user of this machine: the system does not tell them apart.", self._where)
             return Caller(Role.ADMIN, "some user of this machine")
         try:
             user = self._find_user(peer, own, family)
@@ -160,7 +160,7 @@ class Gate:
                 None,
                 None,
                 f"{what} is refused by {self._where}: the call shows no token. Set TENFOLD_TOKEN or TENFOLD_TOKEN_FILE "
-                "where it comes from. Without one only the same user of the same machine is let in, over a loopback "
+                "where it comes from. Without one only the same user of the same machine is accepted, over a loopback "
                 "address.",
             )
         return errors.permission_denied(

@@ -1,4 +1,4 @@
-"""What a caller may do, in one order: each role may do what those before it may. Used wherever a caller is let in."""
+"""What a caller may do, in one order: each role may do what those before it may. Used wherever a caller is accepted."""
 
 from __future__ import annotations
 

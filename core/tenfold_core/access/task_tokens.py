@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .credentials import Credentials
 
-#: What programs that the control service starts are let in by; made of its own token.
+#: What programs that the control service starts are accepted by; made of its own token.
 PROGRAMS = "tenfold: programs started by the control service"
 _SERVICE = "tenfold: calls of the control service"
 #: What each kind may do at the task, and as whom it stands in the audit log. A control service opens sessions and runs

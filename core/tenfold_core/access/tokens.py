@@ -110,7 +110,7 @@ def _moment(text: str) -> float:
 
 
 class TokenSet:
-    """The tokens that let in, and the text that this process shows itself. Immutable."""
+    """The tokens that are accepted, and the text that this process shows itself. Immutable."""
 
     def __init__(self, lines: Iterable[tuple[str | None, Token]] = ()) -> None:
         """The first line with a text is the one that is shown."""

@@ -116,7 +116,7 @@ def test_a_wildcard_is_dialled_at_loopback(address: str, dialled: str) -> None:
     assert reachable(address) == dialled
 
 
-# -- who is let in
+# -- who is accepted
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ def test_that_everybody_is_let_in_is_said(
 ) -> None:
     served(insecure=insecure, token=token)
 
-    assert ("--insecure: everybody who reaches 127.0.0.1:8080 is let in" in caplog.text) is warned
+    assert ("--insecure: everybody who reaches 127.0.0.1:8080 is accepted" in caplog.text) is warned
 
 
 @pytest.mark.parametrize(

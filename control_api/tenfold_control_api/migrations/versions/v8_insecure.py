@@ -1,4 +1,4 @@
-"""Tasks that let in whoever reaches their port."""
+"""Tasks that accept anyone who reaches their port."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ ALL = ("--tls-cert", "c", "--tls-key", "k", "--tls-ca", "a")
         (("--listen", ":1", "--to", "far:1", *ALL), "':1' is not HOST:PORT"),
         (("--listen", "127.0.0.1:0", "--to", "far:0", *ALL), "'far:0' is not HOST:PORT with a port from 1"),
         (("--listen", "127.0.0.1:0", "--to", "far:1"), "whose certificates count? Give --tls-ca (TENFOLD_TLS_CA)"),
-        (("--listen", "127.0.0.1:0", "--to", "far:1", "--tls-ca", "a"), "what does the tunnel show to be let in?"),
+        (("--listen", "127.0.0.1:0", "--to", "far:1", "--tls-ca", "a"), "what does the tunnel show to be accepted?"),
         (
             ("--listen", "127.0.0.1:0", "--to", "far:1", "--tls-ca", "a", "--tls-key", "k"),
             "--tls-cert and --tls-key go together",

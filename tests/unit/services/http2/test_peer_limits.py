@@ -70,7 +70,7 @@ def test_a_total_that_shrinks_is_no_progress() -> None:
 
 
 def take(shares: CallShares, connection: object, host: str = "") -> int:
-    """Begins calls until one is refused, which then is over; how many were let in."""
+    """Begins calls until one is refused, which then is over; how many were accepted."""
     count = 0
     while shares.begin(connection, host) is None:
         count += 1
