@@ -189,7 +189,7 @@ def serve(
             "(TENFOLD_TOKEN), also with --insecure."
         )
     if insecure and not base.has_tokens:
-        log.warning("--insecure: everybody who reaches %s:%d is accepted, and may run code on every task.", host, port)
+        log.warning("--insecure: anyone who reaches %s:%d may run code on every task.", host, port)
     final = replace(
         base,
         database=database or base.database,

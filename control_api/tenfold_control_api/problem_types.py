@@ -158,7 +158,7 @@ _ROWS = (
     ProblemType("session-gone", "ABORTED", "The session's task was restarted.", "Create a session.", None, False),
     ProblemType("task-lost", "UNAVAILABLE", "The task was lost while a call to it ran.", "See `outcome`.", None, False),
     ProblemType("too-many-calls", _FULL, "Too many calls to masters run or wait.", "Send it again later."),
-    ProblemType("call-not-started", "DEADLINE_EXCEEDED", "The call waited for its turn until its time was over.", "Send it later."),
+    ProblemType("call-not-started", "DEADLINE_EXCEEDED", "The call did not get its turn in time.", "Send it later."),
     ProblemType(
         "call-unanswered", "DEADLINE_EXCEEDED", "The master did not answer in time.", "See `outcome`.", None, False
     ),

@@ -294,7 +294,7 @@ class TaskServer:
             raise
         if self.insecure:
             assert self._port is not None
-            text = "%s is insecure: anyone who reaches %s:%d is accepted, and may run code here."
+            text = "%s is insecure: anyone who reaches %s:%d may run code here."
             _log.warning(text, self.task, self._port.host, self._port.port)
         self._addresses, self.peers = self._with_this_task(self._addresses), peers
         self._take_over_cluster(workers)

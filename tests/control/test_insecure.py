@@ -108,4 +108,4 @@ async def test_a_task_logs_it(caplog: pytest.LogCaptureFixture) -> None:
     async with TaskServer({"ps": [""]}, "ps", 0, access=AccessSettings()):
         assert "insecure" not in caplog.text
     async with TaskServer({"ps": [""]}, "ps", 0, insecure=True, access=AccessSettings()) as server:
-        assert f"insecure: anyone who reaches 127.0.0.1:{server.port} is accepted" in caplog.text
+        assert f"insecure: anyone who reaches 127.0.0.1:{server.port} may run code" in caplog.text

@@ -74,7 +74,7 @@ def open_to_all(jobs: list[dict[str, Any]], service: dict[str, Any] | None) -> l
     # what is gone has no port any more; services of before say nothing
     tasks = [task for job in jobs for task in job["tasks"] if task.get("insecure") and task["state"] == "ready"]
     told += [f"/job:{task['job']}/task:{task['index']}" for task in tasks]
-    return [f"insecure: anyone who reaches {each} is accepted, and may run code there" for each in told]
+    return [f"insecure: anyone who reaches {each} may run code there" for each in told]
 
 
 def gpus_of(jobs: list[dict[str, Any]]) -> list[str]:

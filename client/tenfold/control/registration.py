@@ -44,9 +44,9 @@ class TaskRegistration:
     has. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
     says whether the task does its work, and may take so long to find out: while it does not, the lease is not renewed.
     `insecure` says that the task accepts anyone who reaches its port. `on_lease(lease)` is called with each lease
-    before it is asked for, on the thread that does: what the service shows to the task is made of it, and nobody else has it.
-    Both are called on the heartbeat's thread, and so is `on_drain(grace, reason)` once, when an operator wants the task
-    to end; it must not block, and the lease is renewed until `stop`.
+    before it is asked for, on the thread that does: what the service shows to the task is made of it, and
+    nobody else has it. Both are called on the heartbeat's thread, and so is `on_drain(grace, reason)` once, when an
+    operator wants the task to end; it must not block, and the lease is renewed until `stop`.
     """
 
     def __init__(

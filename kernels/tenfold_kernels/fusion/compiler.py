@@ -1,7 +1,7 @@
 """When fused runs are compiled: in the background, one program after the other, never in a step.
 
-`TENFOLD_FUSION=auto|off|eager` is read once, by the worker. Its services/worker/program_loader.py hands in a job for each
-program that is hot; fuse/ groups nodes there, and runs.py writes and loads here what runs as one.
+`TENFOLD_FUSION=auto|off|eager` is read once, by the worker. Its services/worker/program_loader.py hands in a job for
+each program that is hot; fuse/ groups nodes there, and runs.py writes and loads here what runs as one.
 """
 
 from __future__ import annotations

@@ -413,7 +413,7 @@ def test_that_everybody_is_let_in_is_said(
 ) -> None:
     served(insecure=insecure, token=token)
 
-    assert ("--insecure: everybody who reaches 127.0.0.1:8080 is accepted" in caplog.text) is warned
+    assert ("--insecure: anyone who reaches 127.0.0.1:8080 may run code" in caplog.text) is warned
 
 
 @pytest.mark.parametrize(

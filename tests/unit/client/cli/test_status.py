@@ -105,12 +105,12 @@ def test_who_lets_in_whoever_comes_is_said() -> None:
         "worker/0  ready     1 s    h:1           x\n"
         "worker/1  finished  1 s    h:1           x\n"
         "complete\n"
-        "insecure: anyone who reaches the control service is accepted, and may run code there\n"
-        "insecure: anyone who reaches /job:ps/task:0 is accepted, and may run code there"
+        "insecure: anyone who reaches the control service may run code there\n"
+        "insecure: anyone who reaches /job:ps/task:0 may run code there"
     )
     assert shown(None, [], {"insecure": True}) == (
         "cluster default is not declared\n"
-        "insecure: anyone who reaches the control service is accepted, and may run code there"
+        "insecure: anyone who reaches the control service may run code there"
     )
     assert "insecure" not in shown(jobs[1:], [], {"insecure": False})
 
