@@ -17,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.fuse import find_groups, fusible_nodes, nodes_of_shapes, worth_fusing
 from tenfold_compiler.optimize import optimize
-from tenfold_compiler.part import host_functions
 from tenfold_compiler.part.creation_order import keep_order
 from tenfold_compiler.part.cross_memory import device_type_of, insert_copies, note_memory
+from tenfold_compiler.part.graph_sizes import sized_by_values
 from tenfold_compiler.part.loop_tree import Unstructured
-from tenfold_compiler.part.node_facts import views_of_references
+from tenfold_compiler.part.node_facts import (
+    independent_host_functions,
+    steered_by_others,
+    views_of_references,
+    with_copies,
+)
 from tenfold_compiler.part.part_graph import node_error
-from tenfold_compiler.part.private_inputs import steered_by_others, with_copies
 from tenfold_compiler.part.read_part import read_part
 from tenfold_compiler.part.regions import cut_regions
 from tenfold_compiler.part.split_part import split_part
 from tenfold_compiler.part.structured_flow import read_control_flow
-from tenfold_compiler.part.value_sizes import sized_by_values
 from tenfold_compiler.program import Program, transfers_of
 from tenfold_compiler.write.codegen import generate
 from tenfold_compiler.write.loop_writer import find_loops
@@ -119,7 +122,7 @@ def _kernels(part: PartGraph, constants: Constants, target: Target) -> dict[int,
             if target.with_files is not None and registry.uses_files(node.op, device_type):
                 kernels[node.index], node.blocking = target.with_files(kernels[node.index]), True
     contexts.watch_next_calls()
-    for index in host_functions.independent(part):
+    for index in independent_host_functions(part):
         kernels[index], part.nodes[index].blocking = on_a_thread(kernels[index]), True
     return kernels
 

@@ -73,7 +73,7 @@ class Program:
     blocks: bool
     #: Its nodes may run more than once in a step.
     has_loops: bool
-    #: Its running time may be any, whatever the shapes of what it gets (part/value_sizes.py).
+    #: Its running time may be any, whatever the shapes of what it gets (part/graph_sizes.py).
     sized_by_values: bool
     #: Bytes that it keeps, about.
     size: int

@@ -1,6 +1,6 @@
 """Runs kernels that call functions of the client's program on threads of their own; their results are waited for.
 
-Which of a part's kernels need that is tenfold_compiler/part/host_functions.py's to say.
+Which of a part's kernels need that is tenfold_compiler/part/node_facts.py's to say.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A reference variable's value is one memory that every reader sees; another step 
 checked its indices uses them. Compiled loops read each index once (cpu/_compiled/reading.py). NumPy checks all of an
 index array and then reads it again, sorts by comparing keys twice, counts and then fills; kernels ask for a size and
 then for the values. So the worker gives such inputs to kernels as copies of their own
-(tenfold_compiler/part/private_inputs.py), and a kernel may believe what it has seen. Decision 0131.
+(tenfold_compiler/part/node_facts.py), and a kernel may believe what it has seen. Decision 0131.
 
 An input steers unless it is known to be numbers only: a new op is safe, and slower where it reads a large variable.
 """

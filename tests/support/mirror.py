@@ -87,7 +87,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "services/worker/test_inline_rule.py": (
         "services/tenfold_services/worker/loaded_program.py",
         "services/tenfold_services/worker/run_policy.py",
-        "compiler/tenfold_compiler/part/value_sizes.py",
+        "compiler/tenfold_compiler/part/graph_sizes.py",
     ),
     "services/worker/test_loops_over_tasks.py": (
         "services/tenfold_services/worker/dynamic_executor.py",

@@ -1,11 +1,11 @@
 """Decides which nodes of a part run as one compiled function. Pure: observed shapes in, a Fusion out.
 
-    nodes.py      which nodes could be fused, and in a loop of which shape
-    levels.py     which of them may run as one without waiting for themselves
-    run.py        a group's nodes as a FusedRun, which tenfold_kernels/fusion/runs.py compiles
-    remembered.py what depends on shapes alone and is kept
-    updates.py    which updates of small variables a GPU makes in one launch
-    groups.py     all of it, and the order in which groups and the other nodes run
+    nodes.py     which nodes could be fused, and in a loop of which shape
+    levels.py    which of them may run as one without waiting for themselves
+    run.py       a group's nodes as a FusedRun, which tenfold_kernels/fusion/runs.py compiles
+    updates.py   which updates of small variables a GPU makes in one launch
+    captures.py  which stretches of the schedule a GPU records
+    groups.py    all of it, and the order in which groups and the other nodes run
 
 Shapes are those that one step had; a group checks them at every call and runs its nodes one by one when they are
 others. Called by build.py, read by write/codegen.py. Decision 0010.
@@ -13,7 +13,6 @@ others. Called by build.py, read by write/codegen.py. Decision 0010.
 
 from .fusion import Fusion, Group
 from .groups import find_groups
-from .nodes import fusible_nodes, worth_fusing
-from .remembered import nodes_of_shapes
+from .nodes import fusible_nodes, nodes_of_shapes, worth_fusing
 
 __all__ = ["Fusion", "Group", "find_groups", "fusible_nodes", "nodes_of_shapes", "worth_fusing"]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.part_graph import PartNode
+from tenfold_compiler.part.pending import Pending
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, SEND_OPS, VARIABLE_OPS
 from tenfold_kernels import registry
 from tenfold_kernels.cuda._replaying import Replayed
@@ -123,7 +124,7 @@ def is_nothing(item: PartNode | Group, levels: Levels) -> bool:
 def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNode | Group | Stretch]:
     """A region's schedule with its recordable stretches; everything still runs after what it waits for."""
     devices = [device_of(item, levels) for item in order]
-    pending, successors = levels.between(order)
+    pending = Pending(range(len(order)), levels.between(order))
     found: list[PartNode | Group | Stretch] = []
     ready: dict[str, list[int]] = {}
 
@@ -132,9 +133,8 @@ def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNod
         early = is_nothing(item, levels) or not _waits_for_gpu(item)
         heapq.heappush(ready.setdefault(devices[position] or ("early" if early else "late"), []), position)
 
-    for position, count in enumerate(pending):
-        if not count:
-            add(position)
+    for position in pending.first():
+        add(position)
     now = ""
     while any(ready.values()):
         # first the host's; then on with the GPU at hand; what waits for a GPU only when nothing else is left
@@ -156,10 +156,8 @@ def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNod
             found[-1].items.append(item)
         else:
             found.append(item)
-        for successor in successors[position]:
-            pending[successor] -= 1
-            if not pending[successor]:
-                add(successor)
+        for successor in pending.done(position):
+            add(successor)
     return found
 
 

@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tenfold_compiler.part.loop_tree import Loop
-    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_kernels.fusion.cache import FusionCache
-
-    from .nodes import Edge
 
 
 class Compilable(Protocol):

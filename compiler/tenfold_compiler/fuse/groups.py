@@ -6,22 +6,22 @@ left alone, and each region gets its schedule. codegen.py writes both down.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tenfold_compiler.part.pending import in_order
+from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_kernels.fusion.remembered import Remembered
 
 from .fusion import Fusion, Group
 from .levels import OF_SHAPES, Levels
-from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Edge, Shape, Shapes
-from .remembered import looks_at_shapes, nodes_of_shapes
+from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Shape, Shapes, nodes_of_shapes
 from .run import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode
     from tenfold_compiler.part.regions import Region
     from tenfold_compiler.part.structured_flow import ControlFlow
     from tenfold_compiler.program import Program
@@ -190,7 +190,7 @@ def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache
         for source in map(levels.resolve, node.inputs):
             if source[0] not in inside and source[0] not in levels.constants:
                 inputs[source] = None
-                if not looks_at_shapes(node):
+                if node.op not in METADATA_OPS:
                     return None
     read = levels.edges_read_outside(inside)
     if not inputs or not read or len(inputs) > MAX_ARGUMENTS:
@@ -200,31 +200,8 @@ def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache
 
 def _order(region: Region, group_of: Mapping[int, Group], levels: Levels) -> list[PartNode | Group]:
     """The region's nodes and groups, each after what it waits for, near the place it had."""
-    items: dict[int, PartNode | Group] = {}
-    key_of: dict[int, int] = {}
-    for node in region.nodes:
-        group = group_of.get(node.index)
-        # a group stands where its last member stood
-        key = node.index if group is None else group.members[-1].index
-        key_of[node.index] = key
-        items[key] = node if group is None else group
-    pending = dict.fromkeys(items, 0)
-    successors: dict[int, set[int]] = {key: set() for key in items}
-    for node in region.nodes:
-        for source in levels.before(node):
-            before, after = key_of.get(source), key_of[node.index]
-            if before is not None and before != after and after not in successors[before]:
-                successors[before].add(after)
-                pending[after] += 1
-    ready = [key for key, count in pending.items() if not count]
-    heapq.heapify(ready)
-    order: list[PartNode | Group] = []
-    while ready:
-        key = heapq.heappop(ready)
-        order.append(items[key])
-        for successor in successors[key]:
-            pending[successor] -= 1
-            if not pending[successor]:
-                heapq.heappush(ready, successor)
+    # a group stands where its last member stood
+    items = list(dict.fromkeys(group_of.get(node.index, node) for node in reversed(region.nodes)))[::-1]
+    order = in_order(range(len(items)), levels.between(items))
     assert len(order) == len(items), "the groups of a region wait for each other"
-    return order
+    return [items[place] for place in order]

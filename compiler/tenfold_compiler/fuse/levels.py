@@ -16,19 +16,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from tenfold_compiler.part.loop_tree import is_back_edge
 from tenfold_compiler.part.node_facts import Constants, is_pure, views_of_references
-from tenfold_compiler.part.part_graph import PartNode
+from tenfold_compiler.part.part_graph import PartNode, is_back_edge
 from tenfold_compiler.part.structured_flow import is_name
 from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 from tenfold_kernels.fusion.runs import REDUCTIONS
 
-from .nodes import Edge, Shape, Shapes, is_alias, loop_shape
+from .nodes import Shape, Shapes, is_alias, loop_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from tenfold_compiler.part.part_graph import PartGraph
+    from tenfold_compiler.part.part_graph import Edge, PartGraph
     from tenfold_compiler.part.structured_flow import ControlFlow
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
@@ -54,7 +53,7 @@ class Levels:
         of_shapes: Collection[int] = (),
         flow: ControlFlow | None = None,
     ) -> None:
-        """`of_shapes` are the nodes of remembered.py; they are no part of a loop."""
+        """`of_shapes` are the nodes of `nodes_of_shapes`; they are no part of a loop."""
         self.part, self.constants, self.shapes, self._flow = part, constants, shapes, flow
         self.origin: dict[Edge, Edge] = {} if flow is None else dict(flow.origin)
         #: In an order that keeps all waits, with each loop's nodes together.
@@ -101,7 +100,7 @@ class Levels:
         """The node's inputs but for a loop's back edge."""
         if self._flow is None:
             return node.inputs
-        return [edge for edge in node.inputs if not is_back_edge(self.part, node, edge[0])]
+        return [edge for edge in node.inputs if not is_back_edge(self.part.nodes, node, edge[0])]
 
     def resolve(self, edge: Edge) -> Edge:
         return self.origin.get(edge, edge)
@@ -130,21 +129,13 @@ class Levels:
         flow = self._flow
         return flow is None or (flow.tree.frame_of[node.index] is None and not flow.guards.of[node.index])
 
-    def between(self, order: Sequence[PartNode | Members]) -> tuple[list[int], list[set[int]]]:
-        """Of nodes and groups, by their places in `order`: for how many others each waits, and which wait for it."""
-        place_of: dict[int, int] = {}
+    def between(self, order: Sequence[PartNode | Members]) -> Callable[[int], set[int]]:
+        """Of nodes and groups, by their places in `order`: which of them one waits for."""
         members = [[item] if isinstance(item, PartNode) else item.members for item in order]
-        for place, nodes in enumerate(members):
-            place_of.update((node.index, place) for node in nodes)
-        pending, successors = [0] * len(order), [set[int]() for _ in order]
-        for place, nodes in enumerate(members):
-            for node in nodes:
-                for source in self.before(node):
-                    before = place_of.get(source)
-                    if before is not None and before != place and place not in successors[before]:
-                        successors[before].add(place)
-                        pending[place] += 1
-        return pending, successors
+        place_of = {node.index: place for place, nodes in enumerate(members) for node in nodes}
+        return lambda place: {
+            place_of[source] for node in members[place] for source in self.before(node) if source in place_of
+        }
 
     def joins(self, source: int, target: int) -> bool:
         """Whether an edge between two fusible nodes can lie inside a group."""
@@ -207,7 +198,7 @@ def _real_waits(
         after = 0
         for control in node.controls:
             after |= settled[control]
-        for source in {s for s, _ in node.inputs if not is_back_edge(part, node, s)} | set(data[node.index]):
+        for source in {s for s, _ in node.inputs if not is_back_edge(part.nodes, node, s)} | set(data[node.index]):
             after |= inherited[source]
         free = node.index in constants or node.op in ORDER_OPS or is_alias(node, constants) or is_name(node)
         if not free and is_pure(node) and not any(node.deref):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from tenfold_compiler.part.node_facts import Constants, is_pure
-from tenfold_core.opdefs.runtime_ops import ALIAS_OPS
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, METADATA_OPS
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.runs import REDUCTIONS, Role
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
 
-#: One output of one node.
-Edge: TypeAlias = tuple[int, int]
 Shape: TypeAlias = tuple[int, ...]
 #: Node → shapes of its inputs, and of its one output, as a step had them.
 Shapes: TypeAlias = Mapping[int, tuple[tuple[Shape, ...], Shape]]
@@ -62,8 +60,30 @@ def is_alias(node: PartNode, constants: Constants) -> bool:
     return node.op in ALIAS_OPS and node.index not in constants and not node.deref[0]
 
 
+def nodes_of_shapes(part: PartGraph, constants: Constants) -> frozenset[int]:
+    """The nodes whose values depend on constants and on shapes alone: the sizes in a mean's gradient, the axes of a
+    broadcast's. A run of them is a group of which nothing is compiled: what it computes is kept by shapes
+    (tenfold_kernels/fusion/remembered.py).
+
+        Shape(x) ─► Prod ─► Cast ─► RealDiv ─► Tile        one look-up by x.shape, as long as the shapes come again
+    """
+    found: set[int] = set()
+    for node in part.nodes:
+        if node.index in constants or not node.inputs or any(node.deref):
+            continue
+        if (node.memory is not None and node.op not in METADATA_OPS) or node.copy_of is not None:
+            continue
+        known = all(source in constants or source in found for source, _ in node.inputs)
+        if is_alias(node, constants):
+            if known:
+                found.add(node.index)
+        elif is_pure(node) and node.output_types and (known or node.op in METADATA_OPS):
+            found.add(node.index)
+    return frozenset(index for index in found if not is_alias(part.nodes[index], constants))
+
+
 def sums_to_shape(node: PartNode) -> bool:
-    """Whether the node is a Reshape of optimize/broadcast_gradients.py: (gradient, the operand's shape, the other's),
+    """Whether the node is a Reshape of optimize/reductions.py: (gradient, the operand's shape, the other's),
     which is its first input where that has the operand's shape.
     """
     return node.op == "Reshape" and len(node.inputs) == 3
@@ -111,7 +131,7 @@ def _is_sum(node: PartNode, constants: Constants) -> bool:
     """Whether one of REDUCTIONS is one that a loop may end in, whatever its type."""
     if node.attrs.get("keep_dims", False):
         return False
-    # one of five inputs sums products of rows (optimize/products_of_rows.py)
+    # one of five inputs sums products of rows (optimize/reductions.py)
     return len(node.inputs) == 1 or (len(node.inputs) == 2 and node.inputs[1][0] in constants)
 
 

@@ -11,14 +11,14 @@ from tenfold_kernels.cuda._arrays import DeviceArray
 from tenfold_kernels.fusion.expressions import SUMS_OF_MANY
 from tenfold_kernels.fusion.runs import REDUCTIONS, FusedInput, FusedOp, FusedRun, Source
 
-from .nodes import Edge, Shape, np_types, reduction_of, role_of, sums_to_shape
+from .nodes import Shape, np_types, reduction_of, role_of, sums_to_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
 
-    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.part.part_graph import Edge, PartNode
 
     from .levels import Levels
 

@@ -15,6 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_compiler.part.part_graph import PartNode
+from tenfold_compiler.part.pending import Pending
 from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cuda.fused_updates import MOST, DeviceUpdates, Member
 from tenfold_kernels.cuda.state_apply import update_of
@@ -23,10 +24,10 @@ from tenfold_kernels.registry import KernelNode
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from tenfold_compiler.part.part_graph import Edge
     from tenfold_kernels.resources.state import ResourceManager
 
     from .levels import Levels, Members
-    from .nodes import Edge
 
 #: A node, or nodes that run as one.
 Item = TypeVar("Item", bound="PartNode | Members")
@@ -43,7 +44,7 @@ def join_updates(order: Sequence[Item], levels: Levels) -> list[Item | list[Part
     many = {key for key, count in Counter(keys).items() if key is not None and count > 1}
     if not many:
         return list(order)
-    pending, successors = levels.between(order)
+    pending = Pending(range(len(order)), levels.between(order))
     found: list[Item | list[PartNode]] = []
     ready: list[int] = []
     updates: dict[Hashable, list[int]] = {}
@@ -54,19 +55,16 @@ def join_updates(order: Sequence[Item], levels: Levels) -> list[Item | list[Part
         else:
             heapq.heappush(ready, position)
 
-    for position, count in enumerate(pending):
-        if not count:
-            add(position)
+    for position in pending.first():
+        add(position)
     while ready or updates:
         now = [heapq.heappop(ready)] if ready else sorted(updates.pop(min(updates, key=lambda key: min(updates[key]))))
         for begin in range(0, len(now), MOST):
             chunk = [order[position] for position in now[begin : begin + MOST]]
             found.append(chunk[0] if len(chunk) == 1 else [node for node in chunk if isinstance(node, PartNode)])
         for position in now:
-            for successor in successors[position]:
-                pending[successor] -= 1
-                if not pending[successor]:
-                    add(successor)
+            for successor in pending.done(position):
+                add(successor)
     return found
 
 

@@ -1,13 +1,10 @@
-"""Makes a part smaller before it is compiled: verbs on a PartGraph, one file each; tests verify it after each.
+"""Makes a part smaller before it is compiled: verbs on a PartGraph. Tests verify it after each.
 
-    fold_constants             what depends on constants only is computed now
-    drop_identities            edges lead past nodes that hand on their input
-    merge_common_subexpressions   the same op of the same inputs is computed once
-    join_broadcast_gradients   what sums a gradient to the shape of a broadcast operand is one node
-    drop_dead_code             pure nodes whose values are not read are not computed
-    join_sums_of_products      a sum of products of matrices is one product, or added to a total in place
-    join_sums_of_slices        a sum of slices' gradients is one array that all are added to
-    join_products_of_rows      a sum of products of gathered rows reads them where they lie
+    constant_folding.py         what depends on constants only is computed now
+    drops.py                    edges lead past nodes that hand on their input; what is not read is not computed
+    common_subexpressions.py    the same op of the same inputs is computed once
+    reductions.py               gradients of broadcasts, and products of gathered rows, in one node
+    sums.py                     a sum of products of matrices is one product, one of slices' gradients one array
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
 edges through it go on ordering. Called by build.py once per RegisterGraph. In TensorFlow: grappler and
@@ -19,14 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .broadcast_gradients import join_broadcast_gradients
 from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
-from .dead_code import drop_dead_code
-from .identities import drop_identities
-from .products_of_rows import join_products_of_rows
-from .sums_of_products import join_sums_of_products
-from .sums_of_slices import join_sums_of_slices
+from .drops import drop_dead_code, drop_identities
+from .reductions import join_broadcast_gradients, join_products_of_rows
+from .sums import join_sums_of_products, join_sums_of_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +44,18 @@ class Optimizations:
     rows: int = 0
 
 
+#: What runs after constants are folded, by what is counted.
+_PASSES = {
+    "identities": drop_identities,
+    "merged": merge_common_subexpressions,
+    "broadcasts": join_broadcast_gradients,
+    "dead": drop_dead_code,
+    "joined": join_sums_of_products,
+    "slices": join_sums_of_slices,
+    "rows": join_products_of_rows,
+}
+
+
 def optimize(
     part: PartGraph,
     constants: Constants,
@@ -62,18 +68,11 @@ def optimize(
     `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
     """
 
-    def checked(name: str, count: int) -> int:
+    counts = {"folded": fold_constants(part, constants, build)}
+    if check is not None:
+        check(part, constants, "fold_constants")
+    for what, run in _PASSES.items():
+        counts[what] = run(part, constants)
         if check is not None:
-            check(part, constants, name)
-        return count
-
-    return Optimizations(
-        folded=checked("fold_constants", fold_constants(part, constants, build)),
-        identities=checked("drop_identities", drop_identities(part, constants)),
-        merged=checked("merge_common_subexpressions", merge_common_subexpressions(part, constants)),
-        broadcasts=checked("join_broadcast_gradients", join_broadcast_gradients(part, constants)),
-        dead=checked("drop_dead_code", drop_dead_code(part, constants)),
-        joined=checked("join_sums_of_products", join_sums_of_products(part, constants)),
-        slices=checked("join_sums_of_slices", join_sums_of_slices(part, constants)),
-        rows=checked("join_products_of_rows", join_products_of_rows(part, constants)),
-    )
+            check(part, constants, run.__name__)
+    return Optimizations(**counts)

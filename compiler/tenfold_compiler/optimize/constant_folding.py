@@ -14,6 +14,8 @@ from tenfold_compiler.part.node_facts import Constants, is_pure
 from tenfold_kernels.arrays import freeze
 from tenfold_kernels.registry import quiet
 
+from .edits import read
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -37,8 +39,9 @@ def fold_constants(part: PartGraph, constants: Constants, build: Callable[[PartN
             continue
         constants[node.index] = outputs
         # What it waited for it still waits for: a constant of a dead branch is dead.
-        node.controls = sorted({*node.controls, *(source for source, _ in node.inputs)})
-        node.inputs, node.deref, node.input_types, node.memory = [], [], (), None
+        node.controls = sorted({*node.sources})
+        read(node, ())
+        node.memory = None
         folded += 1
     return folded
 

@@ -5,15 +5,20 @@ A node that is taken out becomes a NoOp that waits for what the node waited for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold_compiler.part.node_facts import data_readers
+from tenfold_compiler.part.node_facts import data_readers, views_of_references
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.node_facts import Constants
+    from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode
+    from tenfold_core.dtypes import DType
+
+    #: An edge, its type there, and whether it is a reference whose value is read.
+    Operand: TypeAlias = tuple[Edge, DType, bool]
 
 
 def hangs_on_branch(part: PartGraph, node: PartNode) -> bool:
@@ -27,33 +32,20 @@ def hangs_on_branch(part: PartGraph, node: PartNode) -> bool:
 
 def retire(node: PartNode, *after: int) -> None:
     """Turns the node into a NoOp that waits for its sources and for `after`: no node reads its values any more."""
-    node.controls = sorted({*node.controls, *(source for source, _ in node.inputs), *after} - {node.index})
-    node.op = "NoOp"
-    node.inputs, node.deref = [], []
-    node.attrs, node.input_types, node.output_types = {}, (), ()
-    node.memory = None
+    node.controls = sorted({*node.sources, *after} - {node.index})
+    node.op, node.attrs, node.output_types, node.memory = "NoOp", {}, (), None
+    read(node, ())
 
 
-def joinable(
-    part: PartGraph, constants: Collection[int], volatile: Collection[int]
-) -> Callable[[PartNode, PartNode], bool]:
-    """Says of a node and the sum that reads it whether the sum may do the node's work: it alone reads the node, in the
-    host's memory and on the same device, and reads nothing `volatile` (views_of_references).
-    """
-    readers = data_readers(part)
+def operands(node: PartNode) -> list[Operand]:
+    """What the node reads."""
+    return list(zip(node.inputs, node.input_types, node.deref, strict=True))
 
-    def may_join(node: PartNode, total: PartNode) -> bool:
-        return (
-            readers[node.index] == 1
-            and node.index not in constants
-            and node.node_def.device == total.node_def.device
-            and node.memory is None
-            and total.memory is None
-            and not any(source in volatile for source, _ in node.inputs)
-            and not hangs_on_branch(part, node)
-        )
 
-    return may_join
+def read(node: PartNode, given: Sequence[Operand]) -> None:
+    """The node reads these instead of its inputs."""
+    node.inputs, node.deref = [edge for edge, _, _ in given], [deref for _, _, deref in given]
+    node.input_types = tuple(dtype for _, dtype, _ in given)
 
 
 def absorb(node: PartNode, others: Sequence[PartNode]) -> None:
@@ -63,7 +55,31 @@ def absorb(node: PartNode, others: Sequence[PartNode]) -> None:
         retire(other)
 
 
-def read_past(part: PartGraph, edges: dict[tuple[int, int], tuple[int, int]]) -> None:
+class Joinable:
+    """Which nodes the sum that reads them may do the work of."""
+
+    def __init__(self, part: PartGraph, constants: Constants) -> None:
+        self._part, self._constants = part, constants
+        self._readers = data_readers(part)
+        #: What an assignment may change.
+        self.volatile: Collection[int] = views_of_references(part, constants)
+
+    def into(self, total: PartNode, *nodes: PartNode) -> bool:
+        """Whether `total` alone reads each of these, in the host's memory and on the same device, and they read nothing
+        that an assignment may change, no reference either.
+        """
+        return total.memory is None and all(
+            self._readers[node.index] == 1
+            and node.index not in self._constants
+            and node.node_def.device == total.node_def.device
+            and node.memory is None
+            and not any(source in self.volatile for source, _ in node.inputs)
+            and not hangs_on_branch(self._part, node)
+            for node in nodes
+        )
+
+
+def read_past(part: PartGraph, edges: dict[Edge, Edge]) -> None:
     """Leads every reader of an edge in `edges` to another edge; it still waits for the node it read before."""
     if not edges:
         return
@@ -79,8 +95,7 @@ def read_past(part: PartGraph, edges: dict[tuple[int, int], tuple[int, int]]) ->
             while target in ends:
                 passed.append(target)
                 target = ends[target]
-            for edge in (source, *passed):
-                ends[edge] = target
+            ends.update(dict.fromkeys((source, *passed), target))
             node.inputs[position] = target
             if waits is None:
                 waits = set(node.controls)

@@ -1,17 +1,14 @@
 """Nodes whose effects others can see run in the order in which they were created, wherever no edge orders them.
 
 Programs rely on more than their edges say: a read of a variable and an update of it that nothing connects. Of such
-nodes the one created first goes first, which is their order in the GraphDef as far as edges allow it. All others may
-run at any time, and read_part.py puts them where values die young. It asks for the `pairs` that have to stay in order;
-build.py calls `keep_order`, which makes control edges of those that every executor can follow. See
-docs/decisions/0135-created-first-goes-first.md.
+nodes the one created first goes first, as far as edges allow it. read_part.py asks for the `pairs` that have to stay in
+order; build.py calls `keep_order`, which makes control edges of those that every executor can follow. Decision 0135.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, opdefs
 from tenfold_core.opdefs.runtime_ops import (
@@ -19,9 +16,7 @@ from tenfold_core.opdefs.runtime_ops import (
     CONSTANT_OPS,
     COPY_OPS,
     DYNAMIC_OPS,
-    MERGE_OPS,
     NAMED_STATE_OPS,
-    NEXT_ITERATION_OPS,
     RECV_OPS,
     SEND_OPS,
     STATE_READING_OPS,
@@ -29,6 +24,9 @@ from tenfold_core.opdefs.runtime_ops import (
     TRANSFER_OPS,
     VARIABLE_OPS,
 )
+
+from .part_graph import sources_of
+from .pending import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,44 +41,14 @@ _PASSING = ALIAS_OPS | DYNAMIC_OPS
 _ALONE = CONSTANT_OPS | COPY_OPS | TRANSFER_OPS | NAMED_STATE_OPS | VARIABLE_OPS | {"Placeholder", "PlaceholderV2"}
 
 
-class _Access(NamedTuple):
-    #: The node that holds the state; None for an effect outside of variables and tables: a print, a queue, a file.
-    holder: int | None
-    writes: bool
-
-
 def creation_order(nodes: Sequence[PartNode]) -> Sequence[int]:
     """Indices in a topological order without loops' back edges: among nodes that are ready the first in the GraphDef.
 
     Shorter than `nodes` if there is a cycle.
     """
-    if all(source < node.index for node in nodes for source in sources(nodes, node)):
+    if all(source < node.index for node in nodes for source in sources_of(nodes, node)):
         return range(len(nodes))
-    pending = [0] * len(nodes)
-    successors: list[list[int]] = [[] for _ in nodes]
-    for node in nodes:
-        for source in sources(nodes, node):
-            successors[source].append(node.index)
-            pending[node.index] += 1
-    ready = [index for index, count in enumerate(pending) if not count]
-    order = []
-    while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for successor in successors[index]:
-            pending[successor] -= 1
-            if not pending[successor]:
-                heapq.heappush(ready, successor)
-    return order
-
-
-def sources(nodes: Sequence[PartNode], node: PartNode) -> set[int]:
-    """The nodes that `node` waits for, but for a loop's back edge."""
-    found = {source for source, _ in node.inputs}
-    found.update(node.controls)
-    if node.op in MERGE_OPS:
-        found = {source for source in found if nodes[source].op not in NEXT_ITERATION_OPS}
-    return found
+    return in_order(range(len(nodes)), lambda index: sources_of(nodes, nodes[index]))
 
 
 def pairs(nodes: Sequence[PartNode], order: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -121,7 +89,7 @@ def keep_order(part: PartGraph) -> None:
     nodes = part.nodes
     if not any(node.op in _HOLDERS for node in nodes):
         return
-    found = [pair for pair in pairs(nodes, range(len(nodes))) if _is_access(nodes, pair)]
+    found = [pair for pair in pairs(nodes, range(len(nodes))) if not any(nodes[index].op in SEND_OPS for index in pair)]
     if not found:
         return
     waits, conditional = _waits(nodes)
@@ -129,12 +97,8 @@ def keep_order(part: PartGraph) -> None:
         if conditional[earlier] or conditional[later] or nodes[earlier].blocking or nodes[later].blocking:
             continue
         node = nodes[later]
-        if waits[earlier] | waits[later] == waits[later] and earlier not in sources(nodes, node):
+        if waits[earlier] | waits[later] == waits[later] and earlier not in node.sources:
             node.controls.append(earlier)
-
-
-def _is_access(nodes: Sequence[PartNode], pair: tuple[int, int]) -> bool:
-    return not any(nodes[index].op in SEND_OPS for index in pair)
 
 
 def _waits(nodes: Sequence[PartNode]) -> tuple[list[int], list[bool]]:
@@ -143,7 +107,7 @@ def _waits(nodes: Sequence[PartNode]) -> tuple[list[int], list[bool]]:
     bits = 0
     for node in nodes:
         mask, depends = 0, node.op in DYNAMIC_OPS
-        for source in sources(nodes, node):
+        for source in sources_of(nodes, node):
             mask |= waits[source]
             depends = depends or conditional[source]
         if node.blocking or (node.op in RECV_OPS and not node.client_terminated):

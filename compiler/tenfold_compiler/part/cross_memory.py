@@ -3,13 +3,11 @@
     feed x ──► _CopyToDevice ──► MatMul ──► _CopyToHost ──► fetch
                                   gradient ──► _BeginCopyToHost … all other kernels … _CopyToHost ──► Send
 
-`note_memory` asks the registry which arguments of a node are on its GPU; `insert_copies` puts a copy between a value
-and the first node that wants it elsewhere, one for all who want it there. What hands a value on (Identity, Switch,
-Merge, a loop's Enter) leaves it where it is, so that nothing is copied because it passes through; a loop's variable is
-in one place in all turns, and is copied before it enters the loop or the next turn. Sends, feeds and fetches are in the
-host's memory. What goes to another task begins its way to the host behind the kernel that gives it, and is waited for
-when all else is launched; not in a part with branches. Called by build.py. Decision 0121. In TensorFlow:
-memory_types.cc.
+A copy stands between a value and the first node that wants it elsewhere, one for all who want it there. What hands a
+value on (Identity, Switch, Merge, a loop's Enter) leaves it where it is; a loop's variable is in one place in all its
+turns, and is copied before it enters the loop or the next turn. Sends, feeds and fetches are in the host's memory. What
+goes to another task begins its way to the host behind the kernel that gives it, and is waited for when all else is
+launched; not in a part with branches. Called by build.py. Decision 0121. In TensorFlow: memory_types.cc.
 """
 
 from __future__ import annotations
@@ -32,15 +30,14 @@ from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_protos import node_def_pb2
 
-from .loop_tree import is_back_edge
-from .part_graph import PartNode, node_error
+from .part_graph import PartNode, is_variable, node_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tenfold_core.dtypes import DType
 
-    from .part_graph import PartGraph
+    from .part_graph import Edge, PartGraph
 
 #: Where a value is: the full name of a GPU, or this.
 HOST = ""
@@ -103,10 +100,10 @@ class _Inserter:
         self._sends: dict[int, list[PartNode]] = {} if part.is_dynamic else self._find_sends()
 
     def run(self) -> None:
-        late = {id(node) for sends in self._sends.values() for node in sends}
+        late = {node.index for sends in self._sends.values() for node in sends}
         begun: dict[int, dict[int, PartNode]] = {}
         for node in self._part.nodes:
-            if id(node) in late:
+            if node.index in late:
                 continue
             self._move_inputs(node)
             self._nodes.append(node)
@@ -123,7 +120,7 @@ class _Inserter:
         self._renumber()
 
     def _find_sends(self) -> dict[int, list[PartNode]]:
-        found: dict[tuple[int, int], list[PartNode] | None] = {}
+        found: dict[Edge, list[PartNode] | None] = {}
         followed = {source for node in self._part.nodes for source in node.controls}
         for node in self._part.nodes:
             for position, edge in enumerate(node.inputs):
@@ -155,15 +152,12 @@ class _Inserter:
 
     def _wanted(self, node: PartNode, position: int) -> str | None:
         """Where the node wants that input; None where anywhere will do."""
-        if node.input_types[position].is_ref_dtype:
-            return None
-        if node.memory is not None:
-            return node.node_def.device if node.memory[0][position] else HOST
-        if node.op in MERGE_OPS or node.op in _BRINGS:
-            return self._places[node.index][0]
-        if node.op in _HANDS_ON:
-            return HOST if (node.op in SWITCH_OPS or node.op in SWITCH_N_OPS) and position == 1 else None
-        return HOST
+        if not node.input_types[position].is_ref_dtype:
+            if node.op in MERGE_OPS or node.op in _BRINGS:
+                return self._places[node.index][0]
+            if (node.op in SWITCH_OPS or node.op in SWITCH_N_OPS) and position == 1:
+                return HOST
+        return _static_want(node, position)
 
     def _copy(self, source: int, port: int, place: str) -> PartNode:
         copy = self._new(source, port, place)
@@ -233,10 +227,10 @@ class _Places:
     def _note_loops(self) -> None:
         wanted: dict[int, set[str | None]] = {}
         for node in self._part.nodes:
-            is_variable = any(is_back_edge(self._part, node, source) for source, _ in node.inputs)
+            takes_turns = is_variable(self._part.nodes, node)
             for position, (source, _) in enumerate(node.inputs):
                 giver = self._part.nodes[source]
-                if is_variable and giver.op in _BRINGS:
+                if takes_turns and giver.op in _BRINGS:
                     self._variable[source] = node.index
                 elif giver.op in ENTER_OPS:
                     wanted.setdefault(source, set()).add(_static_want(node, position))
@@ -267,15 +261,11 @@ class _Places:
             return self.of[merge][0]
         if node.op not in MERGE_OPS:
             return self._first(node.inputs[:1])
-        nodes = self._part.nodes
-        return self._first(
-            [
-                nodes[source].inputs[0] if self._variable.get(source) == node.index else (source, port)
-                for source, port in node.inputs
-            ]
-        )
+        # of a loop's variable, what is brought to it
+        nodes, variable = self._part.nodes, self._variable
+        return self._first([nodes[e[0]].inputs[0] if variable.get(e[0]) == node.index else e for e in node.inputs])
 
-    def _first(self, edges: list[tuple[int, int]]) -> str:
+    def _first(self, edges: list[Edge]) -> str:
         return next((place for source, port in edges if (place := self.of[source][port])), HOST)
 
 

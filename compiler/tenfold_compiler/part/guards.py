@@ -3,9 +3,9 @@
     s = Switch(x, p)   a = f(s:0)   b = g(s:1)   m = Merge(a, b)        a: {¬p}    b: {p}    m: {}
 
 A node runs when all its inputs are alive: its guard is the union of theirs. A Switch adds a literal, a Merge of all
-cases takes it away. A tensor from another task may come dead, which is a literal too. Guards belong to a frame; what
-they say of a loop's turns is taken apart in `LoopShape`. No pattern of `cond` or `case` is looked for, so any graph
-without cycles has guards. Used by structured_flow.py; deadness as in propagator.py and TensorFlow's executor.cc.
+cases takes it away. A tensor from another task may come dead, which is a literal too. Guards belong to a frame. No
+pattern of `cond` or `case` is looked for, so any graph without cycles has guards. Used by structured_flow.py; deadness
+as in services/worker/propagator.py and TensorFlow's executor.cc.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS, TRIGGER_OPS
 
-from .loop_tree import Loop, Unstructured, is_back_edge
+from .loop_tree import Loop, Unstructured
+from .part_graph import is_variable, sources_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Set
 
     from .loop_tree import LoopTree, Member
-    from .part_graph import PartGraph, PartNode
-
-Edge: TypeAlias = tuple[int, int]
+    from .part_graph import Edge, PartGraph, PartNode
 
 #: Ports of what generated code knows of a node besides its outputs: "is the tensor that came alive", "has a Merge had a
 #: live input". Port p's truth is TRUTH - 2p, and as a number of a case that is one less.
@@ -37,6 +36,11 @@ class Literal(NamedTuple):
     value: int
     #: How many values there are; 0 where the others have no name.
     values: int
+
+    @property
+    def other(self) -> Literal:
+        """That it has the other one of two values."""
+        return self._replace(value=1 - self.value)
 
 
 Guard: TypeAlias = frozenset[Literal]
@@ -78,14 +82,10 @@ class Guards:
 
     def of_edge(self, source: int, port: int) -> Guard:
         """When the output `port` of a node is alive, for who reads it."""
-        node = self._part.nodes[source]
-        entered = self._tree.entered.get(source)
-        if entered is not None:
+        if source in self._tree.entered:
             return ALWAYS
-        guard = self.of_control(source)
-        if node.op in SWITCH_OPS:
-            return self._with(guard, Literal(self.predicate(node), port, 2))
-        if node.op in SWITCH_N_OPS:
+        node, guard = self._part.nodes[source], self.of_control(source)
+        if node.op in SWITCH_OPS or node.op in SWITCH_N_OPS:
             return self._with(guard, Literal(self.predicate(node), port, len(node.output_types)))
         return guard
 
@@ -98,11 +98,13 @@ class Guards:
             return self.of_loop[loop]
         return self.of[source]
 
+    def of_member(self, member: Member) -> Guard:
+        """In the frame that the member stands in."""
+        return self.of_loop[member] if isinstance(member, Loop) else self.of[member.index]
+
     def predicate(self, switch: PartNode) -> Edge:
         """What a Switch looks at. A reference is read when the Switch runs."""
-        if switch.deref[1]:
-            return (switch.index, TRUTH) if switch.op in SWITCH_OPS else (switch.index, TRUTH - 1)
-        edge = self._resolve(switch.inputs[1])
+        edge = (switch.index, 0) if switch.deref[1] else self._resolve(switch.inputs[1])
         return truth_of(edge) if switch.op in SWITCH_OPS else case_of(edge)
 
     def _frame(self, members: Sequence[Member]) -> None:
@@ -132,7 +134,7 @@ class Guards:
         if literal.values != 2 or self._tree.frame_of[literal.edge[0]] is not loop:
             raise Unstructured(f"the condition of '{loop.name}' does not change", loop.enters)
         for node in loop.exits:
-            if self.of[node.index] != {Literal(literal.edge, 1 - literal.value, 2)}:
+            if self.of[node.index] != {literal.other}:
                 raise Unstructured(f"'{node.name}' does not leave '{loop.name}' where it ends", loop.enters)
         self.goes_on[loop] = literal
         alone = frozenset().union(*(self.of[enter.index] for enter in self._enters_behind(loop, literal.edge[0])))
@@ -149,8 +151,8 @@ class Guards:
             if self._tree.entered.get(node.index) is loop:
                 found.append(node)
                 continue
-            for source in (*(source for source, _ in node.inputs), *node.controls):
-                if source not in seen and not is_back_edge(self._part, node, source):
+            for source in sources_of(self._part.nodes, node):
+                if source not in seen:
                     seen.add(source)
                     left.append(source)
         return found
@@ -188,7 +190,7 @@ class Guards:
 
     def _merge(self, node: PartNode) -> Guard:
         """When some input is alive; controls do not make a Merge dead."""
-        if any(is_back_edge(self._part, node, source) for source, _ in node.inputs):
+        if is_variable(self._part.nodes, node):
             return ALWAYS
         sources = {source for source, _ in node.inputs}
         for source in sources:
@@ -228,25 +230,24 @@ def _exclude(a: Guard, b: Guard) -> bool:
     return any(values.setdefault(literal.edge, literal.value) != literal.value for literal in (*a, *b))
 
 
-def _any_of(cases: set[Guard]) -> Guard | None:
+def _any_of(cases: Set[Guard]) -> Guard | None:
     """The guard that says "one of these", or None where it takes more than a conjunction."""
-    cases = set(cases)
-    merged = True
-    while merged and len(cases) > 1:
-        merged = False
-        for case in cases:
-            wider = next((other for other in cases if other < case), None)
-            if wider is not None:
-                cases.discard(case)
-                merged = True
-                break
-            for literal in case:
-                rest = case - {literal}
-                siblings = {rest | {Literal(literal.edge, value, literal.values)} for value in range(literal.values)}
-                if siblings and siblings <= cases:
-                    cases = (cases - siblings) | {rest}
-                    merged = True
-                    break
-            if merged:
-                break
-    return next(iter(cases)) if len(cases) == 1 else None
+    while len(cases) > 1:
+        fewer = _with_two_joined(cases)
+        if fewer is None:
+            return None
+        cases = fewer
+    return next(iter(cases))
+
+
+def _with_two_joined(cases: Set[Guard]) -> Set[Guard] | None:
+    """The cases without one that another one holds, or with all values of a literal as one; None for no such."""
+    for case in cases:
+        if any(other < case for other in cases):
+            return cases - {case}
+        for literal in case:
+            rest = case - {literal}
+            siblings = {rest | {literal._replace(value=value)} for value in range(literal.values)}
+            if siblings and siblings <= cases:
+                return (cases - siblings) | {rest}
+    return None

@@ -9,16 +9,17 @@ runs; write/frame_writer.py writes a loop. In TensorFlow: control_flow.cc's Buil
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, MERGE_OPS, NEXT_ITERATION_OPS
+from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 
 from .edges import frame_name
+from .part_graph import is_back_edge, sources_of
+from .pending import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from .part_graph import PartGraph, PartNode
 
@@ -57,15 +58,20 @@ class Loop:
     def nodes(self) -> Iterator[PartNode]:
         """All nodes of the loop, those of inner loops too."""
         yield from self.enters
-        for member in self.members:
-            if isinstance(member, Loop):
-                yield from member.nodes()
-            else:
-                yield member
+        yield from nodes_of(self.members)
 
 
 #: What stands in a frame.
 Member: TypeAlias = "PartNode | Loop"
+
+
+def nodes_of(members: Iterable[Member]) -> Iterator[PartNode]:
+    """The members, and all nodes of those that are loops."""
+    for member in members:
+        if isinstance(member, Loop):
+            yield from member.nodes()
+        else:
+            yield member
 
 
 @dataclass(slots=True)
@@ -82,18 +88,13 @@ class LoopTree:
     members: list[Member]
 
 
-def is_back_edge(part: PartGraph, node: PartNode, source: int) -> bool:
-    """Whether the edge from `source` leads into the next turn of a loop."""
-    return node.op in MERGE_OPS and part.nodes[source].op in NEXT_ITERATION_OPS
-
-
 def loop_tree(part: PartGraph, constants: Collection[int]) -> LoopTree:
     """Finds the loops of a part. Raises Unstructured for frames that do not nest."""
     tree = LoopTree([], {}, [], [])
     by_name: dict[tuple[Loop | None, str], Loop] = {}
     for node in part.nodes:
         frames: dict[Loop | None, None] = {}
-        for source in _sources(part, node):
+        for source in sources_of(part.nodes, node):
             frame = _frame_behind(part, tree, source)
             # A constant stands everywhere.
             if not (frame is None and source in constants):
@@ -120,10 +121,6 @@ def loop_tree(part: PartGraph, constants: Collection[int]) -> LoopTree:
     return tree
 
 
-def _sources(part: PartGraph, node: PartNode) -> list[int]:
-    return [s for s in (*(source for source, _ in node.inputs), *node.controls) if not is_back_edge(part, node, s)]
-
-
 def _frame_behind(part: PartGraph, tree: LoopTree, index: int) -> Loop | None:
     """The frame in which the node's outputs are."""
     if index in tree.entered:
@@ -141,14 +138,14 @@ def _read_loop(part: PartGraph, tree: LoopTree, loop: Loop) -> None:
             continue
         if node.op in EXIT_OPS:
             loop.exits.append(node)
-        back = [is_back_edge(part, node, source) for source, _ in node.inputs]
+        back = [is_back_edge(part.nodes, node, source) for source, _ in node.inputs]
         if any(back):
             if back != [False, True] or node.controls or tree.entered.get(node.inputs[0][0]) is not loop:
                 raise Unstructured(f"'{node.name}' is no Merge of an Enter and a NextIteration")
             loop.variables.append(node)
         elif any(
             tree.entered.get(source) is loop and not part.nodes[source].attrs.get("is_constant")
-            for source in (*(source for source, _ in node.inputs), *node.controls)
+            for source in node.sources
         ):
             raise Unstructured(f"'{node.name}' runs in the first turn of '{loop.name}' only")
 
@@ -162,27 +159,25 @@ def _order_members(part: PartGraph, tree: LoopTree, constants: Collection[int]) 
     for loop in tree.loops:
         of_frame[loop.parent].append(loop)
     for frame, members in of_frame.items():
-        ordered = in_order(members, lambda member, frame=frame: waits(part, tree, frame, member))
+        at = {member.index: member for member in members}
+
+        def before(index: int, frame: Loop | None = frame, at: dict[int, Member] = at) -> Iterator[int]:
+            return (member.index for member in waits(part, tree, frame, at[index]))
+
+        ordered = [at[index] for index in in_order(at, before)]
         if len(ordered) < len(members):
             raise Unstructured("a loop waits for itself")
-        if frame is None:
-            tree.members = ordered
-        else:
-            frame.members = ordered
+        (tree if frame is None else frame).members = ordered
 
 
 def waits(part: PartGraph, tree: LoopTree, frame: Loop | None, member: Member) -> dict[Member, None]:
-    """The members of the same frame that must have run before this one, by its edges. Raises Unstructured."""
-    found: dict[Member, None] = {}
-    for node in member.enters if isinstance(member, Loop) else (member,):
-        for source in _sources(part, node):
-            before = member_at(part, tree, frame, source)
-            if before is not None:
-                found[before] = None
-    return found
+    """The members of the same frame that must have run before this one, by its edges."""
+    nodes = member.enters if isinstance(member, Loop) else [member]
+    found = (_member_at(part, tree, frame, source) for node in nodes for source in sources_of(part.nodes, node))
+    return {before: None for before in found if before is not None}
 
 
-def member_at(part: PartGraph, tree: LoopTree, frame: Loop | None, source: int) -> Member | None:
+def _member_at(part: PartGraph, tree: LoopTree, frame: Loop | None, source: int) -> Member | None:
     """The member of a frame that a node read in it belongs to; None for what comes from outside."""
     if tree.entered.get(source) is frame and frame is not None:
         return None
@@ -193,28 +188,3 @@ def member_at(part: PartGraph, tree: LoopTree, frame: Loop | None, source: int) 
     if inner is not None and node.op in EXIT_OPS and inner.parent is frame:
         return inner
     return None
-
-
-def in_order(members: list[Member], before: object) -> list[Member]:
-    """The members, each after those that it waits for, near the place it had; shorter if some wait for each other."""
-    assert callable(before)
-    pending: dict[Member, int] = {}
-    successors: dict[Member, list[Member]] = {member: [] for member in members}
-    for member in members:
-        sources = [source for source in before(member) if source is not member and source in successors]
-        pending[member] = len(sources)
-        for source in sources:
-            successors[source].append(member)
-    ready = [(member.index, number, member) for number, member in enumerate(members) if not pending[member]]
-    heapq.heapify(ready)
-    ordered: list[Member] = []
-    count = len(members)
-    while ready:
-        member = heapq.heappop(ready)[2]
-        ordered.append(member)
-        for successor in successors[member]:
-            pending[successor] -= 1
-            if not pending[successor]:
-                count += 1
-                heapq.heappush(ready, (successor.index, count, successor))
-    return ordered

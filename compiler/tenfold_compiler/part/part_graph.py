@@ -6,18 +6,22 @@ Names follow TensorFlow's graph.h.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import exhausted
 from tenfold_core.node_names import node_reference
+from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 from tenfold_core.rendezvous_key import make_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tenfold_core.dtypes import DType
     from tenfold_protos.node_def_pb2 import NodeDef
+
+#: One output of one node: its index, and the port.
+Edge: TypeAlias = tuple[int, int]
 
 #: How numpy says that an array that is no scalar was asked whether it is true, by the code of a branch or a loop.
 _NO_SCALAR = "The truth value of an "
@@ -50,6 +54,11 @@ class PartNode:
     copy_of: NodeDef | None = None
 
     @property
+    def sources(self) -> list[int]:
+        """The nodes that it reads or waits for."""
+        return [source for source, _ in self.inputs] + self.controls
+
+    @property
     def client_terminated(self) -> bool:
         """True for the _Recv of a feed and the _Send of a fetch."""
         return bool(self.attrs.get("client_terminated", False))
@@ -76,6 +85,23 @@ class PartGraph:
     old_frames: bool = False
     #: Bytes that it takes while it is registered, about.
     size: int = 0
+
+
+def is_back_edge(nodes: Sequence[PartNode], node: PartNode, source: int) -> bool:
+    """Whether the edge from `source` leads into the next turn of a loop."""
+    return node.op in MERGE_OPS and nodes[source].op in NEXT_ITERATION_OPS
+
+
+def is_variable(nodes: Sequence[PartNode], node: PartNode) -> bool:
+    """Whether the node is a Merge that takes a loop's variable from one turn to the next."""
+    return node.op in MERGE_OPS and any(nodes[source].op in NEXT_ITERATION_OPS for source, _ in node.inputs)
+
+
+def sources_of(nodes: Sequence[PartNode], node: PartNode) -> list[int]:
+    """The nodes that `node` reads or waits for, but for a loop's back edge."""
+    if node.op not in MERGE_OPS:
+        return node.sources
+    return [source for source in node.sources if nodes[source].op not in NEXT_ITERATION_OPS]
 
 
 def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError:

@@ -14,10 +14,11 @@ from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS
 from tenfold_core.resolver import Resolver
 
-from .creation_order import creation_order, pairs, sources
+from .creation_order import creation_order, pairs
 from .frame_numbers import has_old_numbers
 from .graph_sizes import SMALL_BYTES, constant_size
-from .part_graph import PartGraph, PartNode, node_error
+from .part_graph import PartGraph, PartNode, node_error, sources_of
+from .pending import Pending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,26 +125,16 @@ def _topological(nodes: list[PartNode]) -> list[int]:
         raise _bad(
             stuck, f"The partition has a cycle through node '{stuck.name}' that is no loop of Enter and NextIteration."
         )
-    before = [sources(nodes, node) for node in nodes]
+    before = [set(sources_of(nodes, node)) for node in nodes]
     for earlier, later in pairs(nodes, created):
         before[later].add(earlier)
-    successors: list[list[int]] = [[] for _ in nodes]
-    for node in nodes:
-        for source in before[node.index]:
-            successors[source].append(node.index)
-    pending = [len(found) for found in before]
-    ready = [node.index for node in reversed(nodes) if not pending[node.index]]
+    pending = Pending(range(len(nodes)), before.__getitem__)
+    ready = pending.first()[::-1]
     order: list[int] = []
     while ready:
-        index = ready.pop()
-        order.append(index)
-        late: list[int] = []
+        order.append(ready.pop())
         # the one created first is taken first, from the end of the list
-        for successor in reversed(successors[index]):
-            pending[successor] -= 1
-            if not pending[successor]:
-                (late if nodes[successor].op in SEND_OPS else ready).append(successor)
-        ready.extend(late)
+        ready += sorted(reversed(pending.done(order[-1])), key=lambda index: nodes[index].op in SEND_OPS)
     return order
 
 

@@ -3,13 +3,13 @@
     embeddings ──► Enter ─► loop over two tasks ─► Exit ──► loss, gradients, updates
     └── rest ──┘   └───────────── piece ─────────────┘      └──────── rest ────────┘
 
-Both are parts of their own, joined by a Send and a Recv for each edge that is cut, as parts of two tasks are; nothing
-leaves the task (services/worker/loaded_program.py). The rest has its passes' results, its generated code and its
-fusion; the piece runs node by node. Pure. Used by build.py.
+Both are parts of their own, joined by a Send and a Recv for each edge that is cut; nothing leaves the task
+(services/worker/loaded_program.py). The rest is generated and fused, the piece runs node by node. Used by build.py.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from .loop_tree import LoopTree
+    from .part_graph import Edge
 
 #: A piece may grow so many times; what then still has no structure stays whole.
 _ATTEMPTS = 8
@@ -98,6 +99,10 @@ def _with_loops(part: PartGraph, tree: LoopTree, nodes: Iterable[PartNode]) -> s
     return found
 
 
+def _edges(node: PartNode) -> list[Edge]:
+    return [*node.inputs, *((source, _CONTROL) for source in node.controls)]
+
+
 def _is_in_both(node: PartNode, constants: Collection[int]) -> bool:
     return not node.inputs and not node.controls and (node.index in constants or node.op in _REFERENCES)
 
@@ -119,37 +124,36 @@ def _add_references(part: PartGraph, tree: LoopTree, constants: Collection[int],
 def _cut(part: PartGraph, constants: Collection[int], piece: Collection[int]) -> tuple[PartHalf, PartHalf]:
     """Both halves, each in the order of the whole."""
     #: (source, port) of each edge that is cut → its number.
-    cuts: dict[tuple[int, int], int] = {}
+    cuts: dict[Edge, int] = {}
     for node in part.nodes:
-        for source, port in (*node.inputs, *((source, _CONTROL) for source in node.controls)):
+        for source, port in _edges(node):
             if (source in piece) != (node.index in piece) and not _is_in_both(part.nodes[source], constants):
                 cuts.setdefault((source, port), len(cuts))
-    of_source: dict[int, list[int]] = {}
+    of_source: dict[int, list[int]] = defaultdict(list)
     for source, port in cuts:
-        of_source.setdefault(source, []).append(port)
+        of_source[source].append(port)
     rest, cut = (_Builder(part, constants, cuts) for _ in range(2))
     for node in part.nodes:
-        if _is_in_both(node, constants):
-            continue
-        own = cut if node.index in piece else rest
-        own.add(node)
-        for port in of_source.get(node.index, ()):
-            own.send(node, port)
+        if not _is_in_both(node, constants):
+            own = cut if node.index in piece else rest
+            own.add(node)
+            for port in of_source[node.index]:
+                own.send(node, port)
     return rest.half(), cut.half()
 
 
 class _Builder:
     """One half, node by node."""
 
-    def __init__(self, part: PartGraph, constants: Collection[int], cuts: Mapping[tuple[int, int], int]) -> None:
+    def __init__(self, part: PartGraph, constants: Collection[int], cuts: Mapping[Edge, int]) -> None:
         self._whole, self._constants, self._cuts = part, constants, cuts
         self._half = PartHalf(PartGraph([], False, part.old_frames))
         #: Nodes of the whole → nodes of this half, and cut edges → their Recvs.
         self._new: dict[int, int] = {}
-        self._received: dict[tuple[int, int], int] = {}
+        self._received: dict[Edge, int] = {}
 
     def add(self, node: PartNode) -> None:
-        for source, port in (*node.inputs, *((source, _CONTROL) for source in node.controls)):
+        for source, port in _edges(node):
             before = self._whole.nodes[source]
             if source not in self._new and _is_in_both(before, self._constants):
                 self._copy(before)
@@ -177,7 +181,7 @@ class _Builder:
         self._half.keys = {nodes[index].rendezvous_key() for index in self._received.values()}
         return self._half
 
-    def _edge(self, source: int, port: int) -> tuple[int, int]:
+    def _edge(self, source: int, port: int) -> Edge:
         here = self._new.get(source)
         return (self._received[source, port], 0) if here is None else (here, port)
 

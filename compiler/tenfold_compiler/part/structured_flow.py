@@ -1,8 +1,5 @@
-"""What the writer of generated code knows of a part with branches and loops: guards, sections of loops, an order.
-
-    loop_tree.py   which node stands in which loop
-    guards.py      when a node runs
-    here           both, the producers of edges that are only handed on, and each loop cut in three
+"""What the writer of generated code knows of a part with branches and loops: which node stands in which loop
+(loop_tree.py), when it runs (guards.py), the producers of edges that are only handed on, and each loop cut in three.
 
         while 1:
             head                  what runs in the last turn too
@@ -10,8 +7,8 @@
             body, then the next values of the variables
         tail                      what runs when the loop ends, its Exits among it
 
-`read_control_flow` refuses what cannot be written so: tensors of other tasks or waits within a loop, and graphs made by
-hand that no function of TensorFlow's makes. split_part.py makes two of such a part. Used by build.py.
+Refused is what cannot be written so: tensors of other tasks or waits within a loop, and graphs that no function of
+TensorFlow's makes. split_part.py makes two of such a part. Used by build.py.
 """
 
 from __future__ import annotations
@@ -21,21 +18,21 @@ from typing import TYPE_CHECKING
 
 from tenfold_core.opdefs import runtime_ops as ops
 
-from .guards import Guard, Guards, Literal
-from .loop_tree import Loop, Unstructured, loop_tree, waits
+from .guards import Guards
+from .loop_tree import Loop, Unstructured, loop_tree, nodes_of, waits
 from .node_facts import is_pure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
-    from .guards import Edge
+    from .guards import Literal
     from .loop_tree import LoopTree, Member
-    from .part_graph import PartGraph, PartNode
+    from .part_graph import Edge, PartGraph, PartNode
 
 #: Ops whose outputs are their first input, whatever else they do.
 _HAND_ON = ops.ALIAS_OPS | ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_OPS
-#: Ops without effects that need not run in a loop's last turn, where what they wait for does not.
-_MAY_SINK = _HAND_ON | ops.MERGE_OPS | ops.TRIGGER_OPS | ops.ORDER_OPS
+#: Ops without effects.
+_SINKING = _HAND_ON | ops.MERGE_OPS | ops.TRIGGER_OPS | ops.ORDER_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +57,7 @@ class ControlFlow:
 
     def nodes(self) -> Iterator[PartNode]:
         """All nodes in an order that keeps all waits, each loop's together."""
-        for member in self.tree.members:
-            if isinstance(member, Loop):
-                yield from member.nodes()
-            else:
-                yield member
+        return nodes_of(self.tree.members)
 
     def places(self, region_of: Sequence[int]) -> list[int]:
         """By node: a number for its region, its loop, its guard, and the part of the loop's turn that it runs in."""
@@ -93,14 +86,10 @@ class ControlFlow:
     def entries(self, node: PartNode) -> Iterator[PartNode]:
         """The Enters of the loops that the node reads an Exit of: it waits for all of them."""
         frame = self.tree.frame_of[node.index]
-        for source in (*(source for source, _ in node.inputs), *node.controls):
+        for source in node.sources:
             loop = self.tree.frame_of[source]
             if loop is not None and loop is not frame and loop.parent is frame and source not in self.tree.entered:
                 yield from loop.enters
-
-    def guard_of(self, member: Member) -> Guard:
-        """In the frame that the member stands in."""
-        return self.guards.of_loop[member] if isinstance(member, Loop) else self.guards.of[member.index]
 
 
 def is_name(node: PartNode) -> bool:
@@ -146,29 +135,35 @@ def _origins(part: PartGraph) -> dict[Edge, Edge]:
 def _cut(part: PartGraph, tree: LoopTree, guards: Guards, loop: Loop) -> LoopSections:
     """Raises Unstructured when what belongs into every turn waits for what does not."""
     literal = guards.goes_on[loop]
-    over = Literal(literal.edge, 1 - literal.value, literal.values)
+    over = literal.other
     sections = LoopSections(literal, [], [], [])
     in_body: set[Member] = set()
     in_tail: set[Member] = set()
+
+    def waits_for_one_of(turn: str) -> Unstructured:
+        return Unstructured(f"some node of '{loop.name}' waits for one of {turn} turn", loop.enters)
+
     for member in loop.members:
-        guard = guards.of_loop[member] if isinstance(member, Loop) else guards.of[member.index]
+        guard = guards.of_member(member)
         before = waits(part, tree, loop, member)
-        if literal not in guard and not in_body.isdisjoint(before):
-            # It would run in the last turn too, sometimes; nothing there needs it.
-            if over in guard or isinstance(member, Loop) or not (is_pure(member) or member.op in _MAY_SINK):
-                raise Unstructured(f"some node of '{loop.name}' waits for one of another turn", loop.enters)
-            in_body.add(member)
-            sections.body.append(member)
-        elif literal in guard:
+        if literal in guard or not in_body.isdisjoint(before):
+            if literal not in guard and (over in guard or isinstance(member, Loop) or not _may_sink(member)):
+                # it would run in the last turn too, sometimes
+                raise waits_for_one_of("another")
             in_body.add(member)
             sections.body.append(member)
         elif over in guard:
             in_tail.add(member)
             sections.tail.append(member)
         elif not in_tail.isdisjoint(before):
-            raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn", loop.enters)
+            raise waits_for_one_of("the last")
         else:
             sections.head.append(member)
     if not in_tail.isdisjoint(before for member in in_body for before in waits(part, tree, loop, member)):
-        raise Unstructured(f"some node of '{loop.name}' waits for one of the last turn", loop.enters)
+        raise waits_for_one_of("the last")
     return sections
+
+
+def _may_sink(node: PartNode) -> bool:
+    """Whether the node need not run in a loop's last turn, where what it waits for does not."""
+    return is_pure(node) or node.op in _SINKING

@@ -6,10 +6,9 @@
         v0 = k8(v1, v0.value)            a reference edge read by a consumer of values
         send(0, v0)
 
-The interpreter's own dispatch (30–50 ns a node) replaces a loop over tables (150–250 ns). The text is made of numbers
-only, nothing of a graph's names gets into it. An exception's line number tells the node. With a Fusion (fuse/) a
-group of nodes is one line, `v0, v1 = g3(v2, v4)`, and its nodes stand in a function of their own, which g3 calls for
-arrays that it was not compiled for. Used by build.py.
+The text is made of numbers only, nothing of a graph's names gets into it. An exception's line number tells the node.
+With a Fusion (fuse/) a group of nodes is one line, `v0, v1 = g3(v2, v4)`, and its nodes stand in a function of their
+own, which g3 calls for arrays that it was not compiled for. Called by build.py. Decision 0005.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from .flow_names import names_of_branches
 from .flow_reads import FlowReads
 from .flow_writer import FlowWriter
 from .generated_code import GeneratedCode
-from .lines import Heads, Lines
-from .node_lines import NodeLines
+from .lines import Lines
 from .region_writer import RegionWriter
 from .slots import straight_slots
 
@@ -52,34 +50,30 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
     the first region that has something to do begins with a call of `tick`, which does nothing until it is replaced in
     the namespace: it is called once a step.
     """
-    flow, kernels = program.flow, program.kernels
-    regions = program.regions
-    lines = Lines()
-    heads = Heads(lines, ticks)
+    flow, nodes, regions = program.flow, program.part.nodes, program.regions
+    lines = Lines(ticks)
     writer: RegionWriter | FlowWriter
     if flow is None:
         slots = straight_slots(program)
-        nodes = NodeLines(program, lines, slots)
-        writer = RegionWriter(program, lines, heads, slots, nodes)
+        writer = straight = RegionWriter(program, lines, slots)
     else:
         reads = FlowReads(program, flow)
-        slots = reads.slots()
-        nodes = NodeLines(program, lines, slots)
-        writer = FlowWriter(program, reads, fusion, lines, heads, slots, nodes)
+        slots, straight = reads.slots, RegionWriter(program, lines, reads.slots)
+        writer = FlowWriter(reads, fusion, straight)
     schedules = None if fusion is None or flow is not None else fusion.schedule
     names = [writer.region(region, None if schedules is None else schedules[region.index]) for region in regions]
-    heads.begin_rest()
-    with nodes.without_stores():
+    lines.begin_rest()
+    with straight.without_stores():
         rest = _write_rest(writer, rest_of(regions), schedules)
     groups = fusion.groups if fusion is not None else ()
     for group in groups:
         writer.unfused(group)
-    namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in kernels.items()}
-    namespace.update((f"b{index}", bind) for index, kernel in kernels.items() if (bind := registry.binder(kernel)))
-    namespace.update((f"c{n}_{port}", v) for n, values in program.constants.items() for port, v in enumerate(values))
+    namespace: dict[str, Any] = {f"k{index}": kernel for index, kernel in program.kernels.items()}
+    namespace |= {f"b{index}": bind for index, k in program.kernels.items() if (bind := registry.binder(k))}
+    namespace |= {f"c{n}_{port}": value for n, values in program.constants.items() for port, value in enumerate(values)}
     namespace["__builtins__"] = {}
     if flow is not None:
-        namespace.update(names_of_branches(program.part, program.transfers.fetch_keys, program.most_turns))
+        namespace |= names_of_branches(program.part, program.transfers.fetch_keys, program.most_turns)
     _compile(lines, namespace)
     functions = [namespace[name] if name else None for name in names]
     all_rest = namespace[rest] if rest else None
@@ -88,15 +82,14 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
         namespace[f"g{group.number}"] = group.build(fallback, program.most_turns)
     if ticks:
         namespace["tick"] = _nothing
-    part = program.part.nodes
     return GeneratedCode(
-        nodes=part,
+        nodes=nodes,
         functions=functions,
         rest=all_rest,
-        computes=any(map(_computes, part)),
+        computes=any(map(_computes, nodes)),
         slot_count=len(slots.numbers),
-        slot_of={node: slot for (node, _), slot in slots.numbers.items() if part[node].op in RECV_OPS},
-        awaited_slots={node: slots.awaited(part[node]) for node in slots.starts},
+        slot_of={node: slot for (node, _), slot in slots.numbers.items() if nodes[node].op in RECV_OPS},
+        awaited_slots={node: slots.awaited(nodes[node]) for node in slots.starts},
         node_at_line=lines.node_at_line,
         codes=frozenset(f.__code__ for f in (*functions, all_rest, *unfused) if isinstance(f, FunctionType)),
         namespace=namespace,

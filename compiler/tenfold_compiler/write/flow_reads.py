@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.part.guards import ANY
-from tenfold_compiler.part.loop_tree import Loop, is_back_edge
+from tenfold_compiler.part.loop_tree import Loop
+from tenfold_compiler.part.part_graph import is_variable
 from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, MERGE_OPS, SEND_OPS
 
@@ -15,8 +16,8 @@ from .slots import Slots
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tenfold_compiler.part.guards import Edge, Guard, Literal
-    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.part.guards import Guard, Literal
+    from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.part.structured_flow import ControlFlow
     from tenfold_compiler.program import Program
 
@@ -26,108 +27,97 @@ NAMES_ONLY = ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_
 
 
 class FlowReads:
-    """Of one part."""
+    """Of one part. A member is a node, a loop or a group."""
 
     def __init__(self, program: Program, flow: ControlFlow) -> None:
-        self.flow, self.guards = flow, flow.guards
-        self._program = program
-        self._nodes = program.part.nodes
-        self._starts = {node.index for region in program.regions for node in region.starts}
+        self.program, self.flow, self.guards = program, flow, flow.guards
         #: What lines test, with the number of its values.
-        self.tested: dict[Edge, int] = {literal.edge: literal.values for literal in self._literals()}
+        self.tested: dict[Edge, int] = {literal.edge: literal.values for literal in self._literals(flow.tree.members)}
         #: The outputs that nodes read, which need a variable.
-        self.used = {self.resolve(edge) for node in self._nodes for edge in node.inputs}
+        self.used = {self.resolve(edge) for node in program.part.nodes for edge in node.inputs}
+        self.slots = Slots(program, flow.origin)
+        for member in flow.tree.members:
+            first = next(iter(member.nodes())) if isinstance(member, Loop) else member
+            self.slots.note_reads(first.index, self.reads(member))
+        self.slots.note_outside()
 
     def resolve(self, edge: Edge) -> Edge:
         """The output that an edge really is."""
         return self.flow.origin.get(edge, edge)
 
-    def slots(self) -> Slots:
-        """The slots of the part."""
-        slots = Slots(self._program, self.flow.origin)
-        for member in self.flow.tree.members:
-            first = next(iter(member.nodes())) if isinstance(member, Loop) else member
-            slots.note_reads(first.index, self.reads(member))
-        slots.note_outside()
-        return slots
+    def is_silent(self, member: Any) -> bool:
+        """Whether there is nothing to write for the member."""
+        if isinstance(member, (Loop, Group)):
+            return False
+        if member.op in NAMES_ONLY:
+            return not any(member.deref)
+        return is_variable(self.program.part.nodes, member) if member.op in MERGE_OPS else self.slots.is_silent(member)
 
-    def is_silent(self, slots: Slots, node: PartNode) -> bool:
-        """Whether there is nothing to run for the node."""
-        if node.op in NAMES_ONLY:
-            return not any(node.deref)
-        return self.is_variable(node) if node.op in MERGE_OPS else slots.is_silent(node)
-
-    def _literals(self) -> Iterator[Literal]:
+    def _literals(self, members: Iterable[Any]) -> Iterator[Literal]:
         """All that some line tests."""
-        for member in self._all_members(self.flow.tree.members):
+        for member in members:
             yield from self.guard(member)
             if isinstance(member, Loop):
                 goes_on = self.flow.sections[member].goes_on
-                if self._nodes[goes_on.edge[0]].op in BRANCH_OPS:
+                if self.program.part.nodes[goes_on.edge[0]].op in BRANCH_OPS:
                     yield goes_on
-            if not isinstance(member, Loop) and member.op in MERGE_OPS and not self.is_variable(member):
+                yield from self._literals(member.members)
+            elif member.op in MERGE_OPS and not is_variable(self.program.part.nodes, member):
                 for case in self.cases(member):
                     yield from case
-
-    def _all_members(self, members: Iterable[Any]) -> Iterator[Any]:
-        for member in members:
-            yield member
-            if isinstance(member, Loop):
-                yield from self._all_members(member.members)
 
     def guard(self, member: Any) -> Guard:
         """What has to be tested where the member stands: in a loop's body, the loop goes on."""
         if isinstance(member, Group):
             member = member.members[0]
-        guard = self.flow.guard_of(member)
+        guard = self.guards.of_member(member)
         loop = member.parent if isinstance(member, Loop) else self.flow.tree.frame_of[member.index]
         if not isinstance(member, Loop) and member.index in self.guards.flagged:
             guard = frozenset(literal for literal in guard if literal.edge != (member.index, ANY))
         if loop is None or not guard:
             return guard
         literal = self.flow.sections[loop].goes_on
-        return guard - {literal, literal._replace(value=1 - literal.value)}
+        return guard - {literal, literal.other}
 
     def cases(self, merge: PartNode) -> list[Guard]:
         """Per input of a Merge: what has to be tested where it stands to know that it is alive."""
         own = self.guards.of[merge.index]
         return [self.guards.of_edge(source, port) - own for source, port in merge.inputs]
 
-    def is_variable(self, node: PartNode) -> bool:
-        return any(is_back_edge(self._program.part, node, source) for source, _ in node.inputs)
-
     def reads(self, member: Any) -> set[Edge]:
         """Outputs, and what is tested of them, that are read by the member or by what is in it."""
+        tested = (literal.edge for literal in self.guard(member))
         if isinstance(member, Loop):
             found = {edge for inner in member.members for edge in self.reads(inner)}
-            found.update(literal.edge for literal in self.guard(member))
+            found.update(tested)
             return found.union(self.resolve(enter.inputs[0]) for enter in member.enters)
         if isinstance(member, Group):
-            return {*member.inputs, *(literal.edge for literal in self.guard(member))}
+            return {*member.inputs, *tested}
         found = {self.resolve(edge) for edge in member.inputs}
-        found.update(literal.edge for literal in self.guard(member))
-        if member.op in MERGE_OPS and not self.is_variable(member):
+        found.update(tested)
+        if member.op in MERGE_OPS and not is_variable(self.program.part.nodes, member):
             found.update(literal.edge for case in self.cases(member) for literal in case)
         return found
 
-    def has_else(self, node: PartNode) -> bool:
-        """Whether there is something to do for the node where it does not run."""
-        return bool(self.guard(node)) and (node.op in SEND_OPS or node.index in self._starts)
+    def has_else(self, member: Any) -> bool:
+        """Whether there is something to do for a node where it does not run."""
+        if isinstance(member, (Loop, Group)) or not self.guard(member):
+            return False
+        return member.op in SEND_OPS or member.index in self.slots.starts
 
     def borders(self, loop: Loop) -> tuple[list[Edge], list[Edge]]:
         """What comes into the loop, but for constants, and what is read of it when it has ended."""
         read = {self.resolve(enter.inputs[0]) for enter in loop.enters if not enter.attrs.get("is_constant")}
         turns = self.flow.sections[loop]
         read.update(edge for member in (*turns.head, *turns.body) for edge in self.reads(member))
-        left = [edge for edge in self.left(loop) if self.is_made_in(loop, edge)]
         # a constant has its name everywhere, what is tested of it has one in a function
-        inputs = [
-            e for e in read if not self.is_made_in(loop, e) and not (e[1] >= 0 and e[0] in self._program.constants)
-        ]
-        return sorted(inputs), sorted(left)
+        constants = self.program.constants
+        inputs = [e for e in read if not self.is_made_in(loop, e) and not (e[1] >= 0 and e[0] in constants)]
+        return sorted(inputs), sorted(edge for edge in self.left(loop) if self.is_made_in(loop, edge))
 
     def is_made_in(self, loop: Loop, edge: Edge) -> bool:
-        if edge[0] in self._program.constants:
+        """Whether a node of the loop gives that, or of one in it."""
+        if edge[0] in self.program.constants:
             return False
         frame = self.flow.tree.frame_of[edge[0]]
         while frame is not None and frame is not loop:
@@ -136,7 +126,7 @@ class FlowReads:
 
     def is_there(self, loop: Loop, source: int) -> bool:
         """Whether a node outside of the loop has run wherever the loop runs."""
-        if source in self._program.constants:
+        if source in self.program.constants:
             return True
         frame = self.flow.tree.frame_of[source]
         guard = self.guards.of[source]

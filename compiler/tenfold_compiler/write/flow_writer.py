@@ -19,9 +19,9 @@
 
      q12(v11)                          a stack's push, bound before the first turn: q12 = b12(v3)
 
-Each output has a variable of its own, which is cleared after its last use. Switch, Enter, Exit and NextIteration are
-names for what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`.
-Lines are flow_text.py's, their places frame_writer.py's; what they read and test, flow_reads.py's. Used by codegen.py.
+Each output has a variable of its own, cleared after its last use. Switch, Enter, Exit and NextIteration are names for
+what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`. Lines are
+flow_text.py's, their places frame_writer.py's; what they read and test, flow_reads.py's. Used by codegen.py.
 """
 
 from __future__ import annotations
@@ -31,54 +31,40 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.part.guards import source_of
 from tenfold_compiler.part.loop_tree import Loop
 
-from .flow_lines import known_as, name_of
 from .flow_order import MemberOrder
 from .flow_text import FlowText
 from .frame_writer import FrameWriter
-from .region_writer import write_unfused
+from .registers import known_as, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tenfold_compiler.fuse import Group
     from tenfold_compiler.fuse.fusion import Fusion
-    from tenfold_compiler.part.guards import Edge
+    from tenfold_compiler.part.part_graph import Edge
     from tenfold_compiler.part.regions import Region
-    from tenfold_compiler.program import Program
 
     from .flow_reads import FlowReads
-    from .lines import Heads, Lines
-    from .node_lines import NodeLines
-    from .slots import Slots
+    from .region_writer import RegionWriter
 
 
 class FlowWriter:
     """Writes the regions of a part with control flow. One instance a part."""
 
-    def __init__(
-        self,
-        program: Program,
-        reads: FlowReads,
-        fusion: Fusion | None,
-        lines: Lines,
-        heads: Heads,
-        slots: Slots,
-        nodes: NodeLines,
-    ) -> None:
-        self._program, self._reads, self._lines, self._heads, self._slots = program, reads, lines, heads, slots
-        self._nodes = nodes
-        self._order = MemberOrder(program.part, reads, fusion)
-        self._text = FlowText(program, reads, lines, slots, nodes)
-        self._frames = FrameWriter(reads, self._order, lines, slots, self._text)
+    def __init__(self, reads: FlowReads, fusion: Fusion | None, straight: RegionWriter) -> None:
+        self._reads, self._straight, self._lines = reads, straight, straight.lines
+        self._order = MemberOrder(reads, fusion)
+        self._text = FlowText(reads, straight)
+        self._frames = FrameWriter(self._order, self._text)
 
     def region(self, region: Region, schedule: Sequence[Any] | None, name: str | None = None) -> str | None:
         """Writes one function; its name, or None when the region has nothing to do."""
         members = self._members(region)
-        if all(map(self._frames.is_silent, members)):
+        if all(map(self._reads.is_silent, members)):
             # what is only tested elsewhere has its line there
             return None
         name = name or f"r{region.index}"
-        self._heads.begin(name, region)
+        self._lines.begin_region(name, region)
         self._load(region, members)
         if any(isinstance(member, Loop) and member not in self._order.group_of_loop for member in members):
             self._text.count_turns()
@@ -89,11 +75,11 @@ class FlowWriter:
         """Writes the nodes of a group as a function of its inputs; of a compiled loop, its turns."""
         loop = group.loop
         if loop is None:
-            write_unfused(group, self._program, self._lines, self._nodes)
+            self._straight.unfused(group)
             return
         self._lines.begin(f"f{group.number}", ", ".join(["stop", *map(name_of, group.inputs)]))
         self._text.stopped = f"return {'None, ' * len(group.outputs)}"
-        with self._nodes.without_stores():
+        with self._straight.without_stores():
             self._text.count_turns()
             self._frames.first_values(loop)
             self._frames.turns(loop, self._reads.left(loop))
@@ -102,35 +88,32 @@ class FlowWriter:
 
     def _members(self, region: Region) -> list[Any]:
         tree = self._reads.flow.tree
-        members: dict[Any, None] = {}
-        for node in region.nodes:
-            if tree.frame_of[node.index] is None:
-                members[tree.entered.get(node.index, self._order.group_of.get(node.index, node))] = None
-        return list(members)
+        inside = [node for node in region.nodes if tree.frame_of[node.index] is None]
+        return list(
+            dict.fromkeys(tree.entered.get(node.index, self._order.group_of.get(node.index, node)) for node in inside)
+        )
 
     def _load(self, region: Region, members: Iterable[Any]) -> None:
         """Gives names to what comes from outside of the function."""
-        guards, constants, write = self._reads.guards, self._program.constants, self._lines.write
+        reads, program, slots = self._reads, self._reads.program, self._reads.slots
         here = {node.index for node in region.nodes} - {node.index for node in region.starts}
-        edges = {edge for member in members for edge in self._reads.reads(member)}
+        edges = sorted({edge for member in members for edge in reads.reads(member)})
         # a test may look at one that got no value before it looks at the one that says so
-        unset = [edge for edge in sorted(edges) if edge[1] < 0 and edge[0] in here and guards.of[edge[0]]]
-        if unset and guards.flagged:
-            write(f"{' = '.join(map(name_of, unset))} = 0")
-        for edge in sorted(edges):
+        unset = [edge for edge in edges if edge[1] < 0 and edge[0] in here and reads.guards.of[edge[0]]]
+        if unset and reads.guards.flagged:
+            self._lines.write(f"{' = '.join(map(name_of, unset))} = 0")
+        for edge in edges:
             index = edge[0]
-            node = self._program.part.nodes[index]
-            given = index in constants or self._slots.comes_from_outside(node)
-            if (index in here and not given) or (edge[1] >= 0 and index in constants):
+            node = program.part.nodes[index]
+            given = index in program.constants or slots.comes_from_outside(node)
+            if (index in here and not given) or (edge[1] >= 0 and index in program.constants):
                 continue
-            if not given:
-                value = f"s[{self._slots.numbers[edge]}]"
-            elif edge[1] < 0:
-                value = known_as(edge, self._held(source_of(edge)), self._reads.tested[edge])
+            if given and edge[1] < 0:
+                value = known_as(edge, self._held(source_of(edge)), reads.tested[edge])
             else:
                 value = self._held(edge)
-            write(f"{name_of(edge)} = {value}", node)
+            self._lines.write(f"{name_of(edge)} = {value}", node)
 
     def _held(self, edge: Edge) -> str:
-        is_constant = edge[0] in self._program.constants
-        return f"c{edge[0]}_{edge[1]}" if is_constant else f"s[{self._slots.numbers[edge]}]"
+        is_constant = edge[0] in self._reads.program.constants
+        return f"c{edge[0]}_{edge[1]}" if is_constant else f"s[{self._reads.slots.numbers[edge]}]"

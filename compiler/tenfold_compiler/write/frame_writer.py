@@ -1,6 +1,6 @@
 """Where the members of a frame stand: blocks of one guard, the turns of a loop, what is cleared when.
 
-The order is flow_order.py's, the lines are those of a FrameText (flow_text.py).
+The order is flow_order.py's, the lines are flow_text.py's.
 """
 
 from __future__ import annotations
@@ -12,37 +12,31 @@ from tenfold_compiler.part.guards import ALWAYS, source_of
 from tenfold_compiler.part.loop_tree import Loop
 from tenfold_core.opdefs import runtime_ops as ops
 
-from .flow_lines import name_of
 from .flow_reads import NAMES_ONLY
 from .region_writer import STOP_EVERY
+from .registers import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tenfold_compiler.part.guards import Edge, Guard
+    from tenfold_compiler.part.guards import Guard
+    from tenfold_compiler.part.part_graph import Edge
 
     from .flow_order import MemberOrder
-    from .flow_reads import FlowReads
-    from .flow_text import FrameText
-    from .lines import Lines
-    from .slots import Slots
+    from .flow_text import FlowText
 
 
 class FrameWriter:
     """One instance a part, for one function after the other."""
 
-    def __init__(self, reads: FlowReads, order: MemberOrder, lines: Lines, slots: Slots, text: FrameText) -> None:
-        self._reads, self._order, self._lines, self._slots, self._text = reads, order, lines, slots, text
+    def __init__(self, order: MemberOrder, text: FlowText) -> None:
+        self._reads, self._order, self._lines, self._text = text.reads, order, text.lines, text
         #: The guard of the block that is open, and what to clear when it ends.
         self._open: Guard = ALWAYS
         self._late: list[str] = []
         self._block = self._blocks = 0
         #: Lines when the open block began.
         self._began = 0
-
-    def is_silent(self, member: Any) -> bool:
-        """Whether there is nothing to write for a member."""
-        return not isinstance(member, (Loop, Group)) and self._reads.is_silent(self._slots, member)
 
     # -- sequences and blocks ----------------------------------------------------------------------------------------
 
@@ -53,25 +47,23 @@ class FrameWriter:
         after its last use, but for `kept`. Returns what they make.
         """
         reads, text = self._reads, self._text
-        order = self._order.grouped(self._order.with_groups(members), loop)
+        order = self._order.grouped(members, loop)
         last: dict[Edge, int] = {}
         for position, member in enumerate(order):
-            for edge in reads.reads(member):
-                last[edge] = position
+            last.update(dict.fromkeys(reads.reads(member), position))
         #: In which block each output got its value.
         made_in: dict[Edge, int] = dict.fromkeys(made, -1)
         written = 0
         for position, member in enumerate(order):
-            conditional = not isinstance(member, (Loop, Group)) and reads.has_else(member)
-            if not self.is_silent(member):
+            if not reads.is_silent(member):
+                conditional = reads.has_else(member)
                 written += 1
                 if written % STOP_EVERY == 0:
                     self._enter(ALWAYS)
                     text.look_at_stop()
                 self._enter(ALWAYS if conditional else reads.guard(member))
                 self._write_member(member, conditional)
-                for edge in self._makes(member):
-                    made_in[edge] = self._block
+                made_in.update(dict.fromkeys(self._makes(member), self._block))
             freed = [
                 edge
                 for edge in reads.reads(member)

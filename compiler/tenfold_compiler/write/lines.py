@@ -12,51 +12,43 @@ if TYPE_CHECKING:
 class Lines:
     """The text of one part. Functions follow each other."""
 
-    def __init__(self) -> None:
+    def __init__(self, ticks: bool = False) -> None:
+        """`ticks`: the first region that has something to do begins with a tick."""
         self.text: list[str] = []
         #: Where in it the functions begin.
         self.defs: list[int] = []
         #: Line → node index, for errors.
         self.node_at_line: dict[int, int] = {}
         #: What a line begins with.
-        self.pad = " "
+        self._pad = " "
+        #: Whether the next region's function begins with a tick, and whether that for all that waits does.
+        self._ticks, self._rest_ticks = ticks, False
 
     def write(self, line: str, node: PartNode | None = None) -> None:
         """Adds a line to the function; an error in it is that of `node`."""
         if node is not None:
             self.node_at_line[len(self.text) + 1] = node.index
-        self.text.append(self.pad + line)
+        self.text.append(self._pad + line)
 
     def begin(self, name: str, arguments: str) -> None:
         """Begins a function."""
         self.defs.append(len(self.text))
         self.text.append(f"def {name}({arguments}):")
 
-    def indent(self) -> None:
-        self.pad += " "
-
-    def dedent(self) -> None:
-        self.pad = self.pad[:-1]
-
-
-class Heads:
-    """Begins the functions of regions. The first that has something to do may begin with a tick."""
-
-    def __init__(self, lines: Lines, ticks: bool) -> None:
-        self._lines = lines
-        #: Whether the next function begins with a tick.
-        self._ticks = ticks
-        #: Whether the function for all that waits stands for the region that ticks.
-        self._rest_ticks = False
-
-    def begin(self, name: str, region: Region) -> None:
+    def begin_region(self, name: str, region: Region) -> None:
         """Begins the function of a region."""
-        self._lines.begin(name, "s, send, fetch, stop")
+        self.begin(name, "s, send, fetch, stop")
         if self._ticks:
-            self._lines.write("tick()")
+            self.write("tick()")
             self._ticks = False
             self._rest_ticks = bool(region.after or region.recvs)
 
     def begin_rest(self) -> None:
-        """What follows is the function for all that waits."""
+        """What follows is the function for all that waits: it ticks where it stands for the region that does."""
         self._ticks = self._rest_ticks
+
+    def indent(self) -> None:
+        self._pad += " "
+
+    def dedent(self) -> None:
+        self._pad = self._pad[:-1]

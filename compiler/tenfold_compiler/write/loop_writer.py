@@ -1,4 +1,4 @@
-"""Loops of scalars for the compiler: the lines of flow_writer.py, with an expression a node in the place of a call.
+"""Loops of scalars for the compiler: the lines of flow_text.py, with an expression a node in the place of a call.
 
     v17 = k17(v6, v0)        v17 = v6 * v0
     k57(v50, v7)             q0[p0] = v7; p0 += 1        a stack is a vector and its top
@@ -10,7 +10,6 @@ build.py; tenfold_kernels/fusion/loops.py compiles. Decision 0035.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,24 +22,22 @@ from tenfold_compiler.part.node_facts import is_pure
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.loops import GIVE_UP, MORE_ROOM, NEXT_INNER_TURN, NEXT_TURN, ScalarLoop, StackInput
 
-from .flow_lines import name_of
 from .flow_order import MemberOrder
 from .flow_reads import FlowReads
 from .flow_text import FlowText
 from .frame_writer import FrameWriter
 from .lines import Lines
-from .node_lines import NodeLines
+from .region_writer import RegionWriter
+from .registers import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from tenfold_compiler.part.guards import Edge, Guard, Literal
+    from tenfold_compiler.part.guards import Guard
     from tenfold_compiler.part.loop_tree import Loop
-    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.program import Program
     from tenfold_kernels.fusion.cache import FusionCache
-
-    from .slots import Slots
 
 _STACK_OPS = frozenset(("StackPushV2", "StackPopV2"))
 
@@ -55,26 +52,21 @@ def find_loops(program: Program, cache: FusionCache) -> list[Group]:
     flow = program.flow
     if flow is None or not flow.tree.loops:
         return found
-    # without kernels: nothing is called, so no resource is bound before the first turn
-    bare = replace(program, kernels={})
-    reads = FlowReads(bare, flow)
-    slots = reads.slots()
+    reads = FlowReads(program, flow)
     for loop in flow.tree.loops:
         around = loop.parent
         while around is not None and all(group.loop is not around for group in found):
             around = around.parent
         if around is None:
             try:
-                run, inputs, outputs = _scalar_loop(loop, bare, reads, slots)
+                run, inputs, outputs = _scalar_loop(loop, reads)
             except _Unfit:
                 continue
             found.append(Group(len(found), [], run, inputs, outputs, cache, loop))
     return found
 
 
-def _scalar_loop(
-    loop: Loop, program: Program, reads: FlowReads, slots: Slots
-) -> tuple[ScalarLoop, list[Edge], list[Edge]]:
+def _scalar_loop(loop: Loop, reads: FlowReads) -> tuple[ScalarLoop, list[Edge], list[Edge]]:
     """What is compiled, and the edges of its inputs and of its outputs. Raises _Unfit."""
     nodes = list(loop.nodes())
     if len(nodes) > 4 * MAX_OPS or any(any(node.deref) for node in nodes):
@@ -83,8 +75,8 @@ def _scalar_loop(
         # some of it is a GPU's
         raise _Unfit
     lines = Lines()
-    text = _LoopText(loop, program, reads, lines, slots)
-    frames = FrameWriter(reads, MemberOrder(program.part, reads, None), lines, slots, text)
+    text = _LoopText(loop, reads, RegionWriter(reads.program, lines, reads.slots))
+    frames = FrameWriter(MemberOrder(reads, None), text)
     frames.first_values(loop)
     begin, lines.text = tuple(lines.text), []
     frames.turns(loop, reads.left(loop))
@@ -105,13 +97,12 @@ def _scalar_loop(
     return run, [*scalars, *text.stacks], outputs
 
 
-class _LoopText:
-    """Lines of one loop for the compiler: a FrameText of which every member is an expression."""
+class _LoopText(FlowText):
+    """Lines of one loop for the compiler: every member is an expression."""
 
-    def __init__(self, loop: Loop, program: Program, reads: FlowReads, lines: Lines, slots: Slots) -> None:
-        self._loop, self._program, self._reads, self._lines, self._slots = loop, program, reads, lines, slots
-        #: What is written as for Python, but for what a line calls its operands.
-        self._python = FlowText(program, reads, lines, slots, NodeLines(program, lines, slots), self._operand)
+    def __init__(self, loop: Loop, reads: FlowReads, straight: RegionWriter) -> None:
+        super().__init__(reads, straight)
+        self._loop = loop
         #: Handles of stacks in the order of their numbers, and what is done with each.
         self.stacks: dict[Edge, StackInput] = {}
 
@@ -121,7 +112,7 @@ class _LoopText:
             if edge[1] > TRUTH or (TRUTH - edge[1]) % 2:
                 raise _Unfit
             return np.dtype(bool)
-        output = self._program.part.nodes[edge[0]].output_types[edge[1]]
+        output = self.program.part.nodes[edge[0]].output_types[edge[1]]
         dtype: np.dtype[Any] = np.dtype(output.base_dtype.as_numpy_dtype)
         if dtype not in expressions.ELEMENT_TYPES:
             raise _Unfit
@@ -129,39 +120,34 @@ class _LoopText:
 
     # -- members -----------------------------------------------------------------------------------------------------
 
-    def node(self, node: PartNode) -> None:
-        self._compute(node)
-        for port in range(len(node.output_types)):
-            self.known((node.index, port), node)
-
-    def _compute(self, node: PartNode) -> None:
+    def call(self, node: PartNode) -> None:
         if node.op in _STACK_OPS:
             self._use_stack(node)
             return
         if len(node.output_types) != 1 or not node.inputs or not is_pure(node):
             raise _Unfit
         given, out = np_types(node)
-        operands = [self._operand(self._slots.resolve(edge), node) for edge in node.inputs]
+        operands = [self.input(node, position) for position in range(len(node.inputs))]
         written = expressions.write_scalar(node.op, node.attrs, operands, given, out)
         if written is None:
             raise _Unfit
         condition, text = written
         if condition:
-            self._lines.write(f"if {condition}: return {GIVE_UP}")
-        self._lines.write(f"{name_of((node.index, 0))} = {text}")
+            self.lines.write(f"if {condition}: return {GIVE_UP}")
+        self.lines.write(f"{name_of((node.index, 0))} = {text}")
 
     def _use_stack(self, node: PartNode) -> None:
-        handle = self._slots.resolve(node.inputs[0])
-        if handle[0] in self._program.constants or self._reads.is_made_in(self._loop, handle):
+        handle = self.reads.resolve(node.inputs[0])
+        if handle[0] in self.program.constants or self.reads.is_made_in(self._loop, handle):
             raise _Unfit
         pushes = node.op == "StackPushV2"
         name = name_of((node.index, 0))
         stack = StackInput(self.type_of((node.index, 0)), pushes)
         if self.stacks.setdefault(handle, stack) != stack:
             raise _Unfit
-        number, write = list(self.stacks).index(handle), self._lines.write
+        number, write = list(self.stacks).index(handle), self.lines.write
         if pushes:
-            write(f"{name} = {self._operand(self._slots.resolve(node.inputs[1]), node)}")
+            write(f"{name} = {self.input(node, 1)}")
             write(f"if p{number} == q{number}.size: return {MORE_ROOM}")
             write(f"q{number}[p{number}] = {name}; p{number} += 1")
         else:
@@ -169,49 +155,24 @@ class _LoopText:
             write(f"p{number} -= 1; {name} = q{number}[p{number}]")
 
     def merge(self, node: PartNode) -> None:
-        if node.index in self._reads.guards.flagged or (node.index, 1) in self._reads.used:
+        if node.index in self.reads.guards.flagged or (node.index, 1) in self.reads.used:
             raise _Unfit
-        self._check_types(literal for case in self._reads.cases(node) for literal in case)
-        self._python.merge(node)
-
-    def group(self, group: Group) -> None:
-        raise _Unfit
-
-    def loop(self, group: Group) -> None:
-        raise _Unfit
-
-    def node_or_else(self, node: PartNode, guard: Guard) -> None:
-        raise _Unfit
-
-    def reference(self, node: PartNode) -> None:
-        self._python.reference(node)
-
-    def known(self, edge: Edge, node: PartNode) -> None:
-        self._python.known(edge, node)
+        super().merge(node)
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _operand(self, edge: Edge, node: PartNode) -> str:
-        if edge[0] not in self._program.constants:
+    def operand(self, edge: Edge, node: PartNode) -> str:
+        if edge[0] not in self.program.constants:
             return name_of(edge)
-        value = self._program.constants[edge[0]][edge[1]]
+        value = self.program.constants[edge[0]][edge[1]]
         if type(value) is not np.ndarray or value.ndim or value.dtype not in expressions.ELEMENT_TYPES:
             raise _Unfit
         return expressions.literal(value[()], value.dtype)
 
-    def input(self, node: PartNode, position: int) -> str:
-        return self._python.input(node, position)
-
     def condition(self, guard: Guard) -> str:
-        self._check_types(guard)
-        return self._python.condition(guard)
-
-    def _check_types(self, literals: Iterable[Literal]) -> None:
-        if any(self.type_of(literal.edge) != self.type_of(source_of(literal.edge)) for literal in literals):
+        if any(self.type_of(literal.edge) != self.type_of(source_of(literal.edge)) for literal in guard):
             raise _Unfit
-
-    def store(self, edge: Edge) -> None:
-        self._python.store(edge)
+        return super().condition(guard)
 
     def clear(self, names: Sequence[str]) -> None:
         """Numbers need not be."""
@@ -222,13 +183,10 @@ class _LoopText:
         """Only where a turn begins."""
 
     def begin_turns(self, loop: Loop) -> None:
-        self._lines.write("while 1:")
-
-    def leave(self, goes_on: Literal) -> None:
-        self._python.leave(goes_on)
+        self.lines.write("while 1:")
 
     def end_turn(self, loop: Loop) -> None:
-        self._lines.write(NEXT_TURN if loop is self._loop else NEXT_INNER_TURN)
+        self.lines.write(NEXT_TURN if loop is self._loop else NEXT_INNER_TURN)
 
     def end_turns(self, loop: Loop) -> None:
         """The call counts turns, a slice at a time."""

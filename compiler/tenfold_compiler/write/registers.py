@@ -1,15 +1,20 @@
-"""Which local variable holds which output of a node: `Registers` in straight code, `Names` where there are branches."""
+"""What lines call values: `Registers` in straight code; where there are branches, each output has a name of its own.
+
+v5, v5_1    outputs of node 5
+b5_4        what is tested of an output: see part/guards.py for the numbers
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flow_lines import name_of
+from tenfold_compiler.part.guards import ALIVE, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .slots import Edge
+    from tenfold_compiler.part.guards import Literal
+    from tenfold_compiler.part.part_graph import Edge
 
 
 class Registers:
@@ -51,7 +56,7 @@ class Registers:
 
 
 class Names(Registers):
-    """Each edge has a variable of its own, which the writer of branches clears."""
+    """The names of outputs where there are branches. Their writer clears them."""
 
     def __init__(self, used: Iterable[Edge]) -> None:
         super().__init__(dict.fromkeys(used, 0))
@@ -67,3 +72,24 @@ class Names(Registers):
 
     def free_after(self, node: int, edges: Iterable[Edge]) -> list[str]:
         return []
+
+
+def name_of(edge: Edge) -> str:
+    index, port = edge
+    if port >= 0:
+        return f"v{index}_{port}" if port else f"v{index}"
+    return f"b{index}_{-port}"
+
+
+def known_as(edge: Edge, value: str, count: int) -> str:
+    """What is tested of a value."""
+    if edge[1] == ALIVE:
+        return f"{value} is not D"
+    return f"case({value}, {count})" if (TRUTH - edge[1]) % 2 else f"not not {value}"
+
+
+def test_of(literal: Literal) -> str:
+    name = name_of(literal.edge)
+    if literal.edge[1] <= TRUTH and (TRUTH - literal.edge[1]) % 2:
+        return f"{name} == {literal.value}"
+    return name if literal.value else f"not {name}"

@@ -5,18 +5,16 @@ They depend on the part alone, not on what is fused: a step may go on with other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, RECV_OPS
+from tenfold_compiler.fuse.nodes import is_alias
+from tenfold_core.opdefs.runtime_ops import ORDER_OPS, RECV_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.program import Program
-
-#: One output of one node.
-Edge: TypeAlias = tuple[int, int]
 
 
 class Slots:
@@ -47,8 +45,8 @@ class Slots:
 
     def is_silent(self, node: PartNode) -> bool:
         """Whether there is nothing to run for the node, in a part without branches."""
-        is_known = node.index in self._program.constants or node.op in RECV_OPS
-        return node.op in ORDER_OPS or is_known or is_alias(self._program, node)
+        constants = self._program.constants
+        return node.op in ORDER_OPS or node.op in RECV_OPS or node.index in constants or is_alias(node, constants)
 
     def note_reads(self, reader: int, edges: Iterable[Edge]) -> None:
         """A node reads these edges, resolved."""
@@ -72,17 +70,11 @@ class Slots:
         return self.numbers.setdefault(edge, len(self.numbers))
 
 
-def is_alias(program: Program, node: PartNode) -> bool:
-    """Whether the node is a name for its input."""
-    # a folded one has no inputs any more
-    return node.op in ALIAS_OPS and bool(node.inputs) and not node.deref[0] and node.index not in program.kernels
-
-
 def straight_slots(program: Program) -> Slots:
     """Those of a part without branches and loops."""
     slots = Slots(program, {})
     for node in program.part.nodes:
-        if is_alias(program, node):
+        if is_alias(node, program.constants):
             slots.origin[node.index, 0] = slots.resolve(node.inputs[0])
         slots.note_reads(node.index, map(slots.resolve, node.inputs))
     slots.note_outside()

@@ -466,7 +466,7 @@ def remembered_padded() -> Callable[[Array, Array], tuple[list[int], tuple[slice
 
 @kernel("Pad", "PadV2")
 def build_pad(node: KernelNode) -> Compute:
-    """A Pad of more than one pair of x and paddings is the sum of them: a pass makes it (sums_of_slices.py)."""
+    """A Pad of more than one pair of x and paddings is the sum of them: a pass makes it (optimize/sums.py)."""
     zero, padded = _zero(node), remembered_padded()
 
     def compute(x: Array, paddings: Array, constant: Array | None = None) -> Array:

@@ -99,7 +99,7 @@ def reshape_dims(x: Array, shape: Array) -> tuple[int, ...]:
 @kernel("Reshape", views=True)
 def build_reshape(node: KernelNode) -> Compute:
     """With a third input, another operand's shape: x summed to the shape of an operand that was broadcast (a node that
-    optimize/broadcast_gradients.py made).
+    optimize/reductions.py made).
     """
     if len(node.input_types) == 3:
         return _summed_to_shape(node)

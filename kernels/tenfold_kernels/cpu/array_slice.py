@@ -174,7 +174,7 @@ def _put(buffer: Array, index: Index, value: Array) -> None:
 def build_strided_slice_grad(node: KernelNode) -> Compute:
     """Zeros of the given shape, with dy where the slice was taken.
 
-    Of several slices the sum: a pass (compiler/optimize/sums_of_slices.py) gives begin, end, strides and dy of each.
+    Of several slices the sum: a pass (compiler/optimize/sums.py) gives begin, end, strides and dy of each.
     """
     count = (len(node.input_types) - 1) // 4
     indices = [StridedSliceSpec(node).remembered() for _ in range(count)]

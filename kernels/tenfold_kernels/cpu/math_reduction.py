@@ -94,7 +94,7 @@ def _accumulator(dtype: Any) -> Any:
 @kernel("Sum", "Prod", T=NUMERIC)
 def build_sum(node: KernelNode) -> Compute:
     """With five inputs, rows and places of them twice before the axes: the sum of the products of those rows (a node
-    that optimize/products_of_rows.py made).
+    that optimize/reductions.py made).
     """
     if len(node.input_types) == 5:
         dtype = node.input_types[0]

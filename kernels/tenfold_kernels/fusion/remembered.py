@@ -1,7 +1,7 @@
 """What depends on shapes alone is computed once a shape: the first call with new shapes runs the nodes of a group.
 
 Their values are kept, read-only. Stands where a FusedRun may stand (runs.py), but nothing is compiled. Which nodes are
-such is tenfold_compiler/fuse/remembered.py's to say.
+such is tenfold_compiler/fuse/nodes.py's to say.
 """
 
 from __future__ import annotations

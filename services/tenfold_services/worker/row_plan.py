@@ -28,8 +28,8 @@ from .row_values import ON_AXES, Each, Stack, of_rank, stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold_compiler.part.guards import Edge, Guard
-    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.part.guards import Guard
+    from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.program import Program
     from tenfold_kernels.arrays import Array
 

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.optimized import TASK, Optimized, run
 from support.parts import PartBuilder
+from support.programs import compile_program
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.optimize.common_subexpressions import merge_common_subexpressions
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
-from tenfold_kernels.resources.state import ResourceManager
+from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources.state import ResourceManager, Variable
 
-TASK = "/job:localhost/replica:0/task:0"
 FAR = "/job:worker/replica:0/task:0/device:CPU:0"
 F32 = dtypes.float32
 
@@ -176,3 +178,69 @@ def test_names_that_begin_with_a_line_are_no_attributes_of_the_op() -> None:
         node.attr["_of"].s = node.name.encode()
 
     assert Merged(part).source("use1") == "n0"
+
+
+# -- among all passes ------------------------------------------------------------------------------------------------
+
+
+def test_the_same_op_of_the_same_inputs_runs_once() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    for name in ("a", "b"):
+        part.node("Square", f"square_{name}", ["x"], T=F32)
+        part.node("Neg", f"neg_{name}", [f"square_{name}"], T=F32)
+    part.node("Add", "sum", ["neg_a", "neg_b"], T=F32)
+    part.fetch("sum")
+    optimized = Optimized(part)
+    assert optimized.counts.merged == 2
+    assert len(set(optimized.sources("sum"))) == 1
+
+
+def test_other_attributes_are_another_expression() -> None:
+    part = PartBuilder()
+    part.feed("a")
+    part.node("MatMul", "ab", ["a", "a"], T=F32)
+    part.node("MatMul", "abt", ["a", "a"], T=F32, transpose_b=True)
+    part.fetch("ab")
+    part.fetch("abt")
+    assert Optimized(part).counts.merged == 0
+
+
+def test_equal_constants_are_one() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    for name in ("a", "b"):
+        part.const(name, 2.0)
+        part.node("Mul", f"x{name}", ["x", name], T=F32)
+        part.fetch(f"x{name}")
+    assert Optimized(part).counts.merged == 2
+
+
+def test_reads_of_a_variable_before_and_after_an_assignment_are_not_the_same() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.node("Identity", "read", ["v"], T=F32)
+    part.node("Neg", "before", ["read"], T=F32)
+    part.const("one", 1.0)
+    part.node("AssignAdd", "add", ["v", "one", "^before"], T=F32)
+    part.node("Neg", "after", ["read", "^add"], T=F32)
+    before, after = part.fetch("before"), part.fetch("after")
+    resources = ResourceManager()
+    variable = resources.lookup_or_create("", "v", Variable, lambda: Variable("v", F32, TensorShape([])))
+    variable.assign(np.float32(5).reshape(()))
+    assert Optimized(part).counts.merged == 0
+    values = run(compile_program(part.graph_def, TASK, resources))
+    assert (values[before], values[after]) == (-5, -6)
+
+
+def test_an_expression_that_waits_for_another_task_does_not_stand_in_for_one_that_does_not() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.recv("late", F32, "/job:worker/replica:0/task:0/device:CPU:0", 7)
+    part.node("Neg", "waiting", ["x", "^late"], T=F32)
+    part.node("Neg", "free", ["x"], T=F32)
+    part.node("Square", "use", ["free"], T=F32)
+    part.fetch("waiting")
+    part.fetch("use")
+    optimized = Optimized(part)
+    assert optimized.sources("use") == ["free"]

@@ -9,9 +9,9 @@ import pytest
 
 from support.parts import PartBuilder
 from tenfold_compiler.part.cross_memory import HOST, device_type_of, insert_copies, note_memory
-from tenfold_compiler.part.loop_tree import is_back_edge, loop_tree
+from tenfold_compiler.part.loop_tree import loop_tree
 from tenfold_compiler.part.node_facts import views_of_references
-from tenfold_compiler.part.part_graph import node_error
+from tenfold_compiler.part.part_graph import is_back_edge, node_error
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes, errors
 from tenfold_core.opdefs.runtime_ops import CONSTANT_OPS
@@ -95,7 +95,7 @@ def check(part: PartGraph) -> None:
         assert node.index == index
         assert len(node.inputs) == len(node.deref)
         for position, (source, port) in enumerate(node.inputs):
-            assert source < index or is_back_edge(part, node, source)
+            assert source < index or is_back_edge(part.nodes, node, source)
             wanted = wants(node, position)
             assert wanted is None or wanted == place_of(part, source, port), f"{node.name}:{position}"
         for source in node.controls:

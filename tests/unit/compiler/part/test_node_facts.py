@@ -6,7 +6,7 @@ import threading
 
 from support.moments import PATIENCE
 from support.parts import PartBuilder
-from tenfold_compiler.part.host_functions import independent
+from tenfold_compiler.part.node_facts import independent_host_functions
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_kernels.host_threads import HostThreads
@@ -23,7 +23,7 @@ def function(part: PartBuilder, name: str, *inputs: str) -> None:
 def threaded(part: PartBuilder) -> set[str]:
     """The names of the nodes that run on threads."""
     read = read_part(part.graph_def, TASK, 1000)
-    return {read.nodes[index].name for index in independent(read)}
+    return {read.nodes[index].name for index in independent_host_functions(read)}
 
 
 def test_a_function_alone_stays_on_the_steps_thread() -> None:
