@@ -21,6 +21,7 @@ import numpy as np
 from tenfold_core import errors, opdefs
 from tenfold_core.dtypes import DType
 from tenfold_kernels import families, narrow
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.cuda import absences
 
 if TYPE_CHECKING:
@@ -209,10 +210,8 @@ def kernel(
                 rows = _rows.setdefault((op, device), [])
                 for other in rows:
                     if _overlap(other.types, allowed):
-                        raise errors.AlreadyExistsError(
-                            None,
-                            None,
-                            f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}.",
+                        raise errors.AlreadyExistsError.of(
+                            f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}."
                         )
                 rows.append(_KernelRow(op, device, allowed, builder, place, blocking, frozenset(host), replays))
                 if blocking:
@@ -273,9 +272,7 @@ def lookup(node: KernelNode, device_type: str) -> Builder:
     raise _lookup_error(node, device_type, rows)
 
 
-def memory_of(
-    op: str, attrs: Mapping[str, Any], device_type: str
-) -> tuple[tuple[bool, ...], tuple[bool, ...]] | None:
+def memory_of(op: str, attrs: Mapping[str, Any], device_type: str) -> tuple[tuple[bool, ...], tuple[bool, ...]] | None:
     """(which inputs, which outputs) are in the memory of the device; None where none is, as of every op on a CPU.
 
     One flag for each argument, lists and all. An op that the executor runs itself has none: what it hands on stays
@@ -390,36 +387,28 @@ def _lookup_error(node: KernelNode, device_type: str, rows: list[_KernelRow]) ->
     if not opdefs.has(op):
         near = difflib.get_close_matches(op, opdefs.names(), n=3)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
-        return errors.NotFoundError(
-            None, None, f"No kernel for op '{op}' of node '{node.name}': there is no such op.{hint}"
-        )
+        return errors.NotFoundError.of(f"No kernel for op '{op}' of node '{node.name}': there is no such op.{hint}")
     if rows:
         have = "; ".join(_types_text(row) for row in rows)
         asked = ", ".join(
             f"{attr}={_name(node.attrs.get(attr))}" for attr in sorted({a for r in rows for a in r.types})
         )
-        return errors.InvalidArgumentError(
-            None,
-            None,
-            f"No {device_type} kernel for op '{op}' of node '{node.name}' with {asked}. There are kernels for: {have}.",
+        return invalid(
+            f"No {device_type} kernel for op '{op}' of node '{node.name}' with {asked}. There are kernels for: {have}."
         )
     written = absence(op, device_type)
     why = f" ({written.why})" if written is not None else ""
     others = [d for d in families.FOLDERS if d != device_type and has_kernel(op, d)]
     if others:
-        return errors.InvalidArgumentError(
-            None,
-            None,
+        return invalid(
             f"No {device_type} kernel for op '{op}' of node '{node.name}'{why}. "
-            f"Device types with a kernel: {', '.join(others)}.",
+            f"Device types with a kernel: {', '.join(others)}."
         )
     with _lock:
         known = sorted({name for name, _ in _rows})
     near = difflib.get_close_matches(op, known, n=3)
     hint = f" The nearest ops with a kernel: {', '.join(near)}." if near else ""
-    return errors.NotFoundError(
-        None, None, f"No kernel for op '{op}' of node '{node.name}' on any device type{why}.{hint}"
-    )
+    return errors.NotFoundError.of(f"No kernel for op '{op}' of node '{node.name}' on any device type{why}.{hint}")
 
 
 def _types_text(row: _KernelRow) -> str:

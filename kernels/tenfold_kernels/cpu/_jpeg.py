@@ -92,8 +92,8 @@ def broken(data: bytes, why: object = "") -> errors.InvalidArgumentError:
 
 
 def _no_package(name: str) -> errors.UnimplementedError:
-    return errors.UnimplementedError(
-        None, None, f"JPEG files need the package {name}, which is not installed: pip install 'tenfold[image]'"
+    return errors.UnimplementedError.of(
+        f"JPEG files need the package {name}, which is not installed: pip install 'tenfold[image]'"
     )
 
 

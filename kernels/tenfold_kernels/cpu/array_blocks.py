@@ -152,8 +152,8 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
     for name in ("ksizes", "strides", "rates"):
         values = list(node.attrs[name])
         if values[0] != 1 or values[3] != 1:
-            raise errors.UnimplementedError(
-                None, None, f"Only support {name} across space; {name} of batch and depth must be 1, got {values}"
+            raise errors.UnimplementedError.of(
+                f"Only support {name} across space; {name} of batch and depth must be 1, got {values}"
             )
         if min(values) < 1:
             raise invalid(f"{name} must be positive, got {values}")

@@ -121,11 +121,9 @@ def build_gather(node: KernelNode) -> Compute:
         array.merge_element_shape(shape)
         if not indices:
             if not shape.is_fully_defined():
-                raise errors.UnimplementedError(
-                    None,
-                    None,
+                raise errors.UnimplementedError.of(
                     f"TensorArray has size zero, but element shape {partial_shape_text(shape)} is not fully defined. "
-                    "Currently only static shapes are supported when packing zero-size TensorArrays.",
+                    "Currently only static shapes are supported when packing zero-size TensorArrays."
                 )
             return array.elements.zeros((0, *(d or 0 for d in shape.as_list())), dtype)
         values = [array.read(index) for index in indices]
@@ -216,11 +214,9 @@ def build_concat(node: KernelNode) -> Compute:
         size = array.pack_size
         if not size:
             if not shape.is_fully_defined():
-                raise errors.UnimplementedError(
-                    None,
-                    None,
+                raise errors.UnimplementedError.of(
                     f"TensorArray has size zero, but element_shape_except0 {partial_shape_text(shape)} is not fully "
-                    "defined. Currently only static shapes are supported when concatenating zero-size TensorArrays.",
+                    "defined. Currently only static shapes are supported when concatenating zero-size TensorArrays."
                 )
             empty = array.elements.zeros((0, *(d or 0 for d in shape.as_list())), dtype)
             return empty, np.empty(0, dtype=np.int64)

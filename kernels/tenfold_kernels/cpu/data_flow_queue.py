@@ -130,34 +130,26 @@ def _no_timeout(node: KernelNode) -> None:
 @kernel("QueueEnqueue", "QueueEnqueueV2", blocking=True)
 def build_enqueue(node: KernelNode) -> Compute:
     """Waits while the queue is full."""
-    _no_timeout(node)
-    types = node.input_types[1:]
-
-    def compute(handle: Any, *components: Array) -> Any:
-        queue = resource_of(node, handle, Queue)
-        _check_inputs(node, queue, types)
-        return queue.enqueue(tuple(map(kept, components)))
-
-    return compute
+    return _enqueue(node, Queue.enqueue)
 
 
 @kernel("QueueEnqueueMany", "QueueEnqueueManyV2", blocking=True)
 def build_enqueue_many(node: KernelNode) -> Compute:
     """Waits until the last element found its place."""
+    return _enqueue(node, Queue.enqueue_many)
+
+
+def _enqueue(node: KernelNode, put: Callable[[Queue, tuple[Array, ...]], Any]) -> Compute:
     _no_timeout(node)
-    types = node.input_types[1:]
+    types = tuple(dtype.base_dtype for dtype in node.input_types[1:])
 
     def compute(handle: Any, *components: Array) -> Any:
         queue = resource_of(node, handle, Queue)
-        _check_inputs(node, queue, types)
-        return queue.enqueue_many(tuple(map(kept, components)))
+        if types != queue.types:
+            raise signature_error(node, signature_text(node, queue.types, ()))
+        return put(queue, tuple(map(kept, components)))
 
     return compute
-
-
-def _check_inputs(node: KernelNode, queue: Queue, types: tuple[DType, ...]) -> None:
-    if tuple(dtype.base_dtype for dtype in types) != queue.types:
-        raise signature_error(node, signature_text(node, queue.types, ()))
 
 
 def _check_outputs(node: KernelNode, queue: Queue) -> None:

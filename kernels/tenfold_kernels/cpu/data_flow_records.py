@@ -52,7 +52,7 @@ class RecordYielder:
             self._rest = self._records(self._next_files())
             self._fill()
             if not self._buffer:
-                raise errors.OutOfRangeError(None, None, f"There is no record in {','.join(self._patterns)}")
+                raise errors.OutOfRangeError.of(f"There is no record in {','.join(self._patterns)}")
         place = self._random.randrange(len(self._buffer))
         self._buffer[place], self._buffer[-1] = self._buffer[-1], self._buffer[place]
         return self._buffer.pop()
@@ -68,7 +68,7 @@ class RecordYielder:
         self._epoch += 1
         files = [name for pattern in self._patterns for name in sorted(graph_files().matching(local_path(pattern)))]
         if not files:
-            raise errors.NotFoundError(None, None, f"Found no files at {','.join(self._patterns)}")
+            raise errors.NotFoundError.of(f"Found no files at {','.join(self._patterns)}")
         random.Random(f"{self._seed} {self._epoch}").shuffle(files)
         first = int(self._shift * len(files)) if 0 <= self._shift < 1 else 0
         return files[first:] + files[:first]

@@ -36,8 +36,8 @@ class SessionTensors:
     def add(self, node: KernelNode, value: Array) -> bytes:
         with self._lock:
             if len(self._held) >= MAX_SESSION_TENSORS:
-                raise errors.ResourceExhaustedError(
-                    None, None, f"More than {MAX_SESSION_TENSORS} tensors are kept under session handles; delete some."
+                raise errors.ResourceExhaustedError.of(
+                    f"More than {MAX_SESSION_TENSORS} tensors are kept under session handles; delete some."
                 )
             handle = f"{node.name};{next(self._numbers)};{node.device}".encode()
             self._held[handle] = value

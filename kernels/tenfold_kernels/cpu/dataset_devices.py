@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors
-from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.cpu._strings import scalar_object
-from tenfold_kernels.cpu.dataset_iterator import handle_of_text
+from tenfold_kernels.cpu.dataset_iterator import as_outputs, handle_of_text
 from tenfold_kernels.cpu.dataset_sources import number
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import dataset_of
@@ -21,7 +19,7 @@ from tenfold_kernels.resources.datasets.iterators import verify
 from tenfold_kernels.resources.handles import LocalHandle, resource_of, shared_resource
 
 if TYPE_CHECKING:
-    from tenfold_kernels.resources.datasets.core import Element
+    from tenfold_kernels.arrays import Array
 
 
 def _new(node: KernelNode) -> MultiDeviceIterator:
@@ -70,14 +68,7 @@ def build_init(node: KernelNode) -> Compute:
 @kernel("MultiDeviceIteratorGetNextFromShard", blocking=True)
 def build_get_next(node: KernelNode) -> Compute:
     """The components of the shard's next element. Raises OutOfRangeError at the end."""
-    count = len(node.attrs["output_types"])
-
-    def finish(element: Element | None) -> Any:
-        if element is None:
-            raise errors.OutOfRangeError(None, None, "End of sequence")
-        if len(element) != count:
-            raise invalid(f"The dataset gave {len(element)} components, and {count} were expected.")
-        return element[0] if count == 1 else element
+    finish = as_outputs(node)
 
     def compute(handle: Any, shard: Array, incarnation: Array) -> Any:
         iterator = resource_of(node, handle, MultiDeviceIterator)

@@ -118,16 +118,21 @@ def _get_next(node: KernelNode, finish: Callable[[Element | None], Any]) -> Comp
 @kernel("IteratorGetNext", "IteratorGetNextSync", blocking=True)
 def build_get_next(node: KernelNode) -> Compute:
     """The components of the next element. Raises OutOfRangeError at the end."""
+    return _get_next(node, as_outputs(node))
+
+
+def as_outputs(node: KernelNode) -> Callable[[Element | None], Any]:
+    """What gives an element's components, and raises OutOfRangeError at the end."""
     count = len(node.attrs["output_types"])
 
     def finish(element: Element | None) -> Any:
         if element is None:
-            raise errors.OutOfRangeError(None, None, "End of sequence")
+            raise errors.OutOfRangeError.of("End of sequence")
         if len(element) != count:
             raise invalid(f"The dataset gave {len(element)} components, and {count} were expected.")
         return element[0] if count == 1 else element
 
-    return _get_next(node, finish)
+    return finish
 
 
 @kernel("IteratorGetNextAsOptional", blocking=True)

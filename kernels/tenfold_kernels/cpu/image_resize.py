@@ -101,7 +101,17 @@ def build_resize_bilinear(node: KernelNode) -> Compute:
 
 @kernel("ResizeBilinearGrad", T=FLOATING)
 def build_resize_bilinear_grad(node: KernelNode) -> Compute:
-    """(gradient, the image that was resized) → the gradient of the image."""
+    def weights(scale: _Scale, size: int, count: int) -> tuple[Array, Array]:
+        near, far, share = _neighbours(scale, size, count)
+        return np.stack([near, far], 1), np.stack([1 - share, share], 1)
+
+    return _resize_grad(node, weights)
+
+
+def _resize_grad(node: KernelNode, weights: Callable[[_Scale, int, int], tuple[Array, Array]]) -> Compute:
+    """(gradient, the image that was resized) → the gradient of the image. `weights` gives (places, shares) of an axis
+    for its scale and its sizes before and after.
+    """
     from tenfold_kernels.cpu._compiled import sampling
 
     scale, dtype, run = _scale(node), output_type(node), sampling.spread()
@@ -113,13 +123,10 @@ def build_resize_bilinear_grad(node: KernelNode) -> Compute:
                 f"{shape_text(image.shape)}"
             )
         _check_sizes(image)
-        top, bottom, dy = _neighbours(scale, image.shape[1], gradient.shape[1])
-        left, right, dx = _neighbours(scale, image.shape[2], gradient.shape[2])
-        given = gradient.astype(np.float32, copy=False)
-        rows = _spread(run, given, 1, image.shape[1], np.stack([top, bottom], 1), np.stack([1 - dy, dy], 1))
-        return _spread(run, rows, 2, image.shape[2], np.stack([left, right], 1), np.stack([1 - dx, dx], 1)).astype(
-            dtype, copy=False
-        )
+        out = gradient.astype(np.float32, copy=False)
+        for axis in (1, 2):
+            out = _spread(run, out, axis, image.shape[axis], *weights(scale, image.shape[axis], gradient.shape[axis]))
+        return out.astype(dtype, copy=False)
 
     return compute
 
@@ -235,23 +242,7 @@ def build_resize_bicubic(node: KernelNode) -> Compute:
 
 @kernel("ResizeBicubicGrad", T=FLOATING)
 def build_resize_bicubic_grad(node: KernelNode) -> Compute:
-    from tenfold_kernels.cpu._compiled import sampling
-
-    scale, dtype, run = _scale(node), output_type(node), sampling.spread()
-
-    def compute(gradient: Array, image: Array) -> Array:
-        if gradient.ndim != 4 or image.ndim != 4:
-            raise invalid(
-                f"input_grad and original_image must be 4-dimensional: {shape_text(gradient.shape)}, "
-                f"{shape_text(image.shape)}"
-            )
-        _check_sizes(image)
-        out = gradient.astype(np.float32, copy=False)
-        for axis in (1, 2):
-            out = _spread(run, out, axis, image.shape[axis], *_cubic(scale, image.shape[axis], gradient.shape[axis]))
-        return out.astype(dtype, copy=False)
-
-    return compute
+    return _resize_grad(node, _cubic)
 
 
 def _coverage(scale: _Scale, size: int, count: int) -> Array:

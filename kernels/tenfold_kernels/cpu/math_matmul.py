@@ -253,8 +253,8 @@ def build_cross(node: KernelNode) -> Compute:
         if a.shape != b.shape:
             raise invalid(f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}")
         if a.ndim < 1 or a.shape[-1] != 3:
-            raise errors.FailedPreconditionError(
-                None, None, f"Cross-products are only defined for 3-element vectors, got shape {shape_text(a.shape)}"
+            raise errors.FailedPreconditionError.of(
+                f"Cross-products are only defined for 3-element vectors, got shape {shape_text(a.shape)}"
             )
         (x, y, z), (u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
         return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)

@@ -76,8 +76,11 @@ class _Lstm(NamedTuple):
         return before, all_gates, ((di * cs_prev).sum(0), (df * cs_prev).sum(0), (do * cs).sum(0))
 
 
-def _lstm(node: KernelNode, w: Array, peepholes: Sequence[Array], b: Array, inputs: int, cells: int) -> _Lstm:
-    """Raises InvalidArgumentError where weights do not fit a step of so many inputs and cells."""
+def _lstm(node: KernelNode, weights: Sequence[Array], inputs: int, cells: int) -> _Lstm:
+    """`weights` are w, wci, wcf, wco and b. Raises InvalidArgumentError where they do not fit a step of so many inputs
+    and cells.
+    """
+    w, *peepholes, b = weights
     if w.shape != (inputs + cells, 4 * cells):
         raise invalid(
             f"w matrix has shape {shape_text(w.shape)}; {inputs} inputs and {cells} cells need "
@@ -118,30 +121,20 @@ def _check_states(x: Array, cs_prev: Array, h_prev: Array, rank: int) -> tuple[i
 def build_lstm_cell(node: KernelNode) -> Compute:
     """x [B, I], states [B, C] → gates, states and output [B, C]."""
 
-    def compute(x: Array, cs_prev: Array, h_prev: Array, w: Array, wci: Array, wcf: Array, wco: Array, b: Array) -> Any:
+    def compute(x: Array, cs_prev: Array, h_prev: Array, *weights: Array) -> Any:
         inputs, cells = _check_states(x, cs_prev, h_prev, 2)
-        return _lstm(node, w, (wci, wcf, wco), b, inputs, cells).step(x, cs_prev, h_prev)
+        return _lstm(node, weights, inputs, cells).step(x, cs_prev, h_prev)
 
     return compute
 
 
 @kernel("LSTMBlockCellGrad", T=FLOATING)
 def build_lstm_cell_grad(node: KernelNode) -> Compute:
-    def compute(
-        x: Array,
-        cs_prev: Array,
-        h_prev: Array,
-        w: Array,
-        wci: Array,
-        wcf: Array,
-        wco: Array,
-        b: Array,
-        *rest: Array,
-    ) -> Any:
+    def compute(x: Array, cs_prev: Array, h_prev: Array, *rest: Array) -> Any:
         inputs, cells = _check_states(x, cs_prev, h_prev, 2)
-        _check_made(cs_prev.shape, dict(zip((*_MADE, "cs_grad", "h_grad"), rest, strict=True)))
-        *made, cs_grad, h_grad = rest
-        lstm = _lstm(node, w, (wci, wcf, wco), b, inputs, cells)
+        _check_made(cs_prev.shape, dict(zip((*_MADE, "cs_grad", "h_grad"), rest[5:], strict=True)))
+        *made, cs_grad, h_grad = rest[5:]
+        lstm = _lstm(node, rest[:5], inputs, cells)
         before, gates, peepholes = lstm.step_back(cs_prev, made, cs_grad, h_grad)
         return before, gates, *(peepholes or (np.zeros(cells, x.dtype) for _ in range(3)))
 
@@ -175,20 +168,10 @@ def _steps(seq_len_max: Array, x: Array) -> int:
 def build_block_lstm(node: KernelNode) -> Compute:
     """x [T, B, I] → gates, states and outputs [T, B, C]; zeros after the last step that is made."""
 
-    def compute(
-        seq_len_max: Array,
-        x: Array,
-        cs_prev: Array,
-        h_prev: Array,
-        w: Array,
-        wci: Array,
-        wcf: Array,
-        wco: Array,
-        b: Array,
-    ) -> Any:
+    def compute(seq_len_max: Array, x: Array, cs_prev: Array, h_prev: Array, *weights: Array) -> Any:
         count = _steps(seq_len_max, x)
         inputs, cells = _check_states(x, cs_prev, h_prev, 3)
-        lstm = _lstm(node, w, (wci, wcf, wco), b, inputs, cells)
+        lstm = _lstm(node, weights, inputs, cells)
         outs = tuple(np.empty((*x.shape[:2], cells), x.dtype) for _ in range(7))
         cs, h = cs_prev, h_prev
         for t in range(count):
@@ -205,25 +188,14 @@ def build_block_lstm(node: KernelNode) -> Compute:
 
 @kernel("BlockLSTMGrad", "BlockLSTMGradV2", T=FLOATING)
 def build_block_lstm_grad(node: KernelNode) -> Compute:
-    def compute(
-        seq_len_max: Array,
-        x: Array,
-        cs_prev: Array,
-        h_prev: Array,
-        w: Array,
-        wci: Array,
-        wcf: Array,
-        wco: Array,
-        b: Array,
-        *rest: Array,
-    ) -> Any:
+    def compute(seq_len_max: Array, x: Array, cs_prev: Array, h_prev: Array, *rest: Array) -> Any:
         count = _steps(seq_len_max, x)
         inputs, cells = _check_states(x, cs_prev, h_prev, 3)
-        lstm = _lstm(node, w, (wci, wcf, wco), b, inputs, cells)
-        _check_made((*x.shape[:2], cells), dict(zip((*_MADE, "h", "cs_grad", "h_grad"), rest, strict=True)))
-        *made, h, cs_grad, h_grad = rest
-        cs = made[1]
-        x_grad, w_grad, b_grad = np.zeros_like(x), np.zeros_like(w), np.zeros_like(b)
+        lstm = _lstm(node, rest[:5], inputs, cells)
+        _check_made((*x.shape[:2], cells), dict(zip((*_MADE, "h", "cs_grad", "h_grad"), rest[5:], strict=True)))
+        *made, h, cs_grad, h_grad = rest[5:]
+        w, cs = rest[0], made[1]
+        x_grad, w_grad, b_grad = np.zeros_like(x), np.zeros_like(w), np.zeros_like(rest[4])
         peephole_grads = [np.zeros(cells, x.dtype) for _ in range(3)]
         to_cs, to_h = np.zeros_like(cs_prev), np.zeros_like(h_prev)
         w_turned = np.ascontiguousarray(w.T)
@@ -284,19 +256,9 @@ def build_gru_cell(node: KernelNode) -> Compute:
 
 @kernel("GRUBlockCellGrad", T=FLOATING)
 def build_gru_cell_grad(node: KernelNode) -> Compute:
-    def compute(
-        x: Array,
-        h_prev: Array,
-        w_ru: Array,
-        w_c: Array,
-        b_ru: Array,
-        b_c: Array,
-        r: Array,
-        u: Array,
-        c: Array,
-        d_h: Array,
-    ) -> Any:
+    def compute(x: Array, h_prev: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array, *made: Array) -> Any:
         inputs, cells = _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
+        r, u, c, d_h = made
         _check_made(h_prev.shape, {"r": r, "u": u, "c": c, "d_h": d_h})
         one = u.dtype.type(1)
         d_c_bar = d_h * (one - u) * (one - c * c)

@@ -398,8 +398,8 @@ def build_random_crop(node: KernelNode) -> Compute:
         window: list[slice] = []
         for name, whole, wanted in zip(("width", "height"), image.shape[1::-1], size.tolist()[::-1], strict=True):
             if wanted > whole:
-                raise errors.FailedPreconditionError(
-                    None, None, f"{name} must be >= target_{name}: {name} = {whole}, target_{name} = {wanted}"
+                raise errors.FailedPreconditionError.of(
+                    f"{name} must be >= target_{name}: {name} = {whole}, target_{name} = {wanted}"
                 )
             start = next(words) % (whole - wanted + 1) if wanted < whole else 0
             window.insert(0, slice(start, start + wanted))

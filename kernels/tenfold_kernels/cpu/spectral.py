@@ -6,13 +6,16 @@ are fresh. Follows fft_ops.cc: the real transforms crop or pad to fft_length fir
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _dimensions(op: str) -> int:
@@ -53,48 +56,43 @@ def _lengths(node: KernelNode, value: Array, count: int) -> list[int]:
 @kernel("RFFT", "RFFT2D", "RFFT3D")
 def build_rfft(node: KernelNode) -> Compute:
     """Real to complex: n // 2 + 1 frequencies along the last dimension. The input must be as large as fft_length."""
-    count, dtype = _dimensions(node.op), output_type(node)
-    axes = tuple(range(-count, 0))
 
-    def compute(x: Array, fft_length: Array) -> Array:
-        _check(x, count)
-        lengths = _lengths(node, fft_length, count)
-        for i, n in enumerate(lengths):
-            # A dimension of size 0 gives nothing, whatever is asked for.
-            if x.shape[i - count] and x.shape[i - count] < n:
-                raise invalid(
-                    f"Input dimension {x.ndim - count + i} must have length of at least {n} but got: "
-                    f"{x.shape[i - count]}"
-                )
-        shape = (*x.shape[:-count], *lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
-        allow(shape, dtype, 2)
-        if x.size == 0 or 0 in shape:
-            return np.zeros(shape, dtype)
-        return as_array(np.fft.rfftn(x, s=lengths, axes=axes)).astype(dtype, copy=False)
+    def last(length: int) -> tuple[int, int]:
+        return length, length // 2 + 1 if length else 0
 
-    return compute
+    return _real_transform(node, np.fft.rfftn, last)
 
 
 @kernel("IRFFT", "IRFFT2D", "IRFFT3D")
 def build_irfft(node: KernelNode) -> Compute:
     """Complex to real: fft_length // 2 + 1 frequencies of the last dimension are read."""
+
+    def last(length: int) -> tuple[int, int]:
+        return length // 2 + 1 if length else 0, length
+
+    return _real_transform(node, np.fft.irfftn, last)
+
+
+def _real_transform(node: KernelNode, transform: Any, last: Callable[[int], tuple[int, int]]) -> Compute:
+    """`last` says how much of the last dimension is read, and how much is given, for a length."""
     count, dtype = _dimensions(node.op), output_type(node)
     axes = tuple(range(-count, 0))
 
     def compute(x: Array, fft_length: Array) -> Array:
         _check(x, count)
         lengths = _lengths(node, fft_length, count)
-        for i, n in enumerate(lengths):
-            least = n if i + 1 < count else n // 2 + 1
-            if n and x.shape[i - count] and x.shape[i - count] < least:
+        read, given = last(lengths[-1])
+        for i, least in enumerate((*lengths[:-1], read)):
+            # A dimension of size 0 gives nothing, whatever is asked for.
+            if x.shape[i - count] and x.shape[i - count] < least:
                 raise invalid(
                     f"Input dimension {x.ndim - count + i} must have length of at least {least} but got: "
                     f"{x.shape[i - count]}"
                 )
-        shape = (*x.shape[:-count], *lengths)
+        shape = (*x.shape[:-count], *lengths[:-1], given)
         allow(shape, dtype, 2)
         if x.size == 0 or 0 in shape:
             return np.zeros(shape, dtype)
-        return as_array(np.fft.irfftn(x, s=lengths, axes=axes)).astype(dtype, copy=False)
+        return as_array(transform(x, s=lengths, axes=axes)).astype(dtype, copy=False)
 
     return compute

@@ -25,7 +25,7 @@ def build_decode_compressed(node: KernelNode) -> Compute:
     if kind not in ("", "ZLIB", "GZIP", "ZSTD"):
         raise invalid("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
     if kind == "ZSTD":
-        raise errors.UnimplementedError(None, None, "ZSTD strings are not unpacked here; ZLIB and GZIP are")
+        raise errors.UnimplementedError.of("ZSTD strings are not unpacked here; ZLIB and GZIP are")
     if not kind:
         return lambda x: x.copy()
     window = 31 if kind == "GZIP" else 15
@@ -35,10 +35,10 @@ def build_decode_compressed(node: KernelNode) -> Compute:
         try:
             data = unpacker.decompress(value, most)
         except zlib.error as error:
-            raise errors.DataLossError(None, None, f"inflate() failed: {error}") from None
+            raise errors.DataLossError.of(f"inflate() failed: {error}") from None
         if unpacker.unconsumed_tail:
-            raise errors.ResourceExhaustedError(
-                None, None, f"a packed string holds more than the {most} bytes that a tensor takes here"
+            raise errors.ResourceExhaustedError.of(
+                f"a packed string holds more than the {most} bytes that a tensor takes here"
             )
         room.take(len(data))
         return data

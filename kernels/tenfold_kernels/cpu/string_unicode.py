@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tenfold_core import errors
 from tenfold_kernels.arrays import Array, invalid, output_type, text_attr
 from tenfold_kernels.cpu._strings import elementwise, objects
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
@@ -186,9 +185,7 @@ def build_unicode_encode(node: KernelNode) -> Compute:
 
     def compute(values: Array, splits: Array) -> Array:
         if values.ndim != 1 or splits.ndim != 1:
-            raise errors.InvalidArgumentError(
-                None, None, "Both the input_tensor and input_splits should be of rank 1. "
-            )
+            raise invalid("Both the input_tensor and input_splits should be of rank 1. ")
         ends = splits.tolist()
         if not ends:
             raise invalid("Input_splits should contain elements, but given input_values has 0 elements")

@@ -23,7 +23,7 @@ import numpy as np
 
 from tenfold_core import chief_generation, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.arrays import truncated_quotient
+from tenfold_kernels.arrays import invalid, truncated_quotient
 from tenfold_kernels.resources.queues import shape_text
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -80,7 +80,7 @@ class Accumulator(ABC):
     def take(self, required: int) -> Any:
         """The reduced gradient once `required` have come: the outputs, or a Waiting. Raises InvalidArgumentError."""
         if required <= 0:
-            raise _invalid(f"Argument num_required must be positive, but was {required}")
+            raise invalid(f"Argument num_required must be positive, but was {required}")
         with self._lock:
             if not self._takers and self._count >= required:
                 return self._take()
@@ -231,39 +231,39 @@ class SparseAccumulator(Accumulator):
     def _check(self, gradient: tuple[Array, Array, Array | None]) -> None:
         indices, values, shape = gradient
         if indices.ndim != 1:
-            raise _invalid(f"Input indices should be vector but received shape: {shape_text(_shape(indices))}")
+            raise invalid(f"Input indices should be vector but received shape: {shape_text(_shape(indices))}")
         if not values.ndim:
-            raise _invalid("Values cannot be 0-dimensional.")
+            raise invalid("Values cannot be 0-dimensional.")
         if len(values) != len(indices):
-            raise _invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
+            raise invalid(f"Expected {len(indices)} non-empty input values, got {len(values)}")
         declared = [] if self.shape.ndims is None else self.shape.as_list()
         if shape is not None:
             if len(declared) > shape.size:
                 text = f"expected shape rank at least {len(declared)}, got {shape.size}"
-                raise _invalid(f"Shape mismatch: {text}")
+                raise invalid(f"Shape mismatch: {text}")
             for axis, size in enumerate(declared):
                 if size is not None and size != shape[axis]:
-                    raise _invalid(f"Shape mismatch: expected shape dim {axis} to be {size}, got {shape[axis]}")
+                    raise invalid(f"Shape mismatch: expected shape dim {axis} to be {size}, got {shape[axis]}")
         if declared and declared[0] is not None:
             beyond = np.flatnonzero(indices >= declared[0])
             if beyond.size:
                 slice_ = int(beyond[0])
-                raise _invalid(
+                raise invalid(
                     f"Shape mismatch: index of slice {slice_} exceeded limits of shape; "
                     f"index is {indices[slice_]} exceeded {declared[0]}"
                 )
         if self._count:
             wanted: list[int | None] = list(self._values.shape)
             if len(wanted) != values.ndim:
-                raise _invalid(f"Shape mismatch: expected values rank {len(wanted)}, got {values.ndim}")
+                raise invalid(f"Shape mismatch: expected values rank {len(wanted)}, got {values.ndim}")
         else:
             wanted = declared
             if len(wanted) > values.ndim:
-                raise _invalid(f"Shape mismatch: expected values rank at least {len(wanted)}, got {values.ndim}")
+                raise invalid(f"Shape mismatch: expected values rank at least {len(wanted)}, got {values.ndim}")
         for axis, size in enumerate(wanted):
             if axis and size is not None and size != values.shape[axis]:
                 text = f"expected values dim {axis} to be {size}, got {values.shape[axis]}"
-                raise _invalid(f"Shape mismatch: {text}")
+                raise invalid(f"Shape mismatch: {text}")
 
     def _set(self, gradient: tuple[Array, Array, Array | None]) -> None:
         indices, values, _ = gradient
@@ -370,8 +370,4 @@ def _shape(array: Array) -> TensorShape:
 
 
 def _mismatch(wanted: TensorShape, gradient: Array) -> errors.OpError:
-    return _invalid(f"Shape mismatch: expected {shape_text(wanted)}, got {shape_text(_shape(gradient))}")
-
-
-def _invalid(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
+    return invalid(f"Shape mismatch: expected {shape_text(wanted)}, got {shape_text(_shape(gradient))}")

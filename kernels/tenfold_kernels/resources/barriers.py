@@ -13,6 +13,7 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.queue_stores import PriorityStore
 from tenfold_kernels.resources.queues import Queue, shape_text
 from tenfold_kernels.resources.quota import size_of
@@ -62,11 +63,11 @@ class Barrier:
         """
         if keys.size and not values.size:
             shape = shape_text(TensorShape(values.shape))
-            raise _invalid(f"Tensors with no elements are not supported {self.name}: received shape {shape}")
+            raise invalid(f"Tensors with no elements are not supported {self.name}: received shape {shape}")
         names = keys.reshape(-1).tolist()
         if names and (not values.ndim or len(values) != len(names)):
             text = f"{len(names)} keys need as many values, got shape {shape_text(TensorShape(values.shape))}"
-            raise _invalid(f"Barrier {self.name}: {text}")
+            raise invalid(f"Barrier {self.name}: {text}")
         complete: list[tuple[Array, ...]] = []
         with self._lock:
             self._check_open(len(names))
@@ -96,7 +97,7 @@ class Barrier:
                 )
             element = self._incomplete[key] = [self._index, *[None] * len(self.types)]
         if element[1 + component] is not None:
-            raise _invalid(f"Key {key.decode()} already has a value for component {component} in barrier {self.name}")
+            raise invalid(f"Key {key.decode()} already has a value for component {component} in barrier {self.name}")
         element[1 + component] = value.copy()
         self._charge(element[1 + component :][:1], 1)
         if not any(part is None for part in element):
@@ -116,7 +117,7 @@ class Barrier:
     def _check_shapes(self, values: Sequence[Array]) -> None:
         for index, (value, shape) in enumerate(zip(values, self.shapes, strict=True)):
             if not shape.is_compatible_with(TensorShape(value.shape)):
-                raise _invalid(
+                raise invalid(
                     f"Shape mismatch in tuple component {index + 2}. Expected {shape_text(shape)}, got "
                     f"{shape_text(TensorShape(value.shape))}"
                 )
@@ -142,8 +143,8 @@ class Barrier:
                     available += len(self._incomplete)
                 if available < max(count, 1):
                     text = f"(requested {count}, total size {available})"
-                    raise errors.OutOfRangeError(
-                        None, None, f"Barrier '{self.name}' is closed and has insufficient elements {text}"
+                    raise errors.OutOfRangeError.of(
+                        f"Barrier '{self.name}' is closed and has insufficient elements {text}"
                     )
         return self._ready.dequeue_many(count, allow_small=allow_small_batch)
 
@@ -161,9 +162,5 @@ class Barrier:
                     self._ready.close(cancel_pending_enqueues=cancel_pending_enqueues)
 
 
-def _invalid(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 def _cancelled(text: str) -> errors.OpError:
-    return errors.CancelledError(None, None, text)
+    return errors.CancelledError.of(text)

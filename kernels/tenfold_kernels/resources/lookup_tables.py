@@ -16,6 +16,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.graph_files import graph_files
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.quota import size_of
 from tenfold_kernels.resources.tensor_arrays import check_count
 
@@ -78,12 +79,12 @@ class Table:
         was initialized, InvalidArgumentError for other shapes.
         """
         if not self._initialized:
-            raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+            raise errors.FailedPreconditionError.of("Table not initialized.")
         outer = self._outer(keys)
         shape = (*outer, *self.value_shape)
         if default.shape not in ((self.value_shape, shape) if self.is_mutable else (self.value_shape,)):
             wanted = f"{_text(self.value_shape)} or {_text(shape)}" if self.is_mutable else _text(self.value_shape)
-            raise _invalid(f"Expected shape {wanted} for default value, got {_text(default.shape)}")
+            raise invalid(f"Expected shape {wanted} for default value, got {_text(default.shape)}")
         each = default.shape != self.value_shape
         if not (each or self.key_shape or self.value_shape or self._reserved):
             return self._find_scalars(keys, default)
@@ -139,7 +140,7 @@ class Table:
     def export(self) -> tuple[Array, Array]:
         """All keys and values. Raises AbortedError before the table was initialized."""
         if not self._initialized:
-            raise errors.AbortedError(None, None, f"{self.kind} is not initialized.")
+            raise errors.AbortedError.of(f"{self.kind} is not initialized.")
         with self._lock:
             entries = self._exported()
         keys = np.empty((len(entries), *self.key_shape), dtype=self.key_dtype.as_numpy_dtype)
@@ -154,29 +155,27 @@ class Table:
     def initialize(self, keys: Array, values: Array) -> None:
         """Fills a table that is filled once; again only with the same. Raises FailedPreconditionError for others."""
         if keys.ndim != 1:
-            raise _invalid(f"Keys must be a vector, but received shape{_text(keys.shape)}")
+            raise invalid(f"Keys must be a vector, but received shape{_text(keys.shape)}")
         if values.ndim != 1:
-            raise _invalid(f"Values must be a vector, but received shape{_text(values.shape)}")
+            raise invalid(f"Values must be a vector, but received shape{_text(values.shape)}")
         if len(keys) != len(values):
-            raise _invalid(f"Keys and values must have the same size {len(keys)} vs {len(values)}")
+            raise invalid(f"Keys and values must have the same size {len(keys)} vs {len(values)}")
         if not keys.size:
-            raise _invalid("keys and values cannot be empty tensors.")
+            raise invalid("keys and values cannot be empty tensors.")
         if self.is_mutable:
-            raise _invalid(f"Table {self.name} is not initializable")
+            raise invalid(f"Table {self.name} is not initializable")
         entries: dict[Any, Any] = {}
         for key, value in zip(keys.tolist(), values.tolist(), strict=True):
             if entries.setdefault(key, value) != value:
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
+                raise errors.FailedPreconditionError.of(
                     f"HashTable has different value for same key. Key {_plain(key)} has {_plain(entries[key])} "
-                    f"and trying to add value {_plain(value)}",
+                    f"and trying to add value {_plain(value)}"
                 )
         with self._lock:
             if self._initialized:
                 if entries != self._entries:
                     text = "Table was already initialized with different data."
-                    raise errors.FailedPreconditionError(None, None, text)
+                    raise errors.FailedPreconditionError.of(text)
                 return
             if self.account is not None:
                 self.account.resize(sum(self._bytes_of(key, value) for key, value in entries.items()))
@@ -227,11 +226,11 @@ class Table:
     def _check_values(self, keys: Array, values: Array) -> None:
         wanted = (*self._outer(keys), *self.value_shape)
         if values.shape != wanted:
-            raise _invalid(f"Expected shape {_text(wanted)} for value, got {_text(values.shape)}")
+            raise invalid(f"Expected shape {_text(wanted)} for value, got {_text(values.shape)}")
 
     def _check_key(self, key: Any) -> None:
         if key in self._reserved:
-            raise _invalid(f"Using the {self._reserved[key]} as a table key is not allowed")
+            raise invalid(f"Using the {self._reserved[key]} as a table key is not allowed")
 
     def _outer(self, keys: Array) -> tuple[int, ...]:
         """keys' shape without a key's. Raises InvalidArgumentError."""
@@ -241,7 +240,7 @@ class Table:
         return tuple(keys.shape[: keys.ndim - rank])
 
     def _shape_error(self, keys: Array) -> errors.OpError:
-        return _invalid(f"Expected key shape {_text((*keys.shape[:1], *self.key_shape))} got {_text(keys.shape)}")
+        return invalid(f"Expected key shape {_text((*keys.shape[:1], *self.key_shape))} got {_text(keys.shape)}")
 
     def _keys(self, keys: Array) -> Iterator[Any]:
         if not self.key_shape:
@@ -257,7 +256,7 @@ class Table:
 
     def _check_mutable(self, verb: str) -> None:
         if not self.is_mutable:
-            raise errors.UnimplementedError(None, None, f"{verb} not supported by HashTable implementations")
+            raise errors.UnimplementedError.of(f"{verb} not supported by HashTable implementations")
 
 
 class DenseTable(Table):
@@ -286,17 +285,17 @@ class DenseTable(Table):
         """Raises InvalidArgumentError for keys of other shapes or equal ones, or a number of buckets that is no power
         of two."""
         if empty_key.ndim > 1:
-            raise _invalid(f"Empty key must be a scalar or a vector, got shape {_text(empty_key.shape)}")
+            raise invalid(f"Empty key must be a scalar or a vector, got shape {_text(empty_key.shape)}")
         self._empty = _key(empty_key)
         reserved = {self._empty: "empty_key"}
         self._deleted = None
         if deleted_key is not None:
             if deleted_key.shape != empty_key.shape:
                 text = f"got shapes: {_text(empty_key.shape)} and {_text(deleted_key.shape)}"
-                raise _invalid(f"Empty and deleted keys must have same shape, {text}")
+                raise invalid(f"Empty and deleted keys must have same shape, {text}")
             self._deleted = _key(deleted_key)
             if self._deleted == self._empty:
-                raise _invalid("Empty and deleted keys cannot be equal")
+                raise invalid("Empty and deleted keys cannot be equal")
             reserved[self._deleted] = "deleted_key"
         super().__init__(
             "MutableDenseHashTable",
@@ -343,7 +342,7 @@ class DenseTable(Table):
 
     def _set_buckets(self, count: int) -> None:
         if count < 4 or count.bit_count() != 1:
-            raise _invalid(f"Number of buckets must be at least 4 and a power of 2, got: {count}")
+            raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {count}")
         check_count(count, f"Table {self.name}")
         self._buckets = count
         self._removed = []
@@ -375,10 +374,10 @@ def read_text_file(
                 break
             line = raw.rstrip(b"\n").removesuffix(b"\r")
             if not line:
-                raise _invalid(f"Invalid content in {filename}: empty line found at position {file.tell()}.")
+                raise invalid(f"Invalid content in {filename}: empty line found at position {file.tell()}.")
             fields = line.split(delimiter.encode()) if columns > 0 else []
             if len(fields) < columns:
-                raise _invalid(
+                raise invalid(
                     f"Invalid number of columns in {filename} line {number} ({_plain(line)}) : expected at least "
                     f"{columns} got {len(fields)}"
                 )
@@ -388,7 +387,7 @@ def read_text_file(
                 else:
                     out.append(_parsed(line if column == WHOLE_LINE else fields[column], dtype, number))
     if vocab_size != -1 and len(keys) != vocab_size:
-        raise _invalid(f"Invalid vocab_size in {filename}: expected {vocab_size} but got {len(keys)}")
+        raise invalid(f"Invalid vocab_size in {filename}: expected {vocab_size} but got {len(keys)}")
     return _array(keys, table.key_dtype), _array(values, table.value_dtype)
 
 
@@ -402,9 +401,9 @@ def _opened(filename: str) -> Any:
             raise
         return file
     except FileNotFoundError:
-        raise errors.NotFoundError(None, None, f"{filename}; No such file or directory") from None
+        raise errors.NotFoundError.of(f"{filename}; No such file or directory") from None
     except OSError as error:
-        raise errors.FailedPreconditionError(None, None, f"{filename}; {error.strerror}") from None
+        raise errors.FailedPreconditionError.of(f"{filename}; {error.strerror}") from None
 
 
 def _parsed(field: bytes, dtype: DType, number: int) -> Any:
@@ -414,7 +413,7 @@ def _parsed(field: bytes, dtype: DType, number: int) -> Any:
     try:
         return convert(field)
     except ValueError:
-        raise _invalid(f"Field {_plain(field)} in line {number} is not a valid {dtype.op_name}.") from None
+        raise invalid(f"Field {_plain(field)} in line {number} is not a valid {dtype.op_name}.") from None
 
 
 def _array(items: list[Any], dtype: DType) -> Array:
@@ -429,7 +428,3 @@ def _plain(value: Any) -> str:
 
 def _text(shape: tuple[int, ...]) -> str:
     return "[" + ",".join(map(str, shape)) + "]"
-
-
-def _invalid(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)

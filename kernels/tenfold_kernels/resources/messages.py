@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes, errors, tensor_util
 from tenfold_core.memory_limits import allow, exhausted
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources import tensor_lists, tensor_variants
 from tenfold_kernels.resources.datasets import states
 from tenfold_kernels.resources.state import ResourceHandle
@@ -83,7 +84,7 @@ def variant_to_proto(item: Any) -> VariantTensorDataProto:
         return states.to_proto(item.state)
     if isinstance(item, tensor_variants.TensorVariant):
         return VariantTensorDataProto(type_name=tensor_variants.TYPE_NAME, tensors=[encode(item.value)])
-    raise errors.UnimplementedError(None, None, f"A variant of type {type(item).__name__} cannot leave its task.")
+    raise errors.UnimplementedError.of(f"A variant of type {type(item).__name__} cannot leave its task.")
 
 
 def that_stays(array: np.ndarray[Any, np.dtype[Any]]) -> Any:
@@ -120,7 +121,7 @@ def decode(proto: TensorProto, what: str, content: memoryview | None = None) -> 
     except errors.OpError as error:
         raise errors.from_code(error.code, f"{what}: {error.message}") from error
     except (ValueError, TypeError, OverflowError) as error:
-        raise errors.InvalidArgumentError(None, None, f"{what}: {error}") from error
+        raise invalid(f"{what}: {error}") from error
     if not array.flags.aligned:
         array = array.copy()
     array.flags.writeable = False
@@ -154,7 +155,7 @@ def variants_from_bytes(array: np.ndarray[Any, np.dtype[Any]], what: str) -> np.
             proto.ParseFromString(data)
             out[number] = _decode_variant(proto, what)
         except (DecodeError, ValueError) as error:
-            raise errors.DataLossError(None, None, f"{what}: {error}") from None
+            raise errors.DataLossError.of(f"{what}: {error}") from None
     out = out.reshape(array.shape)
     out.flags.writeable = False
     return out

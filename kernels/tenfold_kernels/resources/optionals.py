@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,10 +32,8 @@ class Optional:
 def optional_of(value: Array) -> Optional:
     """What a variant edge carries. Raises InvalidArgumentError for another kind of variant."""
     if value.ndim:
-        raise errors.InvalidArgumentError(None, None, "Input variant must be scalar.")
+        raise invalid("Input variant must be scalar.")
     found = value.item()
     if not isinstance(found, Optional):
-        raise errors.InvalidArgumentError(
-            None, None, f"Input is not an OptionalVariant object. It is a {type(found).__name__}."
-        )
+        raise invalid(f"Input is not an OptionalVariant object. It is a {type(found).__name__}.")
     return found

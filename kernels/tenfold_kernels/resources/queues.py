@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.queue_stores import Array, Element, Store, batch
 from tenfold_kernels.resources.quota import size_of
 from tenfold_kernels.resources.waiting import Waiting
@@ -160,11 +161,7 @@ class Queue:
     def _shapes_of_batches(self) -> tuple[TensorShape, ...]:
         """The shapes of the components, which batches need. Raises InvalidArgumentError if the queue declares none."""
         if self.shapes is None:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
-            )
+            raise invalid(f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.")
         return self.shapes
 
     def close(self, *, cancel_pending_enqueues: bool = False) -> Waiting | None:
@@ -181,7 +178,7 @@ class Queue:
             self._enqueues.clear()
             finished = self._advance()
         for waiting in cancelled:
-            waiting.deliver(error=errors.CancelledError(None, None, "Enqueue operation was cancelled"))
+            waiting.deliver(error=errors.CancelledError.of("Enqueue operation was cancelled"))
         _deliver(finished)
         return None
 
@@ -315,7 +312,7 @@ class Queue:
             return self._lost(attempt)
         if self._closed:
             text = f"Queue '{self.name}' is already closed."
-            return self._ended(attempt, error=errors.CancelledError(None, None, text))
+            return self._ended(attempt, error=errors.CancelledError.of(text))
         self._closed = True
         return self._ended(attempt)
 
@@ -363,7 +360,7 @@ class Queue:
 
     def _check(self, components: tuple[Array, ...], *, batched: bool) -> None:
         if batched and not all(component.ndim for component in components):
-            raise errors.InvalidArgumentError(None, None, "EnqueueMany needs components with a 0th dimension.")
+            raise invalid("EnqueueMany needs components with a 0th dimension.")
         count = components[0].shape[0] if batched else 0
         for index, component in enumerate(components):
             if self.shapes is not None:
@@ -371,29 +368,23 @@ class Queue:
                 if batched:
                     wanted = TensorShape([count]).concatenate(wanted)
                 if not wanted.is_compatible_with(TensorShape(component.shape)):
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
+                    raise invalid(
                         f"Shape mismatch in tuple component {index}. Expected {shape_text(wanted)}, got "
-                        f"{shape_text(TensorShape(component.shape))}",
+                        f"{shape_text(TensorShape(component.shape))}"
                     )
             elif batched and component.shape[0] != count:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     "All input tensors must have the same size in the 0th dimension. Component "
-                    f"{index} has {component.shape[0]}, and should have {count}",
+                    f"{index} has {component.shape[0]}, and should have {count}"
                 )
 
     def _closed_error(self) -> errors.OpError:
-        return errors.CancelledError(None, None, f"{self.kind} '{self.name}' is closed.")
+        return errors.CancelledError.of(f"{self.kind} '{self.name}' is closed.")
 
     def _insufficient(self, wanted: int, there: int = 0) -> errors.OpError:
-        return errors.OutOfRangeError(
-            None,
-            None,
+        return errors.OutOfRangeError.of(
             f"{self.kind} '{self.name}' is closed and has insufficient elements "
-            f"(requested {wanted}, current size {there})",
+            f"(requested {wanted}, current size {there})"
         )
 
 

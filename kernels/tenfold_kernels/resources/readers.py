@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import reader_base_pb2
 
@@ -114,7 +115,7 @@ class Reader:
     def serialize_state(self) -> bytes:
         """The counters. Raises UnimplementedError for a reader that stands within a file."""
         if not self._source.is_single:
-            raise errors.UnimplementedError(None, None, "Reader SerializeState")
+            raise errors.UnimplementedError.of("Reader SerializeState")
         with self._lock:
             return reader_base_pb2.ReaderBaseState(
                 work_started=self._started,
@@ -129,7 +130,7 @@ class Reader:
 
         if not self._source.is_single:
             self.reset()
-            raise errors.UnimplementedError(None, None, "Reader RestoreState")
+            raise errors.UnimplementedError.of("Reader RestoreState")
         proto = reader_base_pb2.ReaderBaseState()
         why = ""
         try:
@@ -144,7 +145,7 @@ class Reader:
         with self._lock:
             self._reset()
             if why:
-                raise errors.InvalidArgumentError(None, None, why)
+                raise invalid(why)
             self._started, self._finished, self._produced = numbers
             self._work = proto.current_work
 
@@ -278,12 +279,12 @@ class Reader:
 
 def _work_of(outputs: Any) -> bytes:
     if isinstance(outputs, tuple):
-        raise errors.InvalidArgumentError(None, None, "Expected single component queue")
+        raise invalid("Expected single component queue")
     value = np.asarray(outputs)
     if value.dtype != object:
-        raise errors.InvalidArgumentError(None, None, "Expected queue with single string component")
+        raise invalid("Expected queue with single string component")
     if value.size != 1:
-        raise errors.InvalidArgumentError(None, None, "Expected to dequeue a one-element string tensor")
+        raise invalid("Expected to dequeue a one-element string tensor")
     return bytes(value.item())
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.handles import kept
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -57,11 +58,9 @@ class Area:
         """Raises ResourceExhaustedError for what could never go in."""
         size = size_of(parts)
         if self._limit and size > self._limit:
-            raise errors.ResourceExhaustedError(
-                None,
-                None,
+            raise errors.ResourceExhaustedError.of(
                 f"Attempted to insert tensors with combined size of '{size}' bytes into Staging Area with a memory "
-                f"limit of '{self._limit}'.",
+                f"limit of '{self._limit}'."
             )
         if self.account is not None:
             self.account.check(size)
@@ -160,7 +159,7 @@ class StagingArea(Area):
     def peek(self, index: int, count: int) -> Any:
         """The tuple at `index`, which stays. Raises InvalidArgumentError for an index below 0; `count` as in `get`."""
         if index < 0:
-            raise errors.InvalidArgumentError(None, None, f"Staging area {self.name} has no element {index}.")
+            raise invalid(f"Staging area {self.name} has no element {index}.")
         return self._attempt(lambda: (lambda: _fitting(self._held[index], count)) if index < len(self._held) else None)
 
     def clear(self) -> None:
@@ -204,10 +203,8 @@ class StagingMap(Area):
         def ready() -> Callable[[], Any] | None:
             for index in indices:
                 if not is_whole and self._incomplete.get(key, {}).get(index) is not None:
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
-                        f"The tensor for index '{index}' for key '{key}' was already initialized '{self._count}'.",
+                    raise invalid(
+                        f"The tensor for index '{index}' for key '{key}' was already initialized '{self._count}'."
                     )
             if not self._has_memory(values) or (is_whole and self._is_full(len(self._held))):
                 return None
@@ -264,15 +261,13 @@ class StagingMap(Area):
             of_key = "" if key is None else f" for key '{key}'"
             wrong = f"Index '{index}'{of_key} was out of bounds '{self._count}'."
         if wrong:
-            raise errors.InvalidArgumentError(None, None, wrong)
+            raise invalid(wrong)
 
     def _picked(self, key: int, indices: list[int]) -> Parts:
         parts = self._held[key]
         for index in indices:
             if parts[index] is None:
-                raise errors.InvalidArgumentError(
-                    None, None, f"Tensor at index '{index}' for key '{key}' has already been removed."
-                )
+                raise invalid(f"Tensor at index '{index}' for key '{key}' has already been removed.")
         return [parts[index] for index in indices]
 
     def _take(self, key: int, indices: list[int]) -> Parts:
@@ -288,7 +283,7 @@ class StagingMap(Area):
 
 def _fitting(parts: Parts, count: int) -> Any:
     if len(parts) != count:
-        raise errors.InvalidArgumentError(None, None, f"Mismatch stage/unstage: {len(parts)} vs. {count}")
+        raise invalid(f"Mismatch stage/unstage: {len(parts)} vs. {count}")
     return outputs_of(parts)
 
 

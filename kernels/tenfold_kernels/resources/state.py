@@ -18,6 +18,7 @@ import numpy as np
 from tenfold_core import errors, variable_memory
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.quota import StateQuota, size_of
 from tenfold_protos import resource_handle_pb2
 
@@ -90,14 +91,14 @@ class Variable:
     def check_initialized(self) -> None:
         """Raises FailedPreconditionError while uninitialized."""
         if self._buffer is None:
-            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
 
     @property
     def value(self) -> Array:
         """A read-only view of the current value. Raises FailedPreconditionError while uninitialized."""
         view = self._view
         if view is None:
-            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
         memory = self._memory
         if memory is not None and memory.to_be_shared:
             del view, memory
@@ -116,7 +117,7 @@ class Variable:
         without, one that a peer reads.
         """
         if self._buffer is None:
-            raise errors.FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
         memory = self._memory
         if memory is None:
             if exclusive and self._is_read():
@@ -249,11 +250,9 @@ class Variable:
         else:
             mine, agree = self.shape, self.shape.is_compatible_with(value.shape)
         if not agree:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 "Assign requires shapes of both tensors to match. "
-                f"lhs shape= {_shape_text(mine)} rhs shape= {_shape_text(list(value.shape))}",
+                f"lhs shape= {_shape_text(mine)} rhs shape= {_shape_text(list(value.shape))}"
             )
 
 
@@ -411,8 +410,8 @@ class ResourceManager:
         ]
 
     def _not_found(self, container: str, name: str, type_: type[Any]) -> errors.NotFoundError:
-        return errors.NotFoundError(
-            None, None, f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
+        return errors.NotFoundError.of(
+            f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
         )
 
 

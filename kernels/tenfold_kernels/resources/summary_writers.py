@@ -89,10 +89,8 @@ class SummaryWriter:
 
     def _opened(self) -> RecordWriter:
         if self._file is None:
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"Summary writer '{self.name}' has no file open: run its init operation first, or again after close.",
+            raise errors.NotFoundError.of(
+                f"Summary writer '{self.name}' has no file open: run its init operation first, or again after close."
             )
         return self._file
 

@@ -18,6 +18,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.elements import HOST
 from tenfold_kernels.resources.queues import shape_text
 
@@ -67,7 +68,7 @@ class TensorArray:
     ) -> None:
         """Raises InvalidArgumentError for a negative size, ResourceExhaustedError for one beyond the limit."""
         if size < 0:
-            raise _invalid("Size should be >= 0.")
+            raise invalid("Size should be >= 0.")
         check_count(size, f"TensorArray {name}")
         self.name, self.dtype, self.size = name, dtype, size
         #: Of the memory that the elements are in.
@@ -164,7 +165,7 @@ class TensorArray:
         with self._lock:
             self._check_open()
             if index < 0 or (not self._is_gradient and index >= self.size):
-                raise _invalid(f"Tried to read from index {index} but array size is: {self.size}")
+                raise invalid(f"Tried to read from index {index} but array size is: {self.size}")
             slot = self._slots.get(index)
             if slot is None:
                 slot = self._unwritten(index)
@@ -224,10 +225,10 @@ class TensorArray:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise _invalid(f"TensorArray {self.name} has already been closed.")
+            raise invalid(f"TensorArray {self.name} has already been closed.")
 
     def _error(self, text: str) -> errors.OpError:
-        return _invalid(f"TensorArray {self.name}: {text}")
+        return invalid(f"TensorArray {self.name}: {text}")
 
 
 class Stack:
@@ -249,7 +250,7 @@ class Stack:
             self._check_open()
             count = self._scalars.size + len(self._elements)
             if 0 <= self._max_size <= count:
-                raise _invalid(f"Stack[{self.name}] overflowed its max_size ({self._max_size})")
+                raise invalid(f"Stack[{self.name}] overflowed its max_size ({self._max_size})")
             check_count(count + 1, f"Stack[{self.name}]")
             self._elements.append(value)
 
@@ -260,7 +261,7 @@ class Stack:
             if self._elements:
                 return self._elements.pop()
             if not self._scalars.size:
-                raise _invalid(f"Stack[{self.name}] is empty when calling Pop().")
+                raise invalid(f"Stack[{self.name}] is empty when calling Pop().")
             value: Array = self._scalars[-1, ...]
             self._scalars = self._scalars[:-1]
             return value
@@ -316,7 +317,7 @@ class Stack:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise _invalid(f"Stack[{self.name}] has already been closed.")
+            raise invalid(f"Stack[{self.name}] has already been closed.")
 
 
 @functools.cache
@@ -326,7 +327,7 @@ def _none_of(dtype: DType) -> Array:
 
 def empty_stack() -> errors.OpError:
     """What a pop of a stack without elements raises, where the list's own does not say it."""
-    return _invalid("A stack is empty when calling Pop().")
+    return invalid("A stack is empty when calling Pop().")
 
 
 def unique_name(stem: str) -> str:
@@ -338,20 +339,14 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
     """What both shapes say. Raises InvalidArgumentError when they contradict each other."""
     if not a.is_compatible_with(b):
         if a.ndims != b.ndims:
-            raise _invalid(f"PartialTensorShape: Incompatible ranks during merge: {a.ndims} vs. {b.ndims}")
+            raise invalid(f"PartialTensorShape: Incompatible ranks during merge: {a.ndims} vs. {b.ndims}")
         text = f"{shape_text(a)} vs. {shape_text(b)}"
-        raise _invalid(f"PartialTensorShape: Incompatible shapes during merge: {text}")
+        raise invalid(f"PartialTensorShape: Incompatible shapes during merge: {text}")
     return a.merge_with(b)
 
 
 def check_count(count: int, what: str) -> None:
     """Raises ResourceExhaustedError for more elements than any program has, or than one tensor may."""
     if count > MAX_ELEMENTS:
-        raise errors.ResourceExhaustedError(
-            None, None, f"{what} would have {count} elements; {MAX_ELEMENTS} is the limit."
-        )
+        raise errors.ResourceExhaustedError.of(f"{what} would have {count} elements; {MAX_ELEMENTS} is the limit.")
     allow((count,), object)
-
-
-def _invalid(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)

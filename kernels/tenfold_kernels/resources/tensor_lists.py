@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes
 from tenfold_core.checkpoint.coding import get_varint, put_varint
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.tensor_arrays import check_count
 from tenfold_protos import tensor_pb2, tensor_shape_pb2
 
@@ -184,9 +185,9 @@ def _message(content: bytes) -> tensor_pb2.VariantTensorDataProto:
 def list_of(value: Array) -> TensorList:
     """The list of a variant input. Raises InvalidArgumentError for another shape or another variant."""
     if value.ndim:
-        raise errors.InvalidArgumentError(None, None, f"Input list must be a scalar saw: {list(value.shape)}")
+        raise invalid(f"Input list must be a scalar saw: {list(value.shape)}")
     found = value[()]
     if not isinstance(found, TensorList):
         text = f"Input handle is not a list. Saw: '{type(found).__name__}'"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(text)
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 
 from .loading import LoopLoader
 from .loop_spec import Inlined, LoopSpec
@@ -36,9 +36,7 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
 def _mode_of(text: str | None) -> str:
     mode = text or MODES[0]
     if mode not in MODES:
-        raise errors.InvalidArgumentError(
-            None, None, f"{MODE_NAME} is {mode!r}; it can be {', '.join(map(repr, MODES))}."
-        )
+        raise invalid(f"{MODE_NAME} is {mode!r}; it can be {', '.join(map(repr, MODES))}.")
     return mode
 
 

@@ -153,11 +153,9 @@ class PaddedBatch(Batch):
             if extent == -1:
                 wanted[axis] = largest
             elif largest > extent:
-                raise errors.DataLossError(
-                    None,
-                    None,
+                raise errors.DataLossError.of(
                     f"Attempted to pad to a smaller size than the input element: axis {axis} of component {number} "
-                    f"has {largest} entries, and {extent} were asked for.",
+                    f"has {largest} entries, and {extent} were asked for."
                 )
         allow((len(arrays), *wanted), arrays[0].dtype)
         out = np.empty((len(arrays), *wanted), arrays[0].dtype)
@@ -317,11 +315,9 @@ class SparseBatch(Batch):
             if extent == -1:
                 extents[axis] = largest
             elif largest > extent:
-                raise errors.DataLossError(
-                    None,
-                    None,
+                raise errors.DataLossError.of(
                     f"Input element had shape that is larger than the row shape ({shape_text(self._row_shape)}): axis "
-                    f"{axis} has {largest} entries.",
+                    f"{axis} has {largest} entries."
                 )
         allow((sum(array.size for array in rows), rank + 1), np.int64)
         indices = np.empty((sum(array.size for array in rows), rank + 1), np.int64)

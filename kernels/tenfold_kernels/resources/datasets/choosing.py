@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.philox import to_float
 from tenfold_kernels.resources.datasets.core import Array, Dataset, Element, Like, Machine, Run
 from tenfold_kernels.resources.datasets.shuffle_buffer import Numbers
@@ -21,13 +21,11 @@ class Unique(Like):
     def __init__(self, dataset: Dataset) -> None:
         super().__init__(dataset)
         if len(dataset.types) != 1:
-            raise errors.InvalidArgumentError(None, None, "UniqueDataset only supports inputs with a single component.")
+            raise invalid("UniqueDataset only supports inputs with a single component.")
         if dataset.types[0].name not in ("int32", "int64", "string"):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"UniqueDataset only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component, "
-                f"got {dataset.types[0].name}.",
+                f"got {dataset.types[0].name}."
             )
 
     def iterate(self, run: Run) -> Machine:

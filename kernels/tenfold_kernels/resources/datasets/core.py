@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ State: TypeAlias = Any
 
 
 def _never_saved() -> State:
-    raise errors.UnimplementedError(None, None, "An iterator over this dataset cannot be saved.")
+    raise errors.UnimplementedError.of("An iterator over this dataset cannot be saved.")
 
 
 def _never_restored(state: State) -> None:
-    raise errors.UnimplementedError(None, None, "An iterator over this dataset cannot be restored.")
+    raise errors.UnimplementedError.of("An iterator over this dataset cannot be restored.")
 
 
 @dataclass(slots=True)
@@ -101,8 +102,8 @@ class Dataset:
 
         Raises OutOfRangeError beyond the end, FailedPreconditionError where they cannot.
         """
-        raise errors.FailedPreconditionError(
-            None, None, f"The elements of a {type(self).__name__} dataset can only be had one after the other."
+        raise errors.FailedPreconditionError.of(
+            f"The elements of a {type(self).__name__} dataset can only be had one after the other."
         )
 
     def stateful_op(self) -> str | None:
@@ -135,9 +136,7 @@ def dataset_of(value: Array) -> Dataset:
     """What a variant edge carries. Raises InvalidArgumentError for another kind of variant."""
     found = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if not isinstance(found, Dataset):
-        raise errors.InvalidArgumentError(
-            None, None, f"The given variant is not a dataset. It is a {type(found).__name__}."
-        )
+        raise invalid(f"The given variant is not a dataset. It is a {type(found).__name__}.")
     return found
 
 
@@ -186,7 +185,7 @@ class Run:
     def check(self) -> None:
         """For loops over elements: raises CancelledError when this thread's element is not wanted any more."""
         if self._is_closed or (self._stopped and threading.get_ident() in self._stopped):
-            raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
+            raise errors.CancelledError.of("The step that waited for a dataset's element has ended.")
 
     def begin(self) -> None:
         """This thread makes an element for another step."""
@@ -217,7 +216,7 @@ class Run:
         with self._lock:
             if self._is_closed or thread in self._stopped:
                 result.cancel()
-                raise errors.CancelledError(None, None, "The iterator was deleted.")
+                raise errors.CancelledError.of("The iterator was deleted.")
             self._waits[thread] = (result, over.set)
         result.listen(done)
         in_time = over.wait(WAIT_S)
@@ -225,9 +224,9 @@ class Run:
             self._waits.pop(thread, None)
         if not in_time:
             result.cancel()
-            raise errors.DeadlineExceededError(None, None, f"A dataset's function did not end in {WAIT_S:g} s.")
+            raise errors.DeadlineExceededError.of(f"A dataset's function did not end in {WAIT_S:g} s.")
         if not found:
-            raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
+            raise errors.CancelledError.of("The step that waited for a dataset's element has ended.")
         outputs, error = found[0]
         if error is not None:
             raise error
@@ -244,15 +243,15 @@ class Run:
 
         with self._lock:
             if self._is_closed or thread in self._stopped:
-                raise errors.CancelledError(None, None, "The iterator was deleted.")
+                raise errors.CancelledError.of("The iterator was deleted.")
             self._waits[thread] = (waiting, wake)
         in_time = over.wait(WAIT_S)
         with self._lock:
             self._waits.pop(thread, None)
         if not in_time:
-            raise errors.DeadlineExceededError(None, None, f"A dataset's element was not made in {WAIT_S:g} s.")
+            raise errors.DeadlineExceededError.of(f"A dataset's element was not made in {WAIT_S:g} s.")
         if wakes:
-            raise errors.CancelledError(None, None, "The step that waited for a dataset's element has ended.")
+            raise errors.CancelledError.of("The step that waited for a dataset's element has ended.")
 
     def cancel(self, thread: int) -> None:
         """Gives up what that thread waits for, or does."""
@@ -298,7 +297,7 @@ def _handed_over(threads: Threads, start: Callable[[Sequence[Any]], Any], values
         except errors.OpError as error:
             answer.fail(error)
         except Exception as bug:  # must reach the step that asks
-            answer.fail(errors.InternalError(None, None, f"{type(bug).__name__}: {bug}"))
+            answer.fail(errors.InternalError.of(f"{type(bug).__name__}: {bug}"))
         else:
             if not answer.complete(result) and type(result) is Waiting:
                 result.cancel()
@@ -310,5 +309,5 @@ def _handed_over(threads: Threads, start: Callable[[Sequence[Any]], Any], values
 def within(index: int, count: int) -> int:
     """`index`, if a dataset of so many elements has it. Raises OutOfRangeError, as for an end."""
     if not 0 <= index < count and count != INFINITE:
-        raise errors.OutOfRangeError(None, None, f"Index out of range [0, {count}): {index}")
+        raise errors.OutOfRangeError.of(f"Index out of range [0, {count}): {index}")
     return index

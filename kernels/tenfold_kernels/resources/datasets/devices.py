@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run
 from tenfold_kernels.resources.datasets.iterators import verify
 from tenfold_kernels.resources.datasets.threads import pool
@@ -67,7 +68,7 @@ class _Pass:
             for line in self._lines:
                 line.clear()
         for waiting in left:
-            waiting.fail(errors.CancelledError(None, None, "Cancelled Multidevice iterator"))
+            waiting.fail(errors.CancelledError.of("Cancelled Multidevice iterator"))
 
     def _leave(self, shard: int, waiting: Waiting) -> None:
         with self._lock:
@@ -90,7 +91,7 @@ class _Pass:
             except errors.OpError as failure:
                 error = failure
             except Exception as bug:  # must reach the step that asks
-                error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+                error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
             if element is None and error is None:
                 self._end()
                 return
@@ -156,13 +157,9 @@ class MultiDeviceIterator:
         with self._lock:
             current, expected = self._pass, self._incarnation
         if current is None or incarnation != expected:
-            raise errors.InvalidArgumentError(
-                None, None, f"Invalid incarnation id. Provided: {incarnation}; Expected: {expected}"
-            )
+            raise invalid(f"Invalid incarnation id. Provided: {incarnation}; Expected: {expected}")
         if not 0 <= shard < self._devices:
-            raise errors.InvalidArgumentError(
-                None, None, f"Invalid shard number {shard}: the iterator has {self._devices} devices."
-            )
+            raise invalid(f"Invalid shard number {shard}: the iterator has {self._devices} devices.")
         made = current.get(shard)
         answer = Waiting(made.cancel)
 

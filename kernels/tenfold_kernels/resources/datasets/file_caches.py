@@ -144,16 +144,14 @@ class _Part:
             self._check()
             files = graph_files()
             if files.exists(self.path):
-                raise errors.AlreadyExistsError(
-                    None, None, f"Existing cache files found: \n{self.path}\nTo continue delete the above files."
+                raise errors.AlreadyExistsError.of(
+                    f"Existing cache files found: \n{self.path}\nTo continue delete the above files."
                 )
             if files.exists(self.lock):
-                raise errors.AlreadyExistsError(
-                    None,
-                    None,
+                raise errors.AlreadyExistsError.of(
                     "There appears to be a concurrent caching iterator running - cache lockfile already exists "
                     f"('{self.lock}'). If you are sure no other running TF computations are using this cache prefix, "
-                    "delete the lockfile and re-initialize the iterator.",
+                    "delete the lockfile and re-initialize the iterator."
                 )
             with os_errors(self.lock):
                 files.create(self.lock).close()
@@ -175,7 +173,7 @@ class _Part:
     def _check(self) -> Any:
         """The writer, if it is opened. Raises CancelledError where nobody wants it any more."""
         if self._is_given_up:
-            raise errors.CancelledError(None, None, "The iterator was deleted.")
+            raise errors.CancelledError.of("The iterator was deleted.")
         return self._writer
 
     def give_up(self) -> None:

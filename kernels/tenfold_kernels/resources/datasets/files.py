@@ -401,7 +401,7 @@ class Matching(Dataset):
                     return (value,)
                 pattern, given, names = pattern + 1, 0, None
             if not has_any:
-                raise errors.NotFoundError(None, None, "Don't find any matched files")
+                raise errors.NotFoundError.of("Don't find any matched files")
             return None
 
         def restore(state: Any) -> None:

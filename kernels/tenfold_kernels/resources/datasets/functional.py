@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import UNKNOWN, Dataset, Element, Like, Machine, Run, element_of
 from tenfold_kernels.resources.datasets.map_blocks import Apart, Blocks
 from tenfold_kernels.resources.datasets.statistics import figures_of
@@ -29,9 +30,7 @@ def call_for_element(run: Run, function: Function, values: Sequence[Any], keeps_
     except errors.OutOfRangeError as error:
         if not keeps_count:
             return None
-        raise errors.InvalidArgumentError(
-            None, None, f"Function invocation produced OutOfRangeError: {error.message}"
-        ) from None
+        raise invalid(f"Function invocation produced OutOfRangeError: {error.message}") from None
 
 
 class Map(Dataset):
@@ -119,7 +118,7 @@ def is_true(run: Run, function: Function, values: Sequence[Any]) -> bool:
     """What a predicate says. Raises InvalidArgumentError for anything but one bool."""
     result = run.call(function, values)
     if len(result) != 1 or result[0].dtype != bool or result[0].size != 1:
-        raise errors.InvalidArgumentError(None, None, "Filter predicate `f` must return a scalar bool tensor.")
+        raise invalid("Filter predicate `f` must return a scalar bool tensor.")
     return bool(result[0].reshape(())[()])
 
 
@@ -253,9 +252,7 @@ class Scan(Dataset):
 def check_outputs(name: str, count: int, wanted: int) -> None:
     """Raises InvalidArgumentError for a function that gave another number of tensors than its dataset needs."""
     if count != wanted:
-        raise errors.InvalidArgumentError(
-            None, None, f"`{name}` must return {wanted} components, but it returned {count}."
-        )
+        raise invalid(f"`{name}` must return {wanted} components, but it returned {count}.")
 
 
 def reduced(dataset: Dataset, run: Run, function: Function, initial: Element, captured: Element) -> Element:
@@ -274,7 +271,7 @@ def only_element(dataset: Dataset, run: Run) -> Element:
     machine = dataset.iterate(run)
     element = machine.following()
     if element is None:
-        raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+        raise invalid("Dataset was empty.")
     if machine.following() is not None:
-        raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+        raise invalid("Dataset had more than one element.")
     return element

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Machine, Run, State, dataset_of
 from tenfold_kernels.resources.datasets.functional import check_outputs
 from tenfold_kernels.resources.datasets.sources import Listed
@@ -36,7 +37,7 @@ def key_of(run: Run, function: Bound, element: Element) -> int:
     """Raises InvalidArgumentError for anything but one int64."""
     result = function.call(run, *element)
     if len(result) != 1 or result[0].ndim or result[0].dtype != dtypes.int64.as_numpy_dtype:
-        raise errors.InvalidArgumentError(None, None, "`key_func` must return a scalar int64.")
+        raise invalid("`key_func` must return a scalar int64.")
     return int(result[0])
 
 
@@ -131,10 +132,10 @@ class GroupByWindow(Dataset):
     def _size_of(self, run: Run, key: int) -> int:
         result = self._size.call(run, _scalar(key))
         if len(result) != 1 or result[0].ndim or result[0].dtype != dtypes.int64.as_numpy_dtype:
-            raise errors.InvalidArgumentError(None, None, "`window_size_func` must return a scalar int64.")
+            raise invalid("`window_size_func` must return a scalar int64.")
         size = int(result[0])
         if size <= 0:
-            raise errors.InvalidArgumentError(None, None, f"Window size must be greater than zero, but got {size}.")
+            raise invalid(f"Window size must be greater than zero, but got {size}.")
         return size
 
     def cardinality(self) -> int:

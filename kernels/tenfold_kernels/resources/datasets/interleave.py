@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Machine, Run, State, dataset_of
 from tenfold_kernels.resources.datasets.prefetch import Prefetch
 from tenfold_kernels.resources.datasets.statistics import figures_of
@@ -69,7 +70,7 @@ class Interleave(Dataset):
         super().__init__(types, shapes, dataset)
         for name, value in (("cycle_length", cycle), ("block_length", block)):
             if value <= 0:
-                raise errors.InvalidArgumentError(None, None, f"`{name}` must be > 0")
+                raise invalid(f"`{name}` must be > 0")
         self._input, self._function, self._captured = dataset, function, captured
         self.functions = (function,)
         self._cycle, self._block, self._ahead, self._fills_at_once = cycle, block, ahead, fills_at_once
@@ -90,9 +91,7 @@ class Interleave(Dataset):
         def opened(argument: Element) -> _Open:
             result = run.call(self._function, (*argument, *self._captured))
             if len(result) != 1:
-                raise errors.InvalidArgumentError(
-                    None, None, f"`f` must return one dataset, but it returned {len(result)} components."
-                )
+                raise invalid(f"`f` must return one dataset, but it returned {len(result)} components.")
             inner = dataset_of(result[0])
             return _Open(argument, (Prefetch(inner, self._ahead) if self._ahead else inner).iterate(run))
 
@@ -203,12 +202,10 @@ class Directed(Dataset):
                     break
                 number = int(chosen[0].reshape(-1)[0])
                 if not 0 <= number < len(sources):
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
+                    raise invalid(
                         f"Selector index out of range: {number} >= {len(sources)}"
                         if number >= 0
-                        else f"Selector index out of range: {number} < 0",
+                        else f"Selector index out of range: {number} < 0"
                     )
                 source = sources[number]
                 if source is None:
@@ -254,10 +251,8 @@ class Fastest(Dataset):
         counts = {dataset.cardinality() for dataset in datasets}
         if len(counts - {UNKNOWN}) > 1:
             listed = ", ".join(str(dataset.cardinality()) for dataset in datasets)
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"All inputs of ChooseFastestDataset must have the same elements; their numbers are {listed}.",
+            raise invalid(
+                f"All inputs of ChooseFastestDataset must have the same elements; their numbers are {listed}."
             )
 
     def iterate(self, run: Run) -> Machine:

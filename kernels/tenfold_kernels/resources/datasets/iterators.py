@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run, State
 from tenfold_kernels.resources.datasets.threads import pool
 from tenfold_kernels.resources.waiting import Waiting
@@ -91,14 +92,12 @@ class DatasetIterator:
         """
         dataset = self._dataset
         if is_all and dataset is not None and (op := dataset.stateful_op()) is not None:
-            raise errors.FailedPreconditionError(None, None, f"{op} is stateful.")
+            raise errors.FailedPreconditionError.of(f"{op} is stateful.")
         with self._lock:
             if self._machine is None:
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
+                raise errors.FailedPreconditionError.of(
                     "Save() failed because the iterator has not been initialized. Ensure that you have run the "
-                    "initializer operation for this iterator before saving it.",
+                    "initializer operation for this iterator before saving it."
                 )
             return self._queue(finish, is_save=True)
 
@@ -110,11 +109,9 @@ class DatasetIterator:
         """
         dataset = self._dataset
         if dataset is None:
-            raise errors.FailedPreconditionError(
-                None,
-                None,
+            raise errors.FailedPreconditionError.of(
                 "Restore failed because the iterator has not been initialized. Ensure that you have run the "
-                "initializer operation for this iterator before restoring it.",
+                "initializer operation for this iterator before restoring it."
             )
         run = Run()
         machine = dataset.iterate(run)
@@ -123,8 +120,8 @@ class DatasetIterator:
             unread = [tuple(element) for element in state["unread"]]
             is_over = bool(state["is_over"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise errors.DataLossError(
-                None, None, f"The saved state is not that of an iterator over this dataset: {error}"
+            raise errors.DataLossError.of(
+                f"The saved state is not that of an iterator over this dataset: {error}"
             ) from None
         self._begin(dataset, run, machine, is_over, unread)
 
@@ -152,11 +149,9 @@ class DatasetIterator:
         """
         with self._lock:
             if self._machine is None:
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
+                raise errors.FailedPreconditionError.of(
                     "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
-                    "initializer operation for this iterator before getting the next element.",
+                    "initializer operation for this iterator before getting the next element."
                 )
             if self._is_busy or (self._is_slow and not self._has_one()):
                 return self._queue(finish, is_save=False)
@@ -215,7 +210,7 @@ class DatasetIterator:
                 except errors.OpError as failure:
                     error = failure
                 except Exception as bug:  # must end the step, not leave it waiting
-                    error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+                    error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
             with self._lock:
                 self._served = None
                 is_taken = asked.waiting.claim()
@@ -246,14 +241,10 @@ def verify(
     if not types:
         return
     if len(types) != len(given):
-        raise _invalid(f"Number of components does not match: expected {len(types)} types but got {len(given)}.")
+        raise invalid(f"Number of components does not match: expected {len(types)} types but got {len(given)}.")
     for number, (a, b) in enumerate(zip(types, given, strict=True)):
         if a != b:
-            raise _invalid(f"Data type mismatch at component {number}: expected {a.op_name} but got {b.op_name}.")
+            raise invalid(f"Data type mismatch at component {number}: expected {a.op_name} but got {b.op_name}.")
     for number, (x, y) in enumerate(zip(shapes, given_shapes, strict=False)):
         if not x.is_compatible_with(y):
-            raise _invalid(f"Incompatible shapes at component {number}: expected {x} but got {y}.")
-
-
-def _invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
+            raise invalid(f"Incompatible shapes at component {number}: expected {x} but got {y}.")

@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import Element, Machine, Run, State
 from tenfold_kernels.resources.datasets.functional import Map, call_for_element
 from tenfold_kernels.resources.datasets.map_blocks import Apart, Blocks
@@ -62,7 +63,7 @@ class ParallelMap(Map):
         """`kind` is TensorFlow's name of the dataset, for figures about it."""
         super().__init__(types, shapes, dataset, function, captured, keeps_count, is_counted)
         if calls < 1 and calls != -1:
-            raise errors.InvalidArgumentError(None, None, "num_parallel_calls must be greater than zero.")
+            raise invalid("num_parallel_calls must be greater than zero.")
         self._calls = min(os.cpu_count() or 1 if calls == -1 else calls, MOST_CALLS)
         self._in_order, self._kind = in_order, kind
 
@@ -255,7 +256,7 @@ class _Calls:
         except errors.OpError as error:
             slot.error = error
         except Exception as bug:  # must reach the step that asks
-            slot.error = errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+            slot.error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
         finally:
             slot.argument = ()
             self._made += 1

@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, State
 from tenfold_kernels.resources.datasets.statistics import Figures, figures_of
 from tenfold_kernels.resources.datasets.threads import pool
@@ -29,9 +30,7 @@ class Prefetch(Like):
     def __init__(self, dataset: Dataset, size: int) -> None:
         super().__init__(dataset)
         if size < -1:
-            raise errors.InvalidArgumentError(
-                None, None, "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning"
-            )
+            raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
         self._size = AUTOTUNED if size == -1 else min(size, MOST)
 
     def iterate(self, run: Run) -> Machine:
@@ -120,7 +119,7 @@ class _Prefetching:
         except errors.OpError as error:
             return None, error
         except Exception as bug:  # must reach the step that asks
-            return None, errors.InternalError(None, None, f"{type(bug).__name__}: {bug}")
+            return None, errors.InternalError.of(f"{type(bug).__name__}: {bug}")
         self._is_over = element is None
         return element, None
 

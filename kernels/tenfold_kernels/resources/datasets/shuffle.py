@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Element, Like, Machine, Run, State
 from tenfold_kernels.resources.datasets.shuffle_buffer import Elements, Numbers, Rows, Uneven
 from tenfold_kernels.resources.datasets.sources import row
@@ -91,11 +92,9 @@ class Shuffle(Like):
         """With the loop `exchange` of cpu/_compiled/drawing.py it gives blocks, where its input does."""
         super().__init__(dataset)
         if buffer_size <= 0 and buffer_size != UNKNOWN:
-            raise errors.InvalidArgumentError(
-                None, None, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY"
-            )
+            raise invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         if count <= 0 and count != -1:
-            raise errors.InvalidArgumentError(None, None, "count must be greater than zero or equal to -1.")
+            raise invalid("count must be greater than zero or equal to -1.")
         self._size, self._seeds, self._count = buffer_size, seeds, count
         self._is_one_sequence, self._exchange = is_one_sequence, exchange
 

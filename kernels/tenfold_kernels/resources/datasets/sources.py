@@ -15,6 +15,7 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.arrays import invalid
 from tenfold_kernels.philox import Philox
 from tenfold_kernels.resources.datasets.core import (
     INFINITE,
@@ -106,11 +107,9 @@ class Slices(Dataset):
         super().__init__(types, shapes)
         for array in tensors:
             if not array.ndim:
-                raise errors.InvalidArgumentError(None, None, "All components must be at least 1-dimensional")
+                raise invalid("All components must be at least 1-dimensional")
             if len(array) != len(tensors[0]):
-                raise errors.InvalidArgumentError(
-                    None, None, "All components must have the same size in the 0th dimension"
-                )
+                raise invalid("All components must have the same size in the 0th dimension")
         self._tensors = tensors
 
     def iterate(self, run: Run) -> Machine:
@@ -155,11 +154,9 @@ class SparseSlices(Dataset):
         )
         rows = indices[:, 0]
         if len(rows) and (np.diff(rows) < 0).any():
-            raise errors.UnimplementedError(
-                None,
-                None,
+            raise errors.UnimplementedError.of(
                 "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered "
-                "input is not currently supported.",
+                "input is not currently supported."
             )
         self._indices, self._values, self._shape = indices, values, shape
 
@@ -195,7 +192,7 @@ class Range(Dataset):
     def __init__(self, types: Sequence[DType], shapes: Sequence[TensorShape], start: int, stop: int, step: int) -> None:
         super().__init__(types, shapes)
         if step == 0:
-            raise errors.InvalidArgumentError(None, None, "step must be a non-zero integer.")
+            raise invalid("step must be a non-zero integer.")
         self._range, self._type = range(start, stop, step), self.types[0].as_numpy_dtype
 
     def iterate(self, run: Run) -> Machine:

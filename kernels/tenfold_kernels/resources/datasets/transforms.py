@@ -515,11 +515,9 @@ class Expected(Like):
             element = source.following()
             seen += element is not None
             if (element is None and 0 <= self._count != seen) or (element is not None and 0 <= self._count < seen):
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
+                raise errors.FailedPreconditionError.of(
                     f"Input dataset was expected to contain {self._count} elements but contained "
-                    f"{'only' if seen < self._count else 'at least'} {seen} elements.",
+                    f"{'only' if seen < self._count else 'at least'} {seen} elements."
                 )
             return element
 
