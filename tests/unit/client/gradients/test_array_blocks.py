@@ -90,3 +90,23 @@ def test_patches_of_unknown_channels(op: str, more: dict[str, Any], rank: int) -
         return apply_op(op, **{name: x}, padding="SAME", **more)
 
     assert directional_error(build, [np.random.default_rng(3).standard_normal(shape)], static_shapes=False) < 1e-6
+
+
+def test_patches_of_an_unknown_rank() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = tf.placeholder(tf.float32)
+        patches = tf.raw_ops.ExtractImagePatches(images=image, padding="VALID", **PATCHES)
+        (gradient,) = tf.gradients(patches, image)
+
+        # rows 0 to 1 and 2 to 3, columns 0, 2 and 4 and then 1, 3 and 5: each element lies in one window
+        assert (session.run(gradient, {image: np.ones((1, 4, 6, 1))}) == 1).all()
+
+
+def test_the_picks_of_known_channels_are_a_constant() -> None:
+    with tf.Graph().as_default() as graph:
+        image = tf.placeholder(tf.float32, [None, None, None, 3])
+        tf.gradients(tf.raw_ops.ExtractImagePatches(images=image, padding="VALID", **PATCHES), image)
+        (back,) = [op for op in graph.get_operations() if op.type == "Conv2DBackpropInput"]
+
+        assert back.inputs[1].op.type == "Const"
+        assert back.inputs[1].shape.as_list() == [2, 3, 3, 18]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tenfold as tf
@@ -74,3 +75,21 @@ def test_printing_passes_the_gradient_of_its_first_input_alone() -> None:
         printed = tf.raw_ops.Print(input=x * y, data=[x, y], first_n=0)
 
         assert [each.tolist() for each in session.run(tf.gradients(printed, [x, y]))] == [[3, 4], [1, 2]]
+
+
+@pytest.mark.parametrize("shape", [[3, 2], [None, None], None])
+def test_slices_of_every_turn_add_up(shape: Any) -> None:
+    """A table that a loop gathers from in each turn: its gradient is the slices of all turns."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.placeholder(tf.float32, shape)
+        rows = tf.constant([[0, 2], [2, 2], [1, 0]])
+        total = tf.while_loop(
+            lambda i, a: i < 3,
+            lambda i, a: (i + 1, a + tf.reduce_sum(tf.gather(table, rows[i]) * tf.cast(i + 1, tf.float32))),
+            (0, 0.0),
+        )[1]
+        (gradient,) = tf.gradients(total, table)
+
+        assert isinstance(gradient, tf.IndexedSlices)
+        dense = session.run(tf.convert_to_tensor(gradient), {table: np.zeros((3, 2))})
+        assert dense.tolist() == [[4, 4], [3, 3], [5, 5]]
