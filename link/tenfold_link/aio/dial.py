@@ -60,7 +60,7 @@ async def connect(
     for family, where in handshake.targets(answer, address, settings):
         try:
             async with asyncio.timeout(settings.hello_seconds):
-                sock = await _connected(family, where)
+                sock = await connected(family, where)
                 if answer.tls and sock.family != socket.AF_UNIX:
                     sock = await _secured(sock, address, credentials)
                 return await _shake_hands(sock, answer, peer, on_link, settings)
@@ -77,7 +77,7 @@ async def way(answer: link_pb2.OpenLinkResponse, address: str, settings: LinkSet
     for family, where in handshake.targets(answer, address, settings):
         try:
             async with asyncio.timeout(settings.hello_seconds):
-                sockets.close(await _connected(family, where))
+                sockets.close(await connected(family, where))
             return "unix" if isinstance(where, str) else f"tcp:{where[1]}"
         except handshake.FAILURES as error:
             failures.append(handshake.failure(where, error))
@@ -166,19 +166,26 @@ class LinkDialer:
         self.link, self.why_not = None, reason.message
 
 
-async def _connected(family: int, where: Any) -> socket.socket:
+async def connected(family: int, where: Any) -> socket.socket:
+    """A socket, which does not block, connected to `where`: the name of a Unix socket, or a host, each of whose
+    addresses is tried, and a port. Raises OSError, that of the last address."""
     loop = asyncio.get_running_loop()
+    ways: list[tuple[int, Any]] = [(family, where)]
     if family != socket.AF_UNIX:
-        infos = await loop.getaddrinfo(*where, type=socket.SOCK_STREAM)
-        family, where = infos[0][0], infos[0][4]
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setblocking(False)
-        await loop.sock_connect(sock, where)
-    except BaseException:
-        sockets.close(sock)
-        raise
-    return sock
+        ways = [(info[0], info[4]) for info in await loop.getaddrinfo(*where, type=socket.SOCK_STREAM)]
+    failure = OSError("it has no address")
+    for family, address in ways:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            await loop.sock_connect(sock, address)
+            return sock
+        except BaseException as error:
+            sockets.close(sock)
+            if not isinstance(error, OSError):
+                raise
+            failure = error
+    raise failure
 
 
 async def _secured(sock: socket.socket, address: str, credentials: Credentials) -> socket.socket:

@@ -13,8 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core.access import audit
-from tenfold_core.access.gate import Caller
-from tenfold_core.access.roles import Role, role_named
+from tenfold_core.access.roles import role_named
 from tenfold_core.errors import INVALID_ARGUMENT, OpError
 
 from . import metadata
@@ -24,7 +23,9 @@ from .message import ACCEPTED, ENCODINGS, Inflation, MessageReader, Refused
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from .handler import Buffer, Metadata, Outcome, UnaryHandler
+    from tenfold_core.access.gate import Caller
+
+    from .handler import Buffer, Metadata, Outcome
     from .hpack import Field, FieldRun
     from .open_calls import OpenCalls, Wire
 
@@ -32,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 #: A message's length is four bytes.
 _MOST = (1 << 32) - 1
-#: About, of a call that is refused because its peer does not read.
+#: About, of a call that is refused because its peer does not read: too many of them end the connection.
 _REFUSAL_BYTES = 256
 #: No timer runs longer.
 _LONGEST = 1e8
@@ -42,8 +43,8 @@ class GrpcCall:
     """One call: takes the request (reader.Receiver), and is its handler's context (handler.CallContext)."""
 
     __slots__ = (
-        "_calls", "_deadline", "_digest", "_has_sent_headers", "_head", "_itself", "_method", "_number", "_over",
-        "_reader", "_role", "_started", "_task", "_timer", "_trailing", "_who", "_wire",
+        "_caller", "_calls", "_deadline", "_handler", "_has_sent_headers", "_head", "_name", "_number", "_over",
+        "_reader", "_started", "_task", "_timer", "_trailing", "_wire",
     )  # fmt: skip
 
     def __init__(self, calls: OpenCalls, wire: Wire, number: int, run: FieldRun, fields: list[Field] | None) -> None:
@@ -58,8 +59,7 @@ class GrpcCall:
         self._deadline: float | None = None
         self._has_sent_headers = False
         self._trailing: Metadata = ()
-        self._role, self._who, self._digest, self._itself = wire.role, wire.who, b"", Role.NONE
-        self._method: tuple[UnaryHandler, str] | None = None
+        self._caller = wire.caller
         self._reader = MessageReader(calls.settings.message_bytes, calls.budget, calls.allocate)
         if fields is None:
             calls.begin(self, wire)
@@ -72,48 +72,36 @@ class GrpcCall:
             return
         if head.timeout is not None:
             self._deadline = calls.loop.time() + min(head.timeout, _LONGEST)
-        self._method = calls.handler(head.path)
-        if self._method is None:
+        found = calls.handler(head.path)
+        if found is None:
             self._answer(Failure(UNIMPLEMENTED, "Method not found!"))
-        elif head.authorization is not None and not self._shows(head.authorization):
-            pass  # it is answered
-        elif head.as_role is not None and not self._lowers(head.as_role):
-            pass
-        elif self._role < self._method[0].needs:
-            self._refuse(calls.gate.refusal(self._role, self._method[0].needs, self._method[1].strip("/")))
-        elif head.encoding != b"identity" and head.encoding not in ENCODINGS:
-            encoding = head.encoding.decode("latin-1")
-            self._answer(Failure(UNIMPLEMENTED, f"Messages in the encoding {encoding!r} are not read here."))
-        elif refused is not None:
-            self._answer(Failure(RESOURCE_EXHAUSTED, refused))
-        else:
-            if self._role > wire.role:
-                wire.recognize()
-            self._reader.align(self._method[0].aligned)
-
-    def _shows(self, authorization: str) -> bool:
-        """Whether the token is good; if not, the call is answered."""
+            return
+        #: What serves the call, and its path; there while no failure was answered at once.
+        self._handler, self._name = found
         try:
-            self._role, self._who, self._digest, _ = self._calls.gate.caller(authorization, self.caller())
+            if head.authorization is not None:
+                self._caller = calls.gate.caller(head.authorization, self._caller)
+            if head.as_role is not None:
+                self._caller = self._caller.lowered(role_named(head.as_role))
+            if self._caller.role < self._handler.needs:
+                error = calls.gate.refusal(self._caller.role, self._handler.needs, self._name.strip("/"))
+                assert error is not None
+                raise error
         except OpError as error:
-            self._refuse(error)
-            return False
-        return True
-
-    def _lowers(self, word: str) -> bool:
-        """The call asks as somebody of a lesser role. Whether there is such a role; if not, the call is answered."""
-        try:
-            self._role, _, _, self._itself = self.caller().lowered(role_named(word))
+            audit.refusals.note(self._caller, self._handler.action, error.message, address=wire.name)
+            self._answer(Failure(error.code, error.message))
         except ValueError as error:
             self._answer(Failure(INVALID_ARGUMENT, f"tenfold-role: {error}"))
-            return False
-        return True
-
-    def _refuse(self, error: OpError | None) -> None:
-        assert error is not None
-        assert self._method is not None
-        audit.refusals.note(self.caller(), self._method[0].action, error.message, address=self._wire.name)
-        self._answer(Failure(error.code, error.message))
+        else:
+            if head.encoding != b"identity" and head.encoding not in ENCODINGS:
+                encoding = head.encoding.decode("latin-1")
+                self._answer(Failure(UNIMPLEMENTED, f"Messages in the encoding {encoding!r} are not read here."))
+            elif refused is not None:
+                self._answer(Failure(RESOURCE_EXHAUSTED, refused))
+            else:
+                if self._caller.role > wire.caller.role:
+                    wire.recognize()
+                self._reader.aligned = self._handler.aligned
 
     # -- the request -------------------------------------------------------------------------------------------------
 
@@ -161,9 +149,8 @@ class GrpcCall:
     # -- the handler -------------------------------------------------------------------------------------------------
 
     def _begin(self, request: Buffer) -> Outcome | Coroutine[Any, Any, Outcome]:
-        assert self._method is not None
         try:
-            return self._method[0].begin(request, self)
+            return self._handler.begin(request, self)
         except Exception as error:
             return self._unexpected(error)
 
@@ -183,9 +170,8 @@ class GrpcCall:
         return await self._later(text)
 
     def _start(self, work: Coroutine[Any, Any, Outcome]) -> None:
-        assert self._method is not None
         loop = self._calls.loop
-        self._task = loop.create_task(self._run(work), name=self._method[1])
+        self._task = loop.create_task(self._run(work), name=self._name)
         if self._deadline is not None:
             self._timer = loop.call_at(self._deadline, self.give_up, Failure(DEADLINE_EXCEEDED, "Deadline Exceeded"))
 
@@ -211,12 +197,11 @@ class GrpcCall:
 
     def _unexpected(self, error: Exception) -> Failure:
         """A handler broke its contract of raising nothing."""
-        name = self._method[1] if self._method is not None else ""
         if isinstance(error, MemoryError):
-            _log.warning("%s: there is no memory for it", name)
-            return Failure(RESOURCE_EXHAUSTED, f"{name}: there is no memory for it.")
-        _log.error("%s failed with an unexpected exception", name, exc_info=error)
-        return Failure(INTERNAL, f"{name}: {type(error).__name__}")
+            _log.warning("%s: there is no memory for it", self._name)
+            return Failure(RESOURCE_EXHAUSTED, f"{self._name}: there is no memory for it.")
+        _log.error("%s failed with an unexpected exception", self._name, exc_info=error)
+        return Failure(INTERNAL, f"{self._name}: {type(error).__name__}")
 
     # -- the answer --------------------------------------------------------------------------------------------------
 
@@ -243,7 +228,7 @@ class GrpcCall:
             return
         unread, own = self._calls.unread.bytes, self._wire.connection.out.own_unread
         if own and unread + size > self._calls.most_unread:
-            self._wire.connection.out.burden(_REFUSAL_BYTES)
+            self._wire.connection.out.control_bytes += _REFUSAL_BYTES
             self._answer(
                 Failure(
                     RESOURCE_EXHAUSTED,
@@ -252,16 +237,16 @@ class GrpcCall:
                 )
             )
             return
-        self._wire.connection.answer(
+        self._wire.connection.out.answer(
             self._number,
             b"" if self._has_sent_headers else metadata.HEADERS,
             [b"\0" + size.to_bytes(4, "big"), *pieces],
-            metadata.trailers(self._trailing) if self._trailing else metadata.TRAILERS,
+            metadata.TRAILERS + metadata.encoded(self._trailing) if self._trailing else metadata.TRAILERS,
         )
         self._stop()
 
     def _end(self, block: bytes) -> None:
-        self._wire.connection.end(self._number, block)
+        self._wire.connection.out.end(self._number, block)
         self._stop()
 
     def _stop(self) -> None:
@@ -281,7 +266,7 @@ class GrpcCall:
     async def send_initial_metadata(self, initial_metadata: Metadata) -> None:
         if not self._over and not self._has_sent_headers:
             self._has_sent_headers = True
-            self._wire.connection.headers(self._number, metadata.headers(initial_metadata))
+            self._wire.connection.out.headers(self._number, metadata.HEADERS + metadata.encoded(initial_metadata))
             self._wire.flush()
 
     def set_trailing_metadata(self, trailing_metadata: Metadata) -> None:
@@ -296,11 +281,5 @@ class GrpcCall:
     def peer(self) -> str:
         return self._wire.name
 
-    def role(self) -> Role:
-        return self._role
-
-    def who(self) -> str:
-        return self._who
-
     def caller(self) -> Caller:
-        return Caller(self._role, self._who, self._digest, self._itself)
+        return self._caller

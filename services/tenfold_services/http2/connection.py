@@ -17,13 +17,12 @@ from .frame_types import Code, ConnectionFault, StreamFault
 from .hpack import Decoder, HpackError
 from .outbound import Http2Outbound
 from .peer_limits import FrameQuota
-from .reader import Http2FrameReader
+from .reader import AT_ONCE, FEW, Http2FrameReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import TypeAlias
 
-    from .handler import Buffer
     from .hpack import Field, FieldRun
     from .http2_settings import Http2Settings
     from .reader import Receiver
@@ -94,7 +93,7 @@ class Connection:
             text = "of one who has not shown who it is"
             burst, rate = settings.strangers_burst, settings.strangers_per_second
             self._strange = FrameQuota(burst, rate, self._clock, text)
-        self._reader.few_at_once(few=strange)
+        self._reader.at_once = FEW if strange else AT_ONCE
 
     # -- what the socket and the calls do ----------------------------------------------------------------------------
 
@@ -113,21 +112,6 @@ class Connection:
                 raise ConnectionFault(Code.ENHANCE_YOUR_CALM, "too much to say to a peer that does not read")
         except ConnectionFault as fault:
             self.fail(fault)
-
-    def headers(self, stream: int, block: bytes) -> None:
-        """Sends headers ahead of the answer; nothing if the stream is over."""
-        if stream in self.streams:
-            self.out.headers(stream, block)
-
-    def answer(self, stream: int, head: bytes, pieces: Sequence[Buffer], tail: bytes) -> None:
-        """The answer; nothing if the stream is over."""
-        if stream in self.streams:
-            self.out.answer(stream, head, pieces, tail)
-
-    def end(self, stream: int, block: bytes) -> None:
-        """An answer without a message; nothing if the stream is over."""
-        if stream in self.streams:
-            self.out.end(stream, block)
 
     def fail(self, fault: ConnectionFault) -> None:
         """Ends the connection: GOAWAY, and every request is cancelled."""
@@ -173,15 +157,11 @@ class Connection:
             raise ConnectionFault(Code.COMPRESSION_ERROR, str(error)) from None
 
     def meaningless(self, kind: int) -> None:
-        if self._strange is not None:
-            self._strange.spend()
-        self._check_order()
+        self._begins()
         self._spend(1)
 
     def data_begins(self, flags: int, number: int, length: int) -> Receiver | None:
-        if self._strange is not None:
-            self._strange.spend()
-        self._check_order()
+        self._begins()
         if length > self._window:
             raise ConnectionFault(Code.FLOW_CONTROL_ERROR, "more than the connection's window")
         self._window -= length
@@ -266,10 +246,9 @@ class Connection:
             return
         if not number & 1:
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"stream {number} opened by a client")
-        if number > self._last_served:
-            self._last = number
-            return
         self._last = number
+        if number > self._last_served:
+            return
         if len(self.streams) >= self._settings.streams:
             raise StreamFault(Code.REFUSED_STREAM, "too many streams")
         stream = Stream(number, self._settings.stream_window)
@@ -362,7 +341,10 @@ class Connection:
         if number not in self._left and number <= self._last_served:
             raise ConnectionFault(Code.STREAM_CLOSED, f"{what} of stream {number}, which is closed")
 
-    def _check_order(self) -> None:
+    def _begins(self) -> None:
+        """DATA, or a frame that means nothing. Raises ConnectionFault where no such frame may be."""
+        if self._strange is not None:
+            self._strange.spend()
         if not self.greeted or self._continued is not None:
             raise ConnectionFault(Code.PROTOCOL_ERROR, "a frame before SETTINGS, or between HEADERS and CONTINUATION")
 
@@ -370,16 +352,13 @@ class Connection:
 #: The length of frames that have one.
 _SIZES = {frames.PRIORITY: 5, frames.RST_STREAM: 4, frames.PING: 8, frames.WINDOW_UPDATE: 4}
 _OF_CONNECTION = frozenset({frames.SETTINGS, frames.PING})
-_DEAL: dict[int, Callable[[Connection, int, int, bytes], None]] = {}
-_DEAL.update(
-    {
-        frames.HEADERS: Connection._headers,
-        frames.PRIORITY: Connection._priority,
-        frames.RST_STREAM: Connection._rst_stream,
-        frames.SETTINGS: Connection._settings_frame,
-        frames.PUSH_PROMISE: Connection._push_promise,
-        frames.PING: Connection._ping,
-        frames.WINDOW_UPDATE: Connection._window_update,
-        frames.CONTINUATION: Connection._continuation,
-    }
-)
+_DEAL: dict[int, Callable[[Connection, int, int, bytes], None]] = {
+    frames.HEADERS: Connection._headers,
+    frames.PRIORITY: Connection._priority,
+    frames.RST_STREAM: Connection._rst_stream,
+    frames.SETTINGS: Connection._settings_frame,
+    frames.PUSH_PROMISE: Connection._push_promise,
+    frames.PING: Connection._ping,
+    frames.WINDOW_UPDATE: Connection._window_update,
+    frames.CONTINUATION: Connection._continuation,
+}

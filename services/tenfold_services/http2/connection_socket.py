@@ -11,6 +11,7 @@ import contextlib
 import logging
 import socket
 import ssl
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .handler import Buffer
-    from .hpack import Field, FieldRun
     from .open_calls import OpenCalls
-    from .reader import Receiver
 
 _log = logging.getLogger(__name__)
 
@@ -67,14 +66,14 @@ class ConnectionSocket:
         self._settings, self._loop = settings, loop = calls.settings, calls.loop
         host = unmapped(str(sock.getpeername()[0]))
         self.host = "" if is_loopback(host) else host
-        self.role, self.who = caller[:2]
+        self.caller = caller
         #: Nobody knows who it is; a call may show it.
-        self._strange = self.role is Role.NONE
+        self._strange = caller.role is Role.NONE
         #: Until it is known whether the peer speaks TLS; and the TLS under way, until its handshake is over.
         self._context = context
         self._tls: TlsSocket | None = None
         self._on_end = on_end
-        self.connection = Connection(self._open, settings, loop.time)
+        self.connection = Connection(partial(GrpcCall, calls, self), settings, loop.time)
         self.connection.out.unread = calls.unread
         self.connection.is_stranger(strange=self._strange)
         #: Bytes that ever came, and that ever left.
@@ -101,9 +100,6 @@ class ConnectionSocket:
         if isinstance(sock, TlsSocket) and sock.waiting:
             loop.call_soon(self._readable)  # the system tells of that no more
         self.flush()
-
-    def _open(self, number: int, run: FieldRun, fields: list[Field] | None) -> Receiver:
-        return GrpcCall(self._calls, self, number, run, fields)
 
     def recognize(self) -> None:
         """A call, or a certificate, has shown who the peer is."""
@@ -197,7 +193,7 @@ class ConnectionSocket:
             if first[0] != FIRST_BYTE:
                 self._context = None
                 if not is_loopback(unmapped(self._sock.getpeername()[0])):
-                    audit.refusals.note(Caller(self.role, self.who), "connect", "no TLS", address=self.name)
+                    audit.refusals.note(self.caller, "connect", "no TLS", address=self.name)
                     self.connection.fail(ConnectionFault(Code.INADEQUATE_SECURITY, "no TLS, which is asked for here"))
                 return True
             assert self._context is not None
@@ -210,11 +206,11 @@ class ConnectionSocket:
                     return False
             except ssl.SSLError as error:
                 why = f"no handshake of TLS: {reason_of(error)}"
-                audit.refusals.note(Caller(self.role, self.who), "connect", why, address=self.name)
+                audit.refusals.note(self.caller, "connect", why, address=self.name)
                 raise
         shown = self._tls.certificate
-        if shown and (role := role_of(shown)) > self.role:
-            self.role, self.who = role, f"certificate {name_of(shown)}"
+        if shown and (role := role_of(shown)) > self.caller.role:
+            self.caller = Caller(role, f"certificate {name_of(shown)}")
             self.recognize()
         self._context = None
         return True

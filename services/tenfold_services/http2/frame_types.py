@@ -46,20 +46,18 @@ class Code(IntEnum):
     HTTP_1_1_REQUIRED = 13
 
 
-class ConnectionFault(Exception):
+class _Fault(Exception):
+    def __init__(self, code: Code, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+class ConnectionFault(_Fault):
     """The peer did what ends the connection, with GOAWAY."""
 
-    def __init__(self, code: Code, text: str) -> None:
-        super().__init__(text)
-        self.code, self.text = code, text
 
-
-class StreamFault(Exception):
+class StreamFault(_Fault):
     """The peer did what ends one stream, with RST_STREAM."""
-
-    def __init__(self, code: Code, text: str) -> None:
-        super().__init__(text)
-        self.code, self.text = code, text
 
 
 def header(length: int, kind: int, flags: int = 0, stream: int = 0) -> bytes:

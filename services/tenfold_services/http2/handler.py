@@ -59,14 +59,8 @@ class CallContext(Protocol):
     def peer(self) -> str:
         """The caller's address, "ipv4:127.0.0.1:1234"."""
 
-    def role(self) -> Role:
-        """What the caller may do; at least what the handler needs."""
-
-    def who(self) -> str:
-        """What it was let in as: "user 1000", "token ci"."""
-
     def caller(self) -> Caller:
-        """Who it is, for the audit log."""
+        """Who it is, and what it may do: at least what the handler needs."""
 
 
 class UnaryHandler(Protocol):

@@ -38,13 +38,9 @@ class FieldRun:
 
     def __init__(self, fields: tuple[Field, ...]) -> None:
         self.fields = fields
-        self.size = _size(fields)
+        self.size = sum(len(name) + len(value) + OVERHEAD for name, value in fields)
         #: What the layer above has made of the fields.
         self.meaning: Any = None
-
-
-def _size(fields: Iterable[Field]) -> int:
-    return sum(len(name) + len(value) + OVERHEAD for name, value in fields)
 
 
 _NO_RUN = FieldRun(())

@@ -42,8 +42,7 @@ class Http2Settings:
     stream_window: int = MAX_WINDOW
     connection_window: int = MAX_WINDOW
     #: Answers on all connections together that their peers do not read: a call whose answer comes on top of that is
-    #: refused instead. A connection where nothing
-    #: else waits gets its answer in any case. 0: what one tensor may take.
+    #: refused instead, but where nothing else waits on its connection. 0: what one tensor may take.
     unread_bytes: int = 0
     #: One message, of which gRPC sends four GiB at most. Protocol buffers take 2 GiB.
     message_bytes: int = (1 << 31) - 1

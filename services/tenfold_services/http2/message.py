@@ -54,22 +54,19 @@ class Budget:
     def give(self, count: int) -> None:
         self.taken -= count
 
-    @property
-    def left(self) -> int:
-        return max(0, self.limit - self.taken)
-
 
 class MessageReader:
     """One message. All methods raise Refused; then, and after `finish`, only `close` may follow."""
 
     __slots__ = (
-        "_aligned", "_allocate", "_array", "_budget", "_filled", "_flag", "_length", "_limit", "_message", "_prefix",
-        "_view",
+        "_allocate", "_array", "_budget", "_filled", "_flag", "_length", "_limit", "_message", "_prefix", "_view",
+        "aligned",
     )  # fmt: skip
 
     def __init__(self, limit: int, budget: Budget, allocate: Callable[[int], np.ndarray[Any, Any]]) -> None:
         """`allocate` gives memory for a large message."""
-        self._aligned: Callable[[memoryview], int] | None = None
+        #: Has the byte at `aligned(the beginning of a large message)` put where the memory is aligned.
+        self.aligned: Callable[[memoryview], int] | None = None
         self._limit, self._budget, self._allocate = limit, budget, allocate
         self._prefix = b""
         self._flag = 0
@@ -81,10 +78,6 @@ class MessageReader:
         self._array: Any = None
         self._view: memoryview | None = None
         self._message: Buffer | None = None
-
-    def align(self, at: Callable[[memoryview], int] | None) -> None:
-        """Has the byte at `at(the beginning of a large message)` put where the memory is aligned."""
-        self._aligned = at
 
     def take(self, data: memoryview) -> None:
         """Bytes that came; they are copied."""
@@ -135,9 +128,12 @@ class MessageReader:
             if self._length < 0 and not self._prefix:
                 raise Refused(UNIMPLEMENTED, "A unary call without a message.")
             raise Refused(INTERNAL, "The request ended inside its message.")
-        if self._flag:
-            return self._decompressed(message, encoding)
-        return message
+        if not self._flag:
+            return message
+        bits = ENCODINGS.get(encoding)
+        if self._flag != 1 or bits is None:
+            raise Refused(INTERNAL, f"A message with flag {self._flag} in the encoding {encoding.decode('latin-1')!r}.")
+        return Inflation(memoryview(message), bits, self._limit, self._charge)
 
     def close(self) -> None:
         """Gives back what was taken. Twice is no error."""
@@ -151,7 +147,7 @@ class MessageReader:
         if self._length > self._limit:
             raise Refused(RESOURCE_EXHAUSTED, f"Received message larger than max ({self._length} vs. {self._limit}).")
         if self._length:
-            aligned = self._aligned(first) if self._aligned is not None and self._length > len(first) else 0
+            aligned = self.aligned(first) if self.aligned is not None and self._length > len(first) else 0
             self._use(self._new(min(self._length, _AT_FIRST), -aligned % _ALIGNMENT))
         else:
             self._message = b""
@@ -168,15 +164,9 @@ class MessageReader:
     def _use(self, array: np.ndarray[Any, Any]) -> None:
         self._array, self._view = array, array.data
 
-    def _decompressed(self, message: Buffer, encoding: bytes) -> Inflation:
-        bits = ENCODINGS.get(encoding)
-        if self._flag != 1 or bits is None:
-            raise Refused(INTERNAL, f"A message with flag {self._flag} in the encoding {encoding.decode('latin-1')!r}.")
-        return Inflation(memoryview(message), bits, self._limit, self._charge)
-
     def _charge(self, count: int) -> int:
         """Takes up to `count` bytes, as many as the budget leaves (if negative: gives back); how many that were."""
-        count = min(count, self._budget.left)
+        count = min(count, max(0, self._budget.limit - self._budget.taken))
         self._budget.take(count)
         self._filled += count
         return count

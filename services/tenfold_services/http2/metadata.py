@@ -24,19 +24,10 @@ _BAD_VALUE = re.compile(rb"[\0\r\n]|\A[ \t]|[ \t]\Z")
 #: Fields of HTTP/1 connections, which have no place here.
 _OF_CONNECTIONS = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
 _PSEUDO = frozenset({b":method", b":path", b":scheme", b":authority"})
-#: Fields that are gRPC's own; handlers see the others.
+#: Fields that are gRPC's own, and ours; handlers see the others.
 _OWN = frozenset(
-    {
-        b"content-type",
-        b"te",
-        b"grpc-timeout",
-        b"grpc-encoding",
-        b"grpc-accept-encoding",
-        b"grpc-message-type",
-        b"content-length",
-        b"authorization",
-        b"tenfold-role",
-    }
+    b"content-type te grpc-timeout grpc-encoding grpc-accept-encoding grpc-message-type content-length authorization "
+    b"tenfold-role".split()
 )
 _UNSAFE = re.compile(rb"[^\x20-\x24\x26-\x7e]")
 
@@ -58,11 +49,35 @@ class Head(NamedTuple):
     as_role: str | None = None
 
 
-def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
-    """What the fields mean. Raises StreamFault for a malformed request."""
-    found: dict[bytes, bytes] = {}
-    metadata: list[Field] = []
-    regular = False
+class _Begun:
+    """What a run of fields says, whatever comes after it; kept with the run (hpack.FieldRun.meaning)."""
+
+    __slots__ = ("found", "head", "metadata")
+
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        self.found, self.metadata = _read(fields, {}, ())
+        #: What it means where nothing comes after it, once that was asked.
+        self.head: Head | None = None
+
+
+def head_of(run: FieldRun, fields: list[Field]) -> Head:
+    """What a request's fields mean: those of `run`, and the others. Raises StreamFault for a malformed request."""
+    begun: _Begun | None = run.meaning
+    if begun is None:
+        begun = run.meaning = _Begun(run.fields)
+    if fields:
+        return _head(*_read(fields, begun.found, begun.metadata))
+    if begun.head is None:
+        begun.head = _head(begun.found, begun.metadata)
+    return begun.head
+
+
+def _read(
+    fields: tuple[Field, ...] | list[Field], found: dict[bytes, bytes], metadata: tuple[Field, ...]
+) -> tuple[dict[bytes, bytes], tuple[Field, ...]]:
+    """Fields by name and the caller's own, after those that were `found` before. Raises StreamFault."""
+    found, own = dict(found), list(metadata)
+    regular = bool(own) or not found.keys() <= _PSEUDO
     for name, value in fields:
         if name[:1] == b":":
             if regular or name in found or name not in _PSEUDO:
@@ -74,7 +89,12 @@ def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
         if name in _OWN:
             found[name] = value
         else:
-            metadata.append((name, value))
+            own.append((name, value))
+    return found, tuple(own)
+
+
+def _head(found: dict[bytes, bytes], metadata: tuple[Field, ...]) -> Head:
+    """Raises StreamFault."""
     path, method = found.get(b":path", b""), found.get(b":method", b"")
     if not path or not method or b":scheme" not in found:
         raise StreamFault(Code.PROTOCOL_ERROR, "a request without method, scheme or path")
@@ -86,28 +106,7 @@ def parse(fields: tuple[Field, ...] | list[Field]) -> Head:
     timeout = parse_timeout(found[b"grpc-timeout"]) if b"grpc-timeout" in found else None
     shown = found[b"authorization"].decode("latin-1") if b"authorization" in found else None
     as_role = found[b"tenfold-role"].decode("latin-1") if b"tenfold-role" in found else None
-    return Head(path, timeout, found.get(b"grpc-encoding", b"identity"), tuple(metadata), status, shown, as_role)
-
-
-def extended(head: Head, fields: list[Field]) -> Head | None:
-    """`head`, and fields that came after those it was made of; None where that is not as simple."""
-    timeout, shown, as_role = head.timeout, head.authorization, head.as_role
-    metadata: list[Field] = []
-    for name, value in fields:
-        if name == b"grpc-timeout":
-            timeout = parse_timeout(value)
-        elif name == b"authorization":
-            check_field(name, value)
-            shown = value.decode("latin-1")
-        elif name == b"tenfold-role":
-            check_field(name, value)
-            as_role = value.decode("latin-1")
-        elif name in _OWN or name[:1] == b":":
-            return None
-        else:
-            check_field(name, value)
-            metadata.append((name, value))
-    return head._replace(timeout=timeout, metadata=(*head.metadata, *metadata), authorization=shown, as_role=as_role)
+    return Head(path, timeout, found.get(b"grpc-encoding", b"identity"), metadata, status, shown, as_role)
 
 
 def check_field(name: bytes, value: bytes) -> None:
@@ -141,38 +140,11 @@ def readable(metadata: tuple[Field, ...]) -> tuple[tuple[str, str | bytes], ...]
     return tuple(out)
 
 
-def head_of(run: FieldRun, fields: list[Field]) -> Head:
-    """What the fields mean. Raises StreamFault."""
-    known = run.meaning
-    if known is None:
-        try:
-            known = parse(run.fields)
-        except StreamFault:
-            known = False
-        run.meaning = known
-    if known:
-        if not fields:
-            return known  # type: ignore[no-any-return]
-        head = extended(known, fields)
-        if head is not None:
-            return head
-    return parse((*run.fields, *fields))
-
-
 # -- answers -----------------------------------------------------------------------------------------------------------
 
-_BEGIN: tuple[Field, ...] = ((b":status", b"200"), (b"content-type", b"application/grpc"))
 #: The headers of an answer, and the trailers of one that went well, without metadata.
-HEADERS = encode(_BEGIN)
+HEADERS = encode(((b":status", b"200"), (b"content-type", b"application/grpc")))
 TRAILERS = encode(((b"grpc-status", b"0"),))
-
-
-def headers(metadata: Metadata) -> bytes:
-    return HEADERS + _encoded(metadata)
-
-
-def trailers(metadata: Metadata) -> bytes:
-    return TRAILERS + _encoded(metadata)
 
 
 def failure(said: Failure, accepted: bytes = b"") -> bytes:
@@ -180,7 +152,7 @@ def failure(said: Failure, accepted: bytes = b"") -> bytes:
     block = encode(((b"grpc-status", b"%d" % said.code), (b"grpc-message", percent(said.text))))
     if accepted:
         block += encode(((b"grpc-accept-encoding", accepted),))
-    return block + _encoded(said.metadata)
+    return block + encoded(said.metadata)
 
 
 def http_status(status: int) -> bytes:
@@ -193,7 +165,8 @@ def percent(text: str) -> bytes:
     return _UNSAFE.sub(lambda match: b"%%%02X" % match[0][0], text.encode(errors="replace"))
 
 
-def _encoded(metadata: Metadata) -> bytes:
+def encoded(metadata: Metadata) -> bytes:
+    """What goes behind HEADERS or TRAILERS."""
     fields: list[Field] = []
     for name, value in metadata:
         raw = value.encode("utf-8") if isinstance(value, str) else value

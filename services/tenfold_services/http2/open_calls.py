@@ -6,6 +6,7 @@ Used by server.py, which ends them, and by calls.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.buffer_pool import BufferPool
@@ -20,8 +21,7 @@ from .peer_limits import CallShares
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_core.access.gate import Gate
-    from tenfold_core.access.roles import Role
+    from tenfold_core.access.gate import Caller, Gate
 
     from .connection import Connection
     from .handler import UnaryHandler
@@ -46,9 +46,8 @@ class Wire(Protocol):
     name: str
     #: The peer's host; "" if it is this machine.
     host: str
-    #: What a call may do that shows no token; and who that is, for the audit log.
-    role: Role
-    who: str
+    #: Who calls, where a call shows no token.
+    caller: Caller
 
     def recognize(self) -> None:
         """A call has shown who the peer is, and is let in."""
@@ -86,8 +85,8 @@ class OpenCalls:
         #: What peers have not read yet of answers; and the most.
         self.unread = Unread()
         self.most_unread = settings.unread_bytes or tensor_limit()
-        #: Resolved once there are none.
-        self._idle: asyncio.Future[None] | None = None
+        #: Set once there are none, where somebody waits for that.
+        self._idle: asyncio.Event | None = None
 
     def handler(self, path: bytes) -> tuple[UnaryHandler, str] | None:
         """The handler of a path, and its name."""
@@ -112,14 +111,17 @@ class OpenCalls:
         wire = self.open.pop(call, None)
         if wire is not None:
             self._shares.end(wire, wire.host)
-        if not self.open and self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
+        if not self.open and self._idle is not None:
+            self._idle.set()
 
-    async def drained(self) -> None:
-        """Returns once no call is open."""
+    async def drained(self, seconds: float) -> None:
+        """Returns once no call is open, or after so many seconds."""
         if self.open:
-            self._idle = self.loop.create_future()
-            await self._idle
+            self._idle = self._idle or asyncio.Event()
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._idle.wait()
 
     def end_all(self, text: str) -> None:
         """Answers every call with UNAVAILABLE and cancels its handler."""

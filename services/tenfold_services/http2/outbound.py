@@ -113,10 +113,6 @@ class Http2Outbound:
             if waiting is not None:
                 self._taken(waiting.left)
 
-    def burden(self, count: int) -> None:
-        """Counts a refusal that a peer gets for not reading as what ends the connection where there are too many."""
-        self.control_bytes += count
-
     def lost(self) -> None:
         """Nothing leaves any more: what waits does not count."""
         self.unread.bytes -= self._ready_bytes + self._waiting_bytes
@@ -127,16 +123,22 @@ class Http2Outbound:
         self.unread.bytes -= size
 
     def headers(self, stream: int, block: bytes) -> None:
-        """Headers ahead of an answer."""
-        self._ready.append(frames.header_block(stream, block, 0, self.frame_size))
+        """Headers ahead of an answer; nothing if the stream is over."""
+        if stream in self._windows:
+            self._ready.append(frames.header_block(stream, block, 0, self.frame_size))
 
     def end(self, stream: int, block: bytes) -> None:
-        """The end of a stream without a message: trailers, or headers that are all there is."""
+        """The end of a stream without a message: trailers, or headers that are all there is; nothing if it is over."""
+        if stream not in self._windows:
+            return
         self._ready.append(frames.header_block(stream, block, frames.END_STREAM, self.frame_size))
         self._ended(stream)
 
     def answer(self, stream: int, head: bytes, pieces: Sequence[Buffer], tail: bytes) -> None:
-        """A whole answer: headers' block (b"" if they are out), the message, the trailers' block."""
+        """A whole answer: headers' block (b"" if they are out), the message, the trailers' block. Nothing if the stream
+        is over."""
+        if stream not in self._windows:
+            return
         size = sum([len(piece) for piece in pieces])
         small = len(head) <= self.frame_size and len(tail) <= self.frame_size
         if (

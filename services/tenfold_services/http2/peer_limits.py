@@ -63,17 +63,17 @@ class CallShares:
     def __init__(self, most: int) -> None:
         self._most = most
         self.total = 0
-        self._by_connection: Counter[object] = Counter()
-        self._by_host: Counter[object] = Counter()
+        #: By connection and by host; those that have some.
+        self._counts: Counter[object] = Counter()
 
     def begin(self, connection: object, host: str) -> str | None:
         """Another call is there, until `end`. Why it is to be refused, if it is."""
         free = self._most - self.total
-        own, of_host = self._by_connection[connection], self._by_host[host] if host else 0
+        own, of_host = self._counts[connection], self._counts[host] if host else 0
         self.total += 1
-        self._by_connection[connection] = own + 1
+        self._counts[connection] = own + 1
         if host:
-            self._by_host[host] = of_host + 1
+            self._counts[host] = of_host + 1
         if free <= 0:
             return f"Concurrent RPC limit exceeded! The server works on {self._most} calls (TENFOLD_HTTP2_CALLS)."
         if own < free and of_host < 2 * free:
@@ -87,12 +87,7 @@ class CallShares:
     def end(self, connection: object, host: str) -> None:
         """One of the calls is over."""
         self.total -= 1
-        _less(self._by_connection, connection)
-        if host:
-            _less(self._by_host, host)
-
-
-def _less(counts: Counter[object], key: object) -> None:
-    counts[key] -= 1
-    if not counts[key]:
-        del counts[key]
+        for key in (connection, host) if host else (connection,):
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]

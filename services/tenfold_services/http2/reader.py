@@ -13,8 +13,9 @@ from .frame_types import Code, ConnectionFault
 
 #: What can be read ahead of the next frame while payload goes to its place.
 _AHEAD = 4 << 10
-#: Read at once where it may be many small frames: each costs far more than its bytes, and they are dealt with together.
-_AT_ONCE, _FEW = 16 << 10, 1 << 10
+#: Read at once where it may be many small frames: each costs far more than its bytes, and they are dealt with together;
+#: and so few that it takes no longer than others can wait.
+AT_ONCE, FEW = 16 << 10, 1 << 10
 #: From so many missing bytes on, payload goes straight to its place.
 _DIRECT = 8 << 10
 
@@ -63,7 +64,7 @@ class Http2FrameReader:
         self._buffer = bytearray(block_bytes + (32 << 10))
         self._view = memoryview(self._buffer)
         #: What is received at once where it may be many frames.
-        self._at_once = _AT_ONCE
+        self.at_once = AT_ONCE
         #: What was received and not looked at yet; equal when there is nothing.
         self._start = self._end = 0
         self._begun = False
@@ -81,10 +82,6 @@ class Http2FrameReader:
         """More bytes are due."""
         return self._start != self._end or self._missing is not None or bool(self._skip) or not self._begun
 
-    def few_at_once(self, *, few: bool) -> None:
-        """Whether little is to be received at once: dealing with it takes no longer than others can wait."""
-        self._at_once = _FEW if few else _AT_ONCE
-
     def spaces(self) -> list[memoryview]:
         """Where to put what is received next, in this order."""
         self._direct = None
@@ -99,7 +96,7 @@ class Http2FrameReader:
             rest = self._buffer[self._start : self._end]
             self._view[: len(rest)] = rest
             self._start, self._end = 0, len(rest)
-        return [self._view[self._end : self._end + self._at_once]]
+        return [self._view[self._end : self._end + self.at_once]]
 
     def received(self, count: int) -> None:
         """`count` bytes were put into `spaces`."""

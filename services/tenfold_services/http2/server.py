@@ -6,7 +6,6 @@ Used by the task's server in place of grpc.aio's (decision 0022), and has the me
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +54,8 @@ class Http2Server:
         self._calls = OpenCalls(find, settings, gate or Gate("this server"), self._places.recognize)
         self._accepting: AcceptLoop[ConnectionSocket] | None = None
         self._look_timer: asyncio.TimerHandle | None = None
-        #: Resolved when the last connection has ended, while `stop` waits for that.
-        self._ended: asyncio.Future[None] | None = None
+        #: Set when the last connection has ended.
+        self._ended = asyncio.Event()
 
     @property
     def connections(self) -> int:
@@ -97,18 +96,14 @@ class Http2Server:
             accepted.connection.say_goodbye()
             accepted.flush()
         if grace:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace):
-                    await self._calls.drained()
+            await self._calls.drained(grace)
         self._calls.end_all("The server is shutting down.")
         for accepted in list(self._connections):
             accepted.leave(_LINGER_SECONDS)
-        if self._connections:
-            self._ended = self._loop.create_future()
-            await self._ended
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LINGER_SECONDS):
-                await self._calls.drained()
+        while self._connections:
+            self._ended.clear()
+            await self._ended.wait()
+        await self._calls.drained(_LINGER_SECONDS)
 
     def _full(self) -> str | None:
         begun = self._connections
@@ -136,8 +131,8 @@ class Http2Server:
     def _end(self, accepted: ConnectionSocket) -> None:
         self._places.leave(accepted)
         self._connections.discard(accepted)
-        if not self._connections and self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
+        if not self._connections:
+            self._ended.set()
 
     def _look(self) -> None:
         seconds = self._settings.stall_seconds / _LOOKS

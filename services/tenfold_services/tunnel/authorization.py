@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hpack.hpack import encode_integer
+
 from tenfold_services.http2 import frame_types as frames
 
 if TYPE_CHECKING:
@@ -43,8 +45,9 @@ class AuthorizedRequests:
                 wanted = (frames.HEADER_BYTES if self._greeted else len(frames.PREFACE)) - len(self._head)
                 part, data = data[:wanted], data[wanted:]
                 self._head += part
+                if not self._greeted and not frames.PREFACE.startswith(self._head):
+                    raise frames.ConnectionFault(frames.Code.PROTOCOL_ERROR, "what comes is no HTTP/2")
                 if len(part) < wanted:
-                    self._check()
                     break
                 out.append(self._begun())
             if not self._left and self._rest:
@@ -52,17 +55,11 @@ class AuthorizedRequests:
                 self._rest = b""
         return b"".join(out)
 
-    def _check(self) -> None:
-        if not self._greeted and not frames.PREFACE.startswith(self._head):
-            raise frames.ConnectionFault(frames.Code.PROTOCOL_ERROR, "what comes is no HTTP/2")
-
     def _begun(self) -> bytes:
         """The greeting, or a frame's header as it is sent on."""
         head, self._head = self._head, b""
         if not self._greeted:
             self._greeted = True
-            if head != frames.PREFACE:
-                raise frames.ConnectionFault(frames.Code.PROTOCOL_ERROR, "what comes is no HTTP/2")
             return head
         upper, lower, kind, flags, stream = frames.HEADER.unpack(head)
         self._left = length = upper << 8 | lower
@@ -70,19 +67,6 @@ class AuthorizedRequests:
         if token is None:
             return head
         value = f"Bearer {token}".encode()
-        field = _AUTHORIZATION + _length(len(value)) + value
+        field = _AUTHORIZATION + encode_integer(len(value), 7) + value
         self._rest = frames.header(len(field), frames.CONTINUATION, frames.END_HEADERS, stream) + field
         return frames.header(length, kind, flags & ~frames.END_HEADERS, stream)
-
-
-def _length(value: int) -> bytes:
-    """An integer with a prefix of seven bits."""
-    if value < 127:
-        return bytes((value,))
-    out = bytearray((127,))
-    value -= 127
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -1,12 +1,13 @@
 """A gRPC connection that goes no further: each of its calls is answered with the reason, which a client then shows.
 
-A connection that is only closed, or ended by GOAWAY, is opened again and again by gRPC, and its caller learns no more
-than that there is none. Used by tunnel.py, with the connections of the HTTP/2 server.
+One that is only closed, or ended by GOAWAY, is opened again and again by gRPC, and its caller learns no more than that
+there is none. Used by tunnel.py.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenfold_core.access.gate import Gate
@@ -23,24 +24,21 @@ if TYPE_CHECKING:
 
 #: What such a connection may take: a request is read before it is answered.
 _SETTINGS = Http2Settings(buffered_bytes=64 << 20, keep_bytes=0, handshake_seconds=5.0, calls=1_024, streams=512)
-#: Seconds until the peer has to connect again, and so until what was wrong is tried anew.
-ANSWER_S = 5.0
-#: Seconds that it gets to read the last answers.
-_LINGER_S = 1.0
+#: Seconds until the peer has to connect again, and so until what was wrong is tried anew; and to read the last answers.
+ANSWER_S, _LINGER_S = 5.0, 1.0
 
 
+@dataclass
 class _Refusal:
     """A handler.UnaryHandler of every method."""
 
+    failure: Failure
     aligned: Callable[[memoryview], int] | None = None
-    needs = Role.NONE
-    action = "tunnel"
-
-    def __init__(self, failure: Failure) -> None:
-        self._failure = failure
+    needs: Role = Role.NONE
+    action: str = "tunnel"
 
     def begin(self, request: Buffer, context: CallContext) -> Failure:
-        return self._failure
+        return self.failure
 
 
 async def refuse(sock: socket.socket, peer: str, failure: Failure, seconds: float = ANSWER_S) -> None:

@@ -25,10 +25,12 @@ from tenfold_core.access.tls import name_of, reason_of, role_of
 from tenfold_core.access.tls_socket import TlsSocket
 from tenfold_core.address import split_address
 from tenfold_link.aio.accept_loop import AcceptLoop
+from tenfold_link.aio.dial import connected
 from tenfold_link.aio.listener import secured
 from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.handler import UNAVAILABLE, Failure
 from tenfold_services.http2.listening import listening_sockets, tune
+from tenfold_services.http2.message import Refused
 from tenfold_services.owned_tasks import OwnedTasks
 
 from .authorization import AuthorizedRequests
@@ -44,14 +46,6 @@ _log = logging.getLogger(__name__)
 _STOP_S = 2.0
 #: The bounds of a tunnel on a thread of its own: seconds to open a port, and to end.
 _THREAD_START_S, _THREAD_STOP_S = 60.0, 10.0
-
-
-class Refused(Exception):
-    """This connection goes no further; the text says why, for its peer and for the log."""
-
-    def __init__(self, text: str, code: int = UNAVAILABLE) -> None:
-        super().__init__(text)
-        self.code = code
 
 
 class Tunnel:
@@ -71,6 +65,7 @@ class Tunnel:
         """`context()` is asked for each connection: for connecting, or for accepting where it is a tunnel in `reverse`.
         `token()` is what is shown with each request. Raises ValueError for a malformed address."""
         self._listen, self._to = split_address(listen, least_port=0), split_address(to)
+        self._there = f"{self._to[0]}:{self._to[1]}"
         self._context, self._reverse = context, reverse
         self._token = None if reverse else token
         self._settings = settings or TunnelSettings()
@@ -124,11 +119,11 @@ class Tunnel:
             _log.warning("a connection from %s is refused: %s", peer, refused)
             # without a handshake a peer that speaks TLS would take the answer for garbage
             if isinstance(near, TlsSocket) or not self._reverse:
-                await refuse(near, peer, Failure(refused.code, f"tenfold tunnel: {refused}"))
+                await refuse(near, peer, Failure(refused.failure.code, f"tenfold tunnel: {refused}"))
         except frames.ConnectionFault as fault:
             _log.warning("a connection from %s ends: %s", peer, fault.text)
         except (OSError, TimeoutError) as error:
-            _log.info("a connection from %s to %s ends: %s", peer, _shown(self._to), _why(error))
+            _log.info("a connection from %s to %s ends: %s", peer, self._there, _why(error))
         finally:
             near.close()
             if far is not None:
@@ -145,42 +140,25 @@ class Tunnel:
             has = f"this one has {caller.role.word}" if shown else "none is shown"
             why = f"this tunnel is for certificates with the role register; {has}"
         if caller.role < needed:
-            audit.refusals.note(caller, "tunnel", why, address=peer, to=_shown(self._to))
-            raise Refused(why, errors.PERMISSION_DENIED)
-        audit.done(caller, "tunnel", "opened", address=peer, to=_shown(self._to))
+            audit.refusals.note(caller, "tunnel", why, address=peer, to=self._there)
+            raise Refused(errors.PERMISSION_DENIED, why)
+        audit.done(caller, "tunnel", "opened", address=peer, to=self._there)
 
     # -- the other end -----------------------------------------------------------------------------------------------
 
     async def _connected(self) -> socket.socket:
         """A connection to where the tunnel leads. Raises Refused saying why there is none."""
-        loop = asyncio.get_running_loop()
         host, port = self._to
-        failure: Exception = OSError("it has no address")
         try:
             async with asyncio.timeout(self._settings.connect_seconds):
-                for family, kind, number, _, address in await loop.getaddrinfo(
-                    host.strip("[]"), port, type=socket.SOCK_STREAM
-                ):
-                    sock = socket.socket(family, kind, number)
-                    sock.setblocking(False)
-                    try:
-                        await loop.sock_connect(sock, address)
-                    except BaseException as error:
-                        sock.close()
-                        if not isinstance(error, OSError):
-                            raise
-                        failure = error
-                        continue
-                    tune(sock, self._settings.keepalive_seconds)
-                    break
-                else:
-                    raise failure
+                sock = await connected(socket.AF_INET, (host.strip("[]"), port))
         except OSError as error:  # among them the time-out
-            raise Refused(f"{_shown(self._to)} cannot be reached: {_why(error)}") from None
+            raise Refused(UNAVAILABLE, f"{self._there} cannot be reached: {_why(error)}") from None
+        tune(sock, self._settings.keepalive_seconds)
         if self._reverse:
             return sock
         try:
-            what = f"{_shown(self._to)} came to no handshake of TLS"
+            what = f"{self._there} came to no handshake of TLS"
             return await self._greeted(sock, host.strip("[]"), what)
         except BaseException:
             sock.close()
@@ -192,7 +170,7 @@ class Tunnel:
             async with asyncio.timeout(self._settings.connect_seconds):
                 return await secured(sock, self._context(), server)
         except (OSError, EOFError, TimeoutError, errors.OpError) as error:
-            raise Refused(f"{what}: {_why(error)}") from None
+            raise Refused(UNAVAILABLE, f"{what}: {_why(error)}") from None
 
     async def _first_words(self, far: socket.socket, near: socket.socket) -> None:
         """Passes on what the task says first, as HTTP/2 has it. Raises Refused where it hangs up instead: with TLS 1.3
@@ -202,11 +180,13 @@ class Tunnel:
             async with asyncio.timeout(self._settings.connect_seconds):
                 said = await loop.sock_recv(far, self._settings.buffer_bytes)
         except ssl.SSLError as error:
-            raise Refused(f"{_shown(self._to)} ended TLS: {_why(error)}") from None
+            raise Refused(UNAVAILABLE, f"{self._there} ended TLS: {_why(error)}") from None
         except (OSError, TimeoutError) as error:
-            raise Refused(f"{_shown(self._to)} says nothing, which no server of gRPC does: {_why(error)}") from None
+            raise Refused(
+                UNAVAILABLE, f"{self._there} says nothing, which no server of gRPC does: {_why(error)}"
+            ) from None
         if not said:
-            raise Refused(f"{_shown(self._to)} hung up")
+            raise Refused(UNAVAILABLE, f"{self._there} hung up")
         async with asyncio.timeout(self._settings.stall_seconds):
             await loop.sock_sendall(near, said)
 
@@ -238,10 +218,6 @@ class BackgroundTunnel:
             self._loop.run_forever()
         finally:
             self._loop.close()
-
-
-def _shown(address: tuple[str, int]) -> str:
-    return f"{address[0]}:{address[1]}"
 
 
 def _why(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fuzz import pieces
 from fuzz.harness import Fault
 from fuzz.messages import changed_bytes
-from tenfold_core.access.gate import Gate
+from tenfold_core.access.gate import Caller, Gate
 from tenfold_core.access.roles import Role
 from tenfold_core.access.tokens import TokenSet
 from tenfold_services.http2 import frame_types as frames
@@ -70,7 +70,7 @@ _HANDLERS = {"/x/Now": _Handler(False), "/x/Later": _Handler(True)}
 class _Wire:
     """The connection's socket, which is none."""
 
-    name, host, role, who = "ipv4:127.0.0.1:1", "", Role.READ, "nobody"
+    name, host, caller = "ipv4:127.0.0.1:1", "", Caller(Role.READ, "nobody")
 
     def __init__(self, calls: OpenCalls) -> None:
         self._calls, self.turns = calls, 0
@@ -117,8 +117,9 @@ async def _connection(how: int, data: bytes) -> None:
     if budget.taken > _BUDGET:
         raise Fault(f"{budget.taken} bytes are taken of {_BUDGET}")
     connection.lost()
-    async with asyncio.timeout(10):
-        await calls.drained()
+    await calls.drained(10)
+    if calls.open:
+        raise Fault(f"{len(calls.open)} calls are not over")
     if budget.taken:
         raise Fault(f"{budget.taken} bytes were not given back")
 

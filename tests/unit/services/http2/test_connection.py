@@ -48,7 +48,7 @@ def test_another_implementation_of_http2_understands_us() -> None:
     assert peer.requests[1].data == b"request"
 
     answer = b"0123456789" * 20_000
-    peer.connection.answer(1, HEAD, [answer], TAIL)
+    peer.connection.out.answer(1, HEAD, [answer], TAIL)
     events = []
     while peer.connection.out.pending:
         got = client.receive_data(b"".join(peer.connection.out.pull(1 << 20)))
@@ -203,7 +203,7 @@ def test_what_ends_a_stream_only() -> None:
 def test_a_stream_that_is_over_for_both_ends() -> None:
     peer = Peer()
     peer.send(request(1, ends=True))
-    peer.connection.end(1, HEAD)
+    peer.connection.out.end(1, HEAD)
     peer.send(frames.window_update(1, 5) + frames.rst_stream(1, Code.CANCEL))
     assert peer.code is None
     peer.send(data(1, b"late"))
@@ -214,14 +214,14 @@ def test_a_cancelled_request() -> None:
     peer = Peer()
     peer.send(request(1) + data(1, b"ab") + frames.rst_stream(1, Code.CANCEL))
     assert peer.requests[1].gone
-    peer.connection.answer(1, HEAD, [b"answer"], TAIL)
+    peer.connection.out.answer(1, HEAD, [b"answer"], TAIL)
     assert peer.pull() == []
 
 
 def test_an_answer_before_the_request_is_complete() -> None:
     peer = Peer()
     peer.send(request(1))
-    peer.connection.end(1, HEAD)
+    peer.connection.out.end(1, HEAD)
     end, reset = peer.pull()
     assert end == (frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, HEAD)
     assert reset == (frames.RST_STREAM, 0, 1, bytes(4))
@@ -237,7 +237,7 @@ def test_an_answer_waits_for_the_windows_of_its_stream_and_of_the_connection() -
     peer = Peer()
     peer.send(frames.settings({frames.INITIAL_WINDOW: 10}) + request(1, ends=True))
     peer.pull()
-    peer.connection.answer(1, HEAD, [b"0123456789", b"abcdef"], TAIL)
+    peer.connection.out.answer(1, HEAD, [b"0123456789", b"abcdef"], TAIL)
     assert [payload for _, _, _, payload in peer.pull()] == [HEAD, b"0123456789"]
     peer.send(frames.window_update(1, 2))
     assert [payload for _, _, _, payload in peer.pull()] == [b"ab"]
@@ -255,7 +255,7 @@ def test_answers_that_wait_take_turns() -> None:
     peer.send(request(1, ends=True) + request(3, ends=True) + frames.window_update(0, 1 << 20))
     peer.pull()
     for stream in (1, 3):
-        peer.connection.answer(stream, HEAD, [bytes(40_000)], TAIL)
+        peer.connection.out.answer(stream, HEAD, [bytes(40_000)], TAIL)
     order = [stream for kind, _, stream, payload in peer.pull() if kind == frames.DATA]
     assert order == [1, 3, 1, 3, 1, 3]
 
@@ -264,8 +264,8 @@ def test_a_small_answer_passes_one_whose_window_is_closed() -> None:
     peer = Peer()
     peer.send(frames.settings({frames.INITIAL_WINDOW: 20}) + request(1, ends=True) + request(3, ends=True))
     peer.pull()
-    peer.connection.answer(1, HEAD, [bytes(100)], TAIL)
-    peer.connection.answer(3, HEAD, [b"small"], TAIL)
+    peer.connection.out.answer(1, HEAD, [bytes(100)], TAIL)
+    peer.connection.out.answer(3, HEAD, [b"small"], TAIL)
     assert [(kind, stream) for kind, _, stream, _ in peer.pull()] == [
         (frames.HEADERS, 1),
         (frames.HEADERS, 3),
@@ -346,5 +346,5 @@ def test_goodbye() -> None:
     assert payload[:8] == (1).to_bytes(4, "big") + bytes(4)
     peer.send(request(3) + data(3, b"nobody's", ends=True) + data(1, b"", ends=True))
     assert 3 not in peer.requests
-    peer.connection.end(1, HEAD)
+    peer.connection.out.end(1, HEAD)
     assert peer.pull() == [(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, HEAD)]

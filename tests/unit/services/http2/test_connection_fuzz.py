@@ -34,7 +34,7 @@ def story(sent: bytes, size: int, *, room: int = 0) -> tuple[list[tuple[bytes, b
     peer = Peer(SETTINGS, greet=False, room=room)
     peer.send(sent, size)
     for stream in list(peer.connection.streams)[:1]:
-        peer.connection.answer(stream, b"\x88", [b"answer" * 50], b"\x88")
+        peer.connection.out.answer(stream, b"\x88", [b"answer" * 50], b"\x88")
     peer.pull(64)
     peer.connection.lost()
     fault = peer.connection.fault

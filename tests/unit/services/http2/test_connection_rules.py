@@ -69,15 +69,15 @@ def test_a_fault_ends_all_once_and_says_why() -> None:
     peer.connection.spaces()[0][: len(PING)] = PING
     peer.connection.received(len(PING))
     assert peer.pull() == []
-    peer.connection.answer(1, HEAD, [b"late"], TAIL)
+    peer.connection.out.answer(1, HEAD, [b"late"], TAIL)
     assert peer.pull() == []
 
 
 def test_a_lost_peer_is_told_nothing_and_its_answers_do_not_count() -> None:
     peer = Peer()
     peer.send(request(1, ends=True) + request(3, ends=True) + request(5) + data(5, b"ab")[:-1])
-    peer.connection.answer(1, HEAD, [bytes(1000)], TAIL)
-    peer.connection.answer(3, HEAD, [bytes(100_000)], TAIL)
+    peer.connection.out.answer(1, HEAD, [bytes(1000)], TAIL)
+    peer.connection.out.answer(3, HEAD, [bytes(100_000)], TAIL)
     assert peer.connection.out.unread.bytes == 101_000, "one is on its way, the other waits"
     assert peer.connection.half_way
     peer.connection.lost()
@@ -113,17 +113,17 @@ def test_what_is_said_of_a_stream_that_is_over_is_dropped() -> None:
     peer = Peer()
     peer.send(request(1, ends=True) + request(3, ends=True))
     connection = peer.connection
-    connection.headers(1, HEAD)
+    connection.out.headers(1, HEAD)
     assert [one[:3] for one in peer.pull()] == [(frames.HEADERS, frames.END_HEADERS, 1)]
     peer.send(frames.rst_stream(1, Code.CANCEL))
     for number in (1, 5):
-        connection.headers(number, HEAD)
-        connection.answer(number, HEAD, [b"x"], TAIL)
-        connection.end(number, TAIL)
+        connection.out.headers(number, HEAD)
+        connection.out.answer(number, HEAD, [b"x"], TAIL)
+        connection.out.end(number, TAIL)
     assert peer.pull() == []
-    connection.end(3, TAIL)
+    connection.out.end(3, TAIL)
     assert [one[2] for one in peer.pull()] == [3]
-    connection.end(3, TAIL)
+    connection.out.end(3, TAIL)
     assert peer.pull() == []
 
 
@@ -132,7 +132,7 @@ def test_what_waits_for_an_answer_goes_with_its_stream() -> None:
     peer.send(frames.settings({frames.INITIAL_WINDOW: 5}) + request(1, ends=True) + request(3, ends=True))
     peer.pull()
     for number in (1, 3):
-        peer.connection.answer(number, HEAD, [bytes(100)], TAIL)
+        peer.connection.out.answer(number, HEAD, [bytes(100)], TAIL)
     peer.pull()
     peer.send(frames.rst_stream(1, Code.CANCEL))
     peer.send(data(3, b"x"))
@@ -170,7 +170,7 @@ def test_after_a_goodbye_streams_go_on_and_new_ones_come_to_nothing() -> None:
 def test_after_a_goodbye_a_closed_stream_is_closed() -> None:
     peer = Peer()
     peer.send(request(1, ends=True))
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     peer.connection.say_goodbye()
     peer.send(data(1, b"x"))
     assert peer.code is Code.STREAM_CLOSED
@@ -428,7 +428,7 @@ def test_a_stream_has_an_odd_number_above_the_last() -> None:
     for number, code in ((4, Code.PROTOCOL_ERROR), (3, Code.STREAM_CLOSED), (1, Code.STREAM_CLOSED), (7, None)):
         peer = Peer()
         peer.send(request(5, ends=True))
-        peer.connection.end(5, TAIL)
+        peer.connection.out.end(5, TAIL)
         peer.send(request(number))
         # a lower odd number was passed over, and so was closed
         assert peer.code is (Code.STREAM_CLOSED if number == 4 else code)
@@ -451,7 +451,7 @@ def test_a_stream_too_many_is_refused_and_its_rest_ignored() -> None:
     peer.send(request(5) + data(5, b"x") + data(5, b"y", ends=True))
     assert resets(peer) == [(5, Code.REFUSED_STREAM)]
     assert 5 not in peer.requests
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     peer.send(request(7))
     assert 7 in peer.requests
 
@@ -489,7 +489,7 @@ def test_a_request_may_be_answered_when_it_is_opened(ends: bool) -> None:
     receiver = Request(None)
 
     def answer(connection: Connection, number: int) -> Request:
-        connection.end(number, TAIL)
+        connection.out.end(number, TAIL)
         return receiver
 
     connection, send = connection_of(answer)
@@ -503,7 +503,7 @@ def test_a_request_may_be_answered_when_it_is_opened(ends: bool) -> None:
 def test_a_complete_request_that_was_answered_leaves_nothing() -> None:
     peer = Peer()
     peer.send(request(1, ends=True))
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     assert [kind for kind, *_ in peer.pull()] == [frames.HEADERS]
     peer.send(frames.window_update(1, frames.MAX_WINDOW) * 2)
     assert peer.pull() == [], "it has no window any more that could be too large"
@@ -515,7 +515,7 @@ def test_a_complete_request_that_was_answered_leaves_nothing() -> None:
 def test_a_stream_that_the_peer_ends_after_us_is_closed(how: str) -> None:
     peer = Peer()
     peer.send(request(1))
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     assert resets(peer) == [(1, Code.NO_ERROR)]
     peer.send(data(1, b"x") + data(1, b"y"))
     assert peer.connection.fault is None
@@ -529,10 +529,10 @@ def test_a_stream_that_the_peer_ends_after_us_is_closed(how: str) -> None:
 def test_streams_that_both_have_ended_take_no_place_from_one_that_goes_on() -> None:
     peer = Peer(Http2Settings(streams=2))
     peer.send(request(1))
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     for number in range(3, 13, 2):
         peer.send(request(number))
-        peer.connection.end(number, TAIL)
+        peer.connection.out.end(number, TAIL)
         peer.send(data(number, b"", ends=True))
     peer.send(data(1, b"still on its way"))
     assert peer.connection.fault is None
@@ -541,7 +541,7 @@ def test_streams_that_both_have_ended_take_no_place_from_one_that_goes_on() -> N
 def test_headers_of_a_stream_that_we_left_are_ignored() -> None:
     peer = Peer()
     peer.send(request(1))
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     peer.send(request(1) + request(1, ends=True) + frames.window_update(1, 5))
     assert peer.connection.fault is None
 
@@ -550,7 +550,7 @@ def test_a_stream_that_ended_while_its_data_came_is_left() -> None:
     """The answer is out before the whole frame is there: what is left of it counts, and ends the stream for both."""
     peer = Peer()
     peer.send(request(1) + data(1, b"abcd", ends=True)[:-2])
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     peer.send(b"cd")
     assert not peer.requests[1].complete
     peer.send(data(1, b"x"))
@@ -598,7 +598,7 @@ def test_padding_counts_and_data_of_streams_that_are_over_too() -> None:
     peer = Peer(Http2Settings(stream_window=70_000, connection_window=70_000))
     peer.send(request(1) + frame(frames.DATA, frames.PADDED, 1, b"\xff" + bytes(34_745) + bytes(255)))
     assert updates(peer) == [(0, 35_001), (1, 35_001)]
-    peer.connection.end(1, TAIL)
+    peer.connection.out.end(1, TAIL)
     peer.pull()
     peer.send(data(1, bytes(35_001)))
     assert updates(peer) == [(0, 35_001)]

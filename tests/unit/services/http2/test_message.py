@@ -122,7 +122,7 @@ def test_an_announced_size_takes_no_memory_before_its_bytes_come() -> None:
 @pytest.mark.parametrize("wanted", [0, 1, 13, 63, 64, 1000])
 def test_a_byte_is_where_it_should_be_aligned(wanted: int) -> None:
     one = reader()
-    one.align(lambda first: wanted)
+    one.aligned = lambda first: wanted
     one.take(memoryview(framed(bytes(2000))[:100]))
     one.take(memoryview(bytes(2000 - 95)))
     message = one.finish(b"identity")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tenfold_services.http2 import frame_types as frames
 from tenfold_services.http2.frame_types import PREFACE, Code, ConnectionFault
-from tenfold_services.http2.reader import Http2FrameReader
+from tenfold_services.http2.reader import AT_ONCE, FEW, Http2FrameReader
 
 from .peers import Request, frame
 
@@ -172,9 +172,9 @@ def sizes_of(reader: Http2FrameReader) -> list[int]:
 def test_little_is_received_at_once_where_it_is_asked_for() -> None:
     reader = begun(Told())
     assert sizes_of(reader) == [16 << 10]
-    reader.few_at_once(few=True)
+    reader.at_once = FEW
     assert sizes_of(reader) == [1 << 10]
-    reader.few_at_once(few=False)
+    reader.at_once = AT_ONCE
     assert sizes_of(reader) == [16 << 10]
 
 
