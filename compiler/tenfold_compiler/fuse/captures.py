@@ -3,10 +3,9 @@
     host nodes ─► [ device node, group, device node, … ] ─► copy to the host ─► fetch
 
 What can be recorded: nodes and groups of one GPU whose inputs are all there, or constants of the host, and whose
-kernels say that they replay (registry: `replays`). What the host computes from shapes alone is as good as constant,
-because a recording is for certain shapes: it may come in, and is recorded too where it looks at values of the stretch.
-In each region what runs on the host comes first where nothing holds it back, so that stretches get long. Called by
-groups.py for programs without branches; what records and replays is tenfold_kernels/cuda/_replaying.py.
+kernels say that they replay. What the host computes from shapes alone is as good as constant, because a recording is
+for certain shapes. In each region what runs on the host comes first where it can, so that stretches get long. Called
+by groups.py for programs without branches; what records and replays is tenfold_kernels/cuda/_replaying.py.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ left alone, and each region gets its schedule. codegen.py writes both down.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.pending import in_order
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
@@ -19,7 +20,7 @@ from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Shape, Shapes, nodes_of_shapes
 from .run import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode
     from tenfold_compiler.part.regions import Region
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from tenfold_kernels.fusion.cache import FusionCache
     from tenfold_kernels.fusion.runs import FusedRun
     from tenfold_kernels.resources.state import ResourceManager
-
-    from .captures import Stretch
 
 #: LLVM's time grows faster than a run's length.
 MAX_OPS = 512
@@ -54,27 +53,24 @@ def find_groups(
     compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
     nodes = [node for node in nodes if node.index not in compiled]
     levels = Levels(part, program.region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
-    groups = list(loops)
-    group_of: dict[int, Group] = {}
+    grouping = _Grouping(levels, cache, loops)
     for members, space in levels.components():
         for chunk in _chunks(members):
             if space is OF_SHAPES:
-                group = _make_remembered(len(groups), chunk, levels, cache)
+                grouping.remember(chunk)
             else:
-                group = _make_group(len(groups), chunk, space, levels, cache)
-            if group is not None:
-                groups.append(group)
-                group_of.update((node.index, group) for node in chunk)
-    on_gpu = resources is not None and any(node.memory is not None for node in part.nodes)
+                grouping.fuse(chunk, space)
+    if not any(node.memory is not None for node in part.nodes):
+        resources = None
     if flow is not None:
-        if resources is not None and on_gpu:
-            _with_updates(_outermost(part, flow, group_of), groups, levels, cache, resources)
-        return Fusion(groups, [], [levels.before(node) for node in part.nodes])
-    schedule = [_order(region, group_of, levels) for region in program.regions]
-    if resources is not None and on_gpu:
-        schedule = [_with_updates(order, groups, levels, cache, resources) for order in schedule]
-        schedule = [_recorded(order, groups, levels, cache, resources) for order in schedule]
-    return Fusion(groups, schedule)
+        if resources is not None:
+            grouping.join_updates(_outermost(part, flow, grouping.of), resources)
+        return Fusion(grouping.groups, [], [levels.before(node) for node in part.nodes])
+    schedule = [grouping.order(region) for region in program.regions]
+    if resources is not None:
+        schedule = [grouping.join_updates(order, resources) for order in schedule]
+        schedule = [grouping.record(order, resources) for order in schedule]
+    return Fusion(grouping.groups, schedule)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,73 +82,16 @@ def _outermost(
     part: PartGraph, flow: ControlFlow, group_of: Mapping[int, Group]
 ) -> list[PartNode | Group | _WholeLoop]:
     """What the part consists of: nodes, groups, and loops with all that is in them."""
-    loops: dict[int, _WholeLoop] = {}
+    loops: dict[int, _WholeLoop] = defaultdict(_WholeLoop)
     items: dict[PartNode | Group | _WholeLoop, None] = {}
     for node in part.nodes:
         loop = flow.tree.entered.get(node.index) or flow.tree.frame_of[node.index]
-        if loop is None:
-            items[group_of.get(node.index, node)] = None
-            continue
-        while loop.parent is not None:
+        while loop is not None and loop.parent is not None:
             loop = loop.parent
-        whole = loops.setdefault(id(loop), _WholeLoop())
-        whole.members.append(node)
-        items[whole] = None
+        if loop is not None:
+            loops[id(loop)].members.append(node)
+        items[group_of.get(node.index, node) if loop is None else loops[id(loop)]] = None
     return list(items)
-
-
-def _with_updates(
-    order: Sequence[PartNode | Group | _WholeLoop],
-    groups: list[Group],
-    levels: Levels,
-    cache: FusionCache,
-    resources: ResourceManager,
-) -> list[PartNode | Group]:
-    """The schedule, but for loops, with updates of small variables on a GPU as groups, which are added to `groups`."""
-    from .updates import join_updates, updates_of
-
-    found: list[PartNode | Group] = []
-    for item in join_updates(order, levels):
-        if isinstance(item, list):
-            run, inputs, outputs = updates_of(item, levels, resources)
-            groups.append(Group(len(groups), item, run, inputs, outputs, cache))
-            found.append(groups[-1])
-        elif not isinstance(item, _WholeLoop):
-            found.append(item)
-    return found
-
-
-def _recorded(
-    order: list[PartNode | Group], groups: list[Group], levels: Levels, cache: FusionCache, resources: ResourceManager
-) -> list[PartNode | Group]:
-    """The schedule with each long stretch on a GPU as a group, which is added to `groups`."""
-    from .captures import Stretch, stretches
-
-    found: list[PartNode | Group] = []
-    for item in stretches(order, levels):
-        if not isinstance(item, Stretch):
-            found.append(item)
-        elif item.is_worth_it:
-            groups.append(_of_stretch(len(groups), item, levels, cache, resources))
-            found.append(groups[-1])
-        else:
-            found.extend(item.items)
-    return found
-
-
-def _of_stretch(number: int, stretch: Stretch, levels: Levels, cache: FusionCache, resources: ResourceManager) -> Group:
-    members = [node for item in stretch.items for node in (item.members if isinstance(item, Group) else (item,))]
-    inside = {node.index for node in members}
-    inputs: dict[Edge, None] = {}
-    for item in stretch.items:
-        for edge in map(levels.resolve, item.inputs):
-            if edge[0] not in inside and edge[0] not in levels.constants:
-                inputs[edge] = None
-    outputs = levels.edges_read_outside(inside)
-    from .captures import Capture
-
-    capture = Capture(stretch.device, resources, len(outputs))
-    return Group(number, members, capture, list(inputs), outputs, cache, items=stretch.items)
 
 
 def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
@@ -162,46 +101,98 @@ def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
     return [members[i : i + size] for i in range(0, len(members), size)]
 
 
-def _make_group(number: int, members: list[PartNode], space: Shape, levels: Levels, cache: FusionCache) -> Group | None:
-    """None for members that are not worth a call."""
-    # a GPU's launch costs the same whatever it computes
-    if len(members) < (MIN_ARRAY_OPS if space or members[0].memory is not None else MIN_SCALAR_OPS):
-        return None
-    inside = {node.index for node in members}
-    outputs = [node for node in members if any(reader not in inside for reader in levels.readers(node.index))]
-    writer = RunWriter(members, space, levels)
-    run = writer.run([node.index for node in outputs])
-    if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
-        return None
-    what: FusedRun | DeviceRun = run
-    if members[0].memory is not None:
-        from tenfold_kernels.cuda.fused_runs import DeviceRun
+class _Grouping:
+    """The groups of one part, one after the other."""
 
-        what = DeviceRun(run)
-    inputs = [edge for edge, _ in writer.inputs]
-    return Group(number, members, what, inputs, [(node.index, 0) for node in outputs], cache)
+    def __init__(self, levels: Levels, cache: FusionCache, loops: Sequence[Group]) -> None:
+        self._levels, self._cache = levels, cache
+        self.groups = list(loops)
+        #: Node → the group that it is fused in.
+        self.of: dict[int, Group] = {}
 
+    def _add(
+        self, members: list[PartNode], run: Any, inputs: list[Edge], outputs: list[Edge], items: Any = ()
+    ) -> Group:
+        self.groups.append(Group(len(self.groups), members, run, inputs, outputs, self._cache, items=items))
+        return self.groups[-1]
 
-def _make_remembered(number: int, members: list[PartNode], levels: Levels, cache: FusionCache) -> Group | None:
-    """None for members of which no node outside reads anything, and for those that look at too many shapes."""
-    inside = {node.index for node in members}
-    inputs: dict[Edge, None] = {}
-    for node in members:
-        for source in map(levels.resolve, node.inputs):
-            if source[0] not in inside and source[0] not in levels.constants:
-                inputs[source] = None
-                if node.op not in METADATA_OPS:
-                    return None
-    read = levels.edges_read_outside(inside)
-    if not inputs or not read or len(inputs) > MAX_ARGUMENTS:
-        return None
-    return Group(number, members, Remembered(len(inputs), len(read)), list(inputs), read, cache)
+    def fuse(self, members: list[PartNode], space: Shape) -> None:
+        """Makes a group of members that are worth a call."""
+        on_gpu = members[0].memory is not None
+        # a GPU's launch costs the same whatever it computes
+        if len(members) < (MIN_ARRAY_OPS if space or on_gpu else MIN_SCALAR_OPS):
+            return
+        inside = {node.index for node in members}
+        outputs = [n.index for n in members if any(reader not in inside for reader in self._levels.readers[n.index])]
+        writer = RunWriter(members, space, self._levels)
+        run = writer.run(outputs)
+        if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
+            return
+        what: FusedRun | DeviceRun = run
+        if on_gpu:
+            from tenfold_kernels.cuda.fused_runs import DeviceRun
 
+            what = DeviceRun(run)
+        group = self._add(members, what, [edge for edge, _ in writer.inputs], [(index, 0) for index in outputs])
+        self.of.update(dict.fromkeys(inside, group))
 
-def _order(region: Region, group_of: Mapping[int, Group], levels: Levels) -> list[PartNode | Group]:
-    """The region's nodes and groups, each after what it waits for, near the place it had."""
-    # a group stands where its last member stood
-    items = list(dict.fromkeys(group_of.get(node.index, node) for node in reversed(region.nodes)))[::-1]
-    order = in_order(range(len(items)), levels.between(items))
-    assert len(order) == len(items), "the groups of a region wait for each other"
-    return [items[place] for place in order]
+    def remember(self, members: list[PartNode]) -> None:
+        """Makes a group of members that depend on shapes alone, unless no node outside reads anything of them, or they
+        look at other values or too many shapes.
+        """
+        inside = {node.index for node in members}
+        inputs: dict[Edge, None] = {}
+        for node in members:
+            outside = self._from_outside(node, inside)
+            if outside and node.op not in METADATA_OPS:
+                return
+            inputs.update(dict.fromkeys(outside))
+        read = self._levels.edges_read_outside(inside)
+        if inputs and read and len(inputs) <= MAX_ARGUMENTS:
+            group = self._add(members, Remembered(len(inputs), len(read)), list(inputs), read)
+            self.of.update(dict.fromkeys(inside, group))
+
+    def _from_outside(self, item: PartNode | Group, inside: Collection[int]) -> list[Edge]:
+        edges = map(self._levels.resolve, item.inputs)
+        return [edge for edge in edges if edge[0] not in inside and edge[0] not in self._levels.constants]
+
+    def order(self, region: Region) -> list[PartNode | Group]:
+        """The region's nodes and groups, each after what it waits for, near the place it had."""
+        # a group stands where its last member stood
+        items = list(dict.fromkeys(self.of.get(node.index, node) for node in reversed(region.nodes)))[::-1]
+        order = in_order(range(len(items)), self._levels.between(items))
+        assert len(order) == len(items), "the groups of a region wait for each other"
+        return [items[place] for place in order]
+
+    def join_updates(
+        self, order: Sequence[PartNode | Group | _WholeLoop], resources: ResourceManager
+    ) -> list[PartNode | Group]:
+        """The schedule, but for loops, with updates of small variables on a GPU as groups."""
+        from .updates import join_updates, updates_of
+
+        found: list[PartNode | Group] = []
+        for item in join_updates(order, self._levels):
+            if isinstance(item, list):
+                found.append(self._add(item, *updates_of(item, self._levels, resources)))
+            elif not isinstance(item, _WholeLoop):
+                found.append(item)
+        return found
+
+    def record(self, order: Sequence[PartNode | Group], resources: ResourceManager) -> list[PartNode | Group]:
+        """The schedule with each long stretch on a GPU as a group."""
+        from .captures import Capture, Stretch, stretches
+
+        found: list[PartNode | Group] = []
+        for item in stretches(order, self._levels):
+            if not isinstance(item, Stretch):
+                found.append(item)
+            elif item.is_worth_it:
+                members = [node for each in item.items for node in getattr(each, "members", [each])]
+                inside = {node.index for node in members}
+                inputs = dict.fromkeys(edge for each in item.items for edge in self._from_outside(each, inside))
+                outputs = self._levels.edges_read_outside(inside)
+                capture = Capture(item.device, resources, len(outputs))
+                found.append(self._add(members, capture, list(inputs), outputs, item.items))
+            else:
+                found.extend(item.items)
+        return found

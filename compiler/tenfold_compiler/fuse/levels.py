@@ -89,11 +89,11 @@ class Levels:
                 self._tested[node.index] = [s for s in dict.fromkeys(found) if s not in constants and s != node.index]
         self.waits = _real_waits(part, constants, self.data, self._order)
         #: Node → its readers; a Send counts, an alias does not.
-        self._readers: list[list[int]] = [[] for _ in part.nodes]
+        self.readers: list[list[int]] = [[] for _ in part.nodes]
         for node in part.nodes:
             if not is_alias(node, constants):
                 for source in self.data[node.index]:
-                    self._readers[source].append(node.index)
+                    self.readers[source].append(node.index)
         self.level = self._levels()
 
     def _inputs(self, node: PartNode) -> list[Edge]:
@@ -108,9 +108,6 @@ class Levels:
     def is_of_shapes(self, index: int) -> bool:
         """Whether the node's values depend on constants and on shapes alone."""
         return index in self.space and self.space[index][2] is OF_SHAPES
-
-    def readers(self, index: int) -> list[int]:
-        return self._readers[index]
 
     def edges_read_outside(self, inside: Collection[int]) -> list[Edge]:
         """The outputs of the nodes `inside` that others read, aliases looked through."""

@@ -20,7 +20,7 @@ from .edits import read_past, retire
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode
 
 
 #: What keeps the time linear in the nodes: how often all are gone through, how many nodes that are alike but for what
@@ -45,7 +45,7 @@ def _merge_once(part: PartGraph, constants: Constants) -> int:
     waits = _waits(part)
     kinds = _Kinds()
     first: dict[Hashable, list[PartNode]] = {}
-    edges: dict[tuple[int, int], tuple[int, int]] = {}
+    edges: dict[Edge, Edge] = {}
     gone: list[tuple[PartNode, PartNode]] = []
     for node in part.nodes:
         key = _key(node, edges, constants, kinds)
@@ -86,9 +86,7 @@ def _waits(part: PartGraph) -> list[frozenset[int]]:
     return waits
 
 
-def _key(
-    node: PartNode, edges: dict[tuple[int, int], tuple[int, int]], constants: Constants, kinds: _Kinds
-) -> Hashable | None:
+def _key(node: PartNode, edges: dict[Edge, Edge], constants: Constants, kinds: _Kinds) -> Hashable | None:
     """What two nodes must share to be the same, or None for a node that never merges."""
     if node.index in constants:
         values = constants[node.index]
@@ -120,16 +118,8 @@ class _Kinds:
         key = node.op, id(node.attrs)
         found = self._known.get(key)
         if found is None:
-            kind = node.op, node.input_types, _attrs(node)
+            texts = {name: value.SerializeToString(deterministic=True) for name, value in node.node_def.attr.items()}
+            attrs = tuple(sorted(each for each in texts.items() if not each[0].startswith("_")))
+            kind = node.op, node.input_types, attrs
             found = self._known[key] = node.attrs, self._numbers.setdefault(kind, len(self._numbers))
         return found[1]
-
-
-def _attrs(node: PartNode) -> Any:
-    return tuple(
-        sorted(
-            (name, value.SerializeToString(deterministic=True))
-            for name, value in node.node_def.attr.items()
-            if not name.startswith("_")
-        )
-    )

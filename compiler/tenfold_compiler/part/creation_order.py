@@ -11,19 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, opdefs
-from tenfold_core.opdefs.runtime_ops import (
-    ALIAS_OPS,
-    CONSTANT_OPS,
-    COPY_OPS,
-    DYNAMIC_OPS,
-    NAMED_STATE_OPS,
-    RECV_OPS,
-    SEND_OPS,
-    STATE_READING_OPS,
-    TABLE_OPS,
-    TRANSFER_OPS,
-    VARIABLE_OPS,
-)
+from tenfold_core.opdefs import runtime_ops as ops
 
 from .part_graph import sources_of
 from .pending import in_order
@@ -34,11 +22,11 @@ if TYPE_CHECKING:
     from .part_graph import PartGraph, PartNode
 
 #: State that is read and changed in place, by the ops that hold it.
-_HOLDERS = VARIABLE_OPS | TABLE_OPS
+_HOLDERS = ops.VARIABLE_OPS | ops.TABLE_OPS
 #: Ops that hand a handle or a reference on and do not look at what is behind it.
-_PASSING = ALIAS_OPS | DYNAMIC_OPS
+_PASSING = ops.ALIAS_OPS | ops.DYNAMIC_OPS
 #: Ops with state that no other node sees; copies to and from a GPU have none.
-_ALONE = CONSTANT_OPS | COPY_OPS | TRANSFER_OPS | NAMED_STATE_OPS | VARIABLE_OPS | {"Placeholder", "PlaceholderV2"}
+_ALONE = ops.CONSTANT_OPS | ops.COPY_OPS | ops.TRANSFER_OPS | ops.NAMED_STATE_OPS | ops.VARIABLE_OPS
 
 
 def creation_order(nodes: Sequence[PartNode]) -> Sequence[int]:
@@ -64,13 +52,11 @@ def pairs(nodes: Sequence[PartNode], order: Sequence[int]) -> Iterator[tuple[int
         accesses = holders.accesses(node)
         for holder, writes in accesses.items():
             before = [*reading[holder], *(() if holder not in writer else (writer[holder],))]
-            if not writes:
-                before = before[len(reading[holder]) :]
-                reading[holder].append(index)
+            yield from ((earlier, index) for earlier in before[0 if writes else len(reading[holder]) :])
+            if writes:
+                writer[holder], reading[holder] = index, []
             else:
-                writer[holder] = index
-                reading[holder] = []
-            yield from ((earlier, index) for earlier in before)
+                reading[holder].append(index)
         if any(accesses.values()):
             if outside is not None:
                 yield outside, index
@@ -89,7 +75,8 @@ def keep_order(part: PartGraph) -> None:
     nodes = part.nodes
     if not any(node.op in _HOLDERS for node in nodes):
         return
-    found = [pair for pair in pairs(nodes, range(len(nodes))) if not any(nodes[index].op in SEND_OPS for index in pair)]
+    sends = {node.index for node in nodes if node.op in ops.SEND_OPS}
+    found = [pair for pair in pairs(nodes, range(len(nodes))) if sends.isdisjoint(pair)]
     if not found:
         return
     waits, conditional = _waits(nodes)
@@ -106,11 +93,11 @@ def _waits(nodes: Sequence[PartNode]) -> tuple[list[int], list[bool]]:
     waits, conditional = [0] * len(nodes), [False] * len(nodes)
     bits = 0
     for node in nodes:
-        mask, depends = 0, node.op in DYNAMIC_OPS
+        mask, depends = 0, node.op in ops.DYNAMIC_OPS
         for source in sources_of(nodes, node):
             mask |= waits[source]
             depends = depends or conditional[source]
-        if node.blocking or (node.op in RECV_OPS and not node.client_terminated):
+        if node.blocking or (node.op in ops.RECV_OPS and not node.client_terminated):
             mask |= 1 << bits
             bits += 1
         waits[node.index], conditional[node.index] = mask, depends
@@ -168,5 +155,5 @@ def _hands_on_reference(node: PartNode) -> bool:
 def _writes(node: PartNode, position: int) -> bool:
     kind = node.input_types[position]
     if kind.is_ref_dtype or kind.base_dtype is dtypes.resource:
-        return node.op not in STATE_READING_OPS and node.op not in _PASSING
+        return node.op not in ops.STATE_READING_OPS and node.op not in _PASSING
     return False

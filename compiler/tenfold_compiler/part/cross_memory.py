@@ -16,16 +16,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes
-from tenfold_core.opdefs.runtime_ops import (
-    ALIAS_OPS,
-    DYNAMIC_OPS,
-    ENTER_OPS,
-    MERGE_OPS,
-    NEXT_ITERATION_OPS,
-    SEND_OPS,
-    SWITCH_N_OPS,
-    SWITCH_OPS,
-)
+from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_protos import node_def_pb2
@@ -43,9 +34,9 @@ if TYPE_CHECKING:
 HOST = ""
 #: Types of values that no GPU can have.
 _HOST_TYPES = frozenset((dtypes.string, dtypes.resource, dtypes.variant))
-_HANDS_ON = (ALIAS_OPS | DYNAMIC_OPS) - frozenset(("ControlTrigger", "LoopCond"))
+_HANDS_ON = (ops.ALIAS_OPS | ops.DYNAMIC_OPS) - frozenset(("ControlTrigger", "LoopCond"))
 #: What brings a value to a loop's variable.
-_BRINGS = ENTER_OPS | NEXT_ITERATION_OPS
+_BRINGS = ops.ENTER_OPS | ops.NEXT_ITERATION_OPS
 
 
 @functools.lru_cache(256)
@@ -126,7 +117,7 @@ class _Inserter:
             for position, edge in enumerate(node.inputs):
                 if self._wanted(node, position) != HOST or self._places[edge[0]][edge[1]] == HOST:
                     continue
-                is_late = node.op in SEND_OPS and not node.client_terminated and node.index not in followed
+                is_late = node.op in ops.SEND_OPS and not node.client_terminated and node.index not in followed
                 # what an assignment may change must have been copied before it
                 if not is_late or edge[0] in self._constants or edge[0] in self._views:
                     found[edge] = None
@@ -153,9 +144,9 @@ class _Inserter:
     def _wanted(self, node: PartNode, position: int) -> str | None:
         """Where the node wants that input; None where anywhere will do."""
         if not node.input_types[position].is_ref_dtype:
-            if node.op in MERGE_OPS or node.op in _BRINGS:
+            if node.op in ops.MERGE_OPS or node.op in _BRINGS:
                 return self._places[node.index][0]
-            if (node.op in SWITCH_OPS or node.op in SWITCH_N_OPS) and position == 1:
+            if (node.op in ops.SWITCH_OPS or node.op in ops.SWITCH_N_OPS) and position == 1:
                 return HOST
         return _static_want(node, position)
 
@@ -176,7 +167,7 @@ class _Inserter:
         source, port = node.inputs[position]
         copy = self._new(source, port, place)
         copy.deref = [True]
-        if node.op not in MERGE_OPS:
+        if node.op not in ops.MERGE_OPS:
             # a Merge does not wait: its other inputs may be dead
             others = (each for each, _ in node.inputs if each != source and each < len(self._places))
             copy.controls = sorted(each for each in {*others, *node.controls} if each < node.index)
@@ -232,7 +223,7 @@ class _Places:
                 giver = self._part.nodes[source]
                 if takes_turns and giver.op in _BRINGS:
                     self._variable[source] = node.index
-                elif giver.op in ENTER_OPS:
+                elif giver.op in ops.ENTER_OPS:
                     wanted.setdefault(source, set()).add(_static_want(node, position))
         for source, places in wanted.items():
             if source not in self._variable and len(places) == 1 and (place := places.pop()) is not None:
@@ -247,7 +238,7 @@ class _Places:
             handed = self.of[node.index]
             if not handed or handed[0] or not (place := self._handed(node)):
                 continue
-            count = 1 if node.op in MERGE_OPS else len(handed)
+            count = 1 if node.op in ops.MERGE_OPS else len(handed)
             handed[:count] = [place] * count
             found = True
         return found
@@ -259,7 +250,7 @@ class _Places:
         merge = self._variable.get(node.index)
         if merge is not None:
             return self.of[merge][0]
-        if node.op not in MERGE_OPS:
+        if node.op not in ops.MERGE_OPS:
             return self._first(node.inputs[:1])
         # of a loop's variable, what is brought to it
         nodes, variable = self._part.nodes, self._variable

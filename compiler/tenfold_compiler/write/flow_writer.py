@@ -1,23 +1,18 @@
 """Writes regions with branches and loops: nodes of one guard in one `if`, a loop as a `for` over its turns.
 
-    v1 = k1(v0)
     b1 = not not v1                    what Switches look at, as bool
     if b1:
      v4 = k4(v0, c3)
-    if not b1:
-     v5 = k5(v0)
     v6 = v4 if b1 else v5              a Merge
     v9 = v6                            a loop's variable
-    turns = new_turns()                how many may follow, in all loops of the function
-    for turn in turns:
+    for turn in turns:                 new_turns() says how many may follow, in all loops of the function
      v10 = k10(v9, c8)
      if not v10: break
      v11 = k11(v9, v4)                 what comes from outside has its name everywhere
+     q12(v11)                          a stack's push, bound before the first turn: q12 = b12(v3)
      v9 = v11
      if stop: return
     else: no_more_turns()
-
-     q12(v11)                          a stack's push, bound before the first turn: q12 = b12(v3)
 
 Each output has a variable of its own, cleared after its last use. Switch, Enter, Exit and NextIteration are names for
 what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`. Lines are
@@ -31,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.part.guards import source_of
 from tenfold_compiler.part.loop_tree import Loop
 
-from .flow_order import MemberOrder
 from .flow_text import FlowText
 from .frame_writer import FrameWriter
 from .registers import known_as, name_of
@@ -53,9 +47,8 @@ class FlowWriter:
 
     def __init__(self, reads: FlowReads, fusion: Fusion | None, straight: RegionWriter) -> None:
         self._reads, self._straight, self._lines = reads, straight, straight.lines
-        self._order = MemberOrder(reads, fusion)
         self._text = FlowText(reads, straight)
-        self._frames = FrameWriter(self._order, self._text)
+        self._frames = FrameWriter(self._text, fusion)
 
     def region(self, region: Region, schedule: Sequence[Any] | None, name: str | None = None) -> str | None:
         """Writes one function; its name, or None when the region has nothing to do."""
@@ -66,7 +59,7 @@ class FlowWriter:
         name = name or f"r{region.index}"
         self._lines.begin_region(name, region)
         self._load(region, members)
-        if any(isinstance(member, Loop) and member not in self._order.group_of_loop for member in members):
+        if any(isinstance(member, Loop) and member not in self._frames.group_of_loop for member in members):
             self._text.count_turns()
         self._frames.sequence(members, None, set())
         return name
@@ -90,7 +83,7 @@ class FlowWriter:
         tree = self._reads.flow.tree
         inside = [node for node in region.nodes if tree.frame_of[node.index] is None]
         return list(
-            dict.fromkeys(tree.entered.get(node.index, self._order.group_of.get(node.index, node)) for node in inside)
+            dict.fromkeys(tree.entered.get(node.index, self._frames.group_of.get(node.index, node)) for node in inside)
         )
 
     def _load(self, region: Region, members: Iterable[Any]) -> None:

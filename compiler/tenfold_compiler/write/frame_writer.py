@@ -1,15 +1,18 @@
 """Where the members of a frame stand: blocks of one guard, the turns of a loop, what is cleared when.
 
-The order is flow_order.py's, the lines are flow_text.py's.
+A group of fused nodes is one member; then pure nodes wait for their data only, as fuse/levels.py has it. The lines are
+flow_text.py's. Used by flow_writer.py and loop_writer.py.
 """
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.fuse import Group
+from tenfold_compiler.fuse import Fusion, Group
 from tenfold_compiler.part.guards import ALWAYS, source_of
-from tenfold_compiler.part.loop_tree import Loop
+from tenfold_compiler.part.loop_tree import Loop, waits
+from tenfold_compiler.part.pending import Pending
 from tenfold_core.opdefs import runtime_ops as ops
 
 from .flow_reads import NAMES_ONLY
@@ -17,20 +20,24 @@ from .region_writer import STOP_EVERY
 from .registers import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tenfold_compiler.part.guards import Guard
     from tenfold_compiler.part.part_graph import Edge
 
-    from .flow_order import MemberOrder
     from .flow_text import FlowText
 
 
 class FrameWriter:
     """One instance a part, for one function after the other."""
 
-    def __init__(self, order: MemberOrder, text: FlowText) -> None:
-        self._reads, self._order, self._lines, self._text = text.reads, order, text.lines, text
+    def __init__(self, text: FlowText, fusion: Fusion | None = None) -> None:
+        self._reads, self._lines, self._text, self._tree = text.reads, text.lines, text, text.reads.flow.tree
+        groups: Sequence[Group] = () if fusion is None else fusion.groups
+        #: The group of each node that is fused.
+        self.group_of: Mapping[int, Group] = {node.index: group for group in groups for node in group.members}
+        self.group_of_loop = {group.loop: group for group in groups if group.loop is not None}
+        self._before = None if fusion is None else fusion.before
         #: The guard of the block that is open, and what to clear when it ends.
         self._open: Guard = ALWAYS
         self._late: list[str] = []
@@ -38,7 +45,7 @@ class FrameWriter:
         #: Lines when the open block began.
         self._began = 0
 
-    # -- sequences and blocks ----------------------------------------------------------------------------------------
+    # -- sequences ---------------------------------------------------------------------------------------------------
 
     def sequence(
         self, members: Sequence[Any], loop: Loop | None, kept: set[Edge], made: Iterable[Edge] = ()
@@ -47,7 +54,7 @@ class FrameWriter:
         after its last use, but for `kept`. Returns what they make.
         """
         reads, text = self._reads, self._text
-        order = self._order.grouped(members, loop)
+        order = self._ordered(members, loop)
         last: dict[Edge, int] = {}
         for position, member in enumerate(order):
             last.update(dict.fromkeys(reads.reads(member), position))
@@ -74,6 +81,65 @@ class FrameWriter:
             self._late += [name_of(edge) for edge in freed if name_of(edge) not in now]
         self._enter(ALWAYS)
         return set(made_in)
+
+    # -- order -------------------------------------------------------------------------------------------------------
+
+    def _ordered(self, members: Sequence[Any], loop: Loop | None) -> list[Any]:
+        """The members, groups in the place of their nodes, in an order that keeps all waits and changes from one guard
+        to another seldom.
+        """
+        if self.group_of:
+            members = list(dict.fromkeys(map(self._as_member, members)))
+        pending = Pending(members, lambda member: self._waits(member, loop))
+        ready: dict[Guard, list[int]] = {}
+        everything: list[tuple[int, Guard]] = []
+        #: No two members have one place.
+        at = {member.members[-1].index if isinstance(member, Group) else member.index: member for member in members}
+        place_of = {member: place for place, member in at.items()}
+        order: list[Any] = []
+        guard = ALWAYS
+
+        def add(member: Any) -> None:
+            its = ALWAYS if self._reads.has_else(member) else self._reads.guard(member)
+            heapq.heappush(ready.setdefault(its, []), place_of[member])
+            heapq.heappush(everything, (place_of[member], its))
+
+        for member in pending.first():
+            add(member)
+        while len(order) < len(members):
+            if not ready.get(guard):
+                guard = ALWAYS
+                while not ready.get(guard):
+                    assert everything, "members of a frame wait for each other"
+                    guard = heapq.heappop(everything)[1]
+            member = at[heapq.heappop(ready[guard])]
+            order.append(member)
+            for successor in pending.done(member):
+                add(successor)
+        return order
+
+    def _as_member(self, member: Any) -> Any:
+        return member if isinstance(member, (Loop, Group)) else self.group_of.get(member.index, member)
+
+    def _waits(self, member: Any, loop: Loop | None) -> dict[Any, None]:
+        """The members of the same frame that must have run before, among others."""
+        if self._before is None:
+            return waits(self._reads.program.part, self._tree, loop, member)
+        inner = member.nodes() if isinstance(member, Loop) else getattr(member, "members", [member])
+        return dict.fromkeys(self._standing_in(loop, source) for node in inner for source in self._before[node.index])
+
+    def _standing_in(self, loop: Loop | None, index: int) -> Any:
+        """The member of a frame that a node belongs to; None for one from outside of it."""
+        inner: Any = self._tree.entered.get(index)
+        frame = self._tree.frame_of[index]
+        if inner is None and frame is loop:
+            return self.group_of.get(index, self._reads.program.part.nodes[index])
+        inner = inner or frame
+        while inner is not None and inner.parent is not loop:
+            inner = inner.parent
+        return inner
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
 
     def _enter(self, guard: Guard) -> None:
         """Ends the open block unless it is that of the guard, and begins one."""
@@ -123,7 +189,7 @@ class FrameWriter:
     def _loop(self, loop: Loop) -> None:
         outer = self._open, self._late, self._block, self._began
         left = self._reads.left(loop)
-        group = self._order.group_of_loop.get(loop)
+        group = self.group_of_loop.get(loop)
         if group is None:
             self.first_values(loop)
             self.turns(loop, left)

@@ -22,7 +22,6 @@ from tenfold_compiler.part.node_facts import is_pure
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.loops import GIVE_UP, MORE_ROOM, NEXT_INNER_TURN, NEXT_TURN, ScalarLoop, StackInput
 
-from .flow_order import MemberOrder
 from .flow_reads import FlowReads
 from .flow_text import FlowText
 from .frame_writer import FrameWriter
@@ -76,7 +75,7 @@ def _scalar_loop(loop: Loop, reads: FlowReads) -> tuple[ScalarLoop, list[Edge], 
         raise _Unfit
     lines = Lines()
     text = _LoopText(loop, reads, RegionWriter(reads.program, lines, reads.slots))
-    frames = FrameWriter(MemberOrder(reads, None), text)
+    frames = FrameWriter(text)
     frames.first_values(loop)
     begin, lines.text = tuple(lines.text), []
     frames.turns(loop, reads.left(loop))
