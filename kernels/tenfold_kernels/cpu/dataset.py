@@ -16,7 +16,7 @@ from tenfold_kernels.cpu.dataset_sources import function_of, number, text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.batches import Batch, PaddedBatch, Window
 from tenfold_kernels.resources.datasets.caches import Cache, MemoryCache
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of, element_of
+from tenfold_kernels.resources.datasets.core import Element, Run, SetUp, dataset_of, element_of
 from tenfold_kernels.resources.datasets.file_caches import FileCache
 from tenfold_kernels.resources.datasets.functional import Filter, LastIsTrue, Map
 from tenfold_kernels.resources.datasets.interleave import Interleave
@@ -50,27 +50,15 @@ def build_optimize(node: KernelNode) -> Compute:
     """The input. One rewriting changes what a program sees, its shuffles' order, and so is made here too."""
 
     def compute(dataset: Array, optimizations: Array) -> Any:
-        found = dataset_of(dataset)
         asked = optimizations.reshape(-1).tolist()
-        return _Rewritten(found, b"shuffle_and_repeat_fusion" in asked, b"make_sloppy" in asked).as_array()
+
+        def set_up(run: Run) -> None:
+            run.fuses_shuffles |= b"shuffle_and_repeat_fusion" in asked
+            run.is_sloppy |= b"make_sloppy" in asked
+
+        return SetUp(dataset_of(dataset), set_up).as_array()
 
     return compute
-
-
-class _Rewritten(Like):
-    """The input, whose repeated shuffles may be drawn as one sequence, and whose parallel maps need keep no order."""
-
-    def __init__(self, dataset: Dataset, fuses_shuffles: bool, is_sloppy: bool) -> None:
-        super().__init__(dataset)
-        self._fuses_shuffles, self._is_sloppy = fuses_shuffles, is_sloppy
-
-    def iterate(self, run: Run) -> Machine:
-        run.fuses_shuffles |= self._fuses_shuffles
-        run.is_sloppy |= self._is_sloppy
-        return self.input.iterate(run)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
 
 
 @kernel("ModelDataset", "OptimizeDatasetV2", "OptionsDataset", "FinalizeDataset", "RewriteDataset")

@@ -15,7 +15,7 @@ from tenfold_kernels.cpu.dataset_sources import function_of, number
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.batches import SlidingBatch, SparseBatch
 from tenfold_kernels.resources.datasets.choosing import Sampling, Unique
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, dataset_of
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run, Same, dataset_of
 from tenfold_kernels.resources.datasets.functional import Scan, TakeWhile
 from tenfold_kernels.resources.datasets.grouping import Bound, GroupByReducer, GroupByWindow
 from tenfold_kernels.resources.datasets.interleave import Directed, Fastest, Interleave
@@ -273,14 +273,11 @@ def build_non_serializable(node: KernelNode) -> Compute:
     return lambda dataset: _NeverSaved(dataset_of(dataset)).as_array()
 
 
-class _NeverSaved(Like):
+class _NeverSaved(Same):
     """The input, whose iterators cannot be saved."""
 
     def iterate(self, run: Run) -> Machine:
         return Machine(self.input.iterate(run).following)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
 
 
 @kernel("SleepDataset", "ExperimentalSleepDataset")
@@ -294,7 +291,7 @@ def build_sleep(node: KernelNode) -> Compute:
     return compute
 
 
-class _Sleepy(Like):
+class _Sleepy(Same):
     """The input, each element so many seconds late."""
 
     is_slow = True
@@ -312,6 +309,3 @@ class _Sleepy(Like):
             return source.following()
 
         return Machine(following, source.save, source.restore)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()

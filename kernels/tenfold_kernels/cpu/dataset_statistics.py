@@ -11,7 +11,7 @@ from tenfold_kernels.cpu.dataset_sources import text
 from tenfold_kernels.cpu.summary import histogram, serialized
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import dataset_of
-from tenfold_kernels.resources.datasets.statistics import Aggregated, BytesProduced, Latency, StatsAggregator
+from tenfold_kernels.resources.datasets.statistics import StatsAggregator, aggregated, bytes_produced, latency
 from tenfold_kernels.resources.handles import resource_of, shared_resource
 from tenfold_kernels.resources.summary_writers import SummaryWriter
 
@@ -43,16 +43,16 @@ def build_set_summary_writer(node: KernelNode) -> Compute:
 def build_set_aggregator(node: KernelNode) -> Compute:
     def compute(dataset: Array, handle: Any, tag: Array, prefix: Array) -> Any:
         aggregator = resource_of(node, handle, StatsAggregator)
-        return Aggregated(dataset_of(dataset), aggregator, text(tag, "tag")).as_array()
+        return aggregated(dataset_of(dataset), aggregator, text(tag, "tag")).as_array()
 
     return compute
 
 
 @kernel("BytesProducedStatsDataset", "ExperimentalBytesProducedStatsDataset")
 def build_bytes_produced(node: KernelNode) -> Compute:
-    return lambda dataset, tag: BytesProduced(dataset_of(dataset), text(tag, "tag")).as_array()
+    return lambda dataset, tag: bytes_produced(dataset_of(dataset), text(tag, "tag")).as_array()
 
 
 @kernel("LatencyStatsDataset", "ExperimentalLatencyStatsDataset")
 def build_latency(node: KernelNode) -> Compute:
-    return lambda dataset, tag: Latency(dataset_of(dataset), text(tag, "tag")).as_array()
+    return lambda dataset, tag: latency(dataset_of(dataset), text(tag, "tag")).as_array()

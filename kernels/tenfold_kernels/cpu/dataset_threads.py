@@ -11,31 +11,21 @@ from typing import TYPE_CHECKING, Any
 from tenfold_kernels.arrays import Array, invalid, text_attr
 from tenfold_kernels.cpu.dataset_sources import number
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.resources.datasets.core import Dataset, Like, dataset_of
+from tenfold_kernels.resources.datasets.core import SetUp, dataset_of
 from tenfold_kernels.resources.datasets.threads import LIMIT, Threads
 from tenfold_kernels.resources.handles import resource_of, shared_resource
 
 if TYPE_CHECKING:
-    from tenfold_kernels.resources.datasets.core import Element, Machine, Run
+    from tenfold_kernels.resources.datasets.core import Dataset, Run
 
 
-class OnThreads(Like):
+def on_threads(dataset: Dataset, threads: Threads) -> Dataset:
     """The input, whose functions run on the threads of a pool."""
 
-    def __init__(self, dataset: Dataset, threads: Threads) -> None:
-        super().__init__(dataset)
-        self._threads = threads
+    def set_up(run: Run) -> None:
+        run.threads = threads
 
-    def iterate(self, run: Run) -> Machine:
-        run.threads = self._threads
-        return self.input.iterate(run)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
-
-    def at(self, index: int, run: Run) -> Element:
-        run.threads = self._threads
-        return self.input.at(index, run)
+    return SetUp(dataset, set_up)
 
 
 @kernel("PrivateThreadPoolDataset", "ExperimentalPrivateThreadPoolDataset")
@@ -46,7 +36,7 @@ def build_private(node: KernelNode) -> Compute:
         count = number(size, "num_threads")
         if count < 1:
             raise invalid("`num_threads` must be >= 1")
-        return OnThreads(dataset_of(dataset), Threads(min(count, LIMIT), "data_private_threadpool")).as_array()
+        return on_threads(dataset_of(dataset), Threads(min(count, LIMIT), "data_private_threadpool")).as_array()
 
     return compute
 
@@ -56,7 +46,7 @@ def build_on_pool(node: KernelNode) -> Compute:
     """The input on threads that it may share with other datasets."""
 
     def compute(dataset: Array, pool: Any) -> Any:
-        return OnThreads(dataset_of(dataset), resource_of(node, pool, Threads)).as_array()
+        return on_threads(dataset_of(dataset), resource_of(node, pool, Threads)).as_array()
 
     return compute
 

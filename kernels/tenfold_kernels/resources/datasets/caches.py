@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, State, within
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run, Same, State, within
 
 
 class MemoryCache:
@@ -24,7 +24,7 @@ class MemoryCache:
                 self.elements = elements
 
 
-class Cache(Like):
+class Cache(Same):
     """The input the first time over, and memory from then on."""
 
     def __init__(self, dataset: Dataset, cache: MemoryCache) -> None:
@@ -67,9 +67,6 @@ class Cache(Like):
                 source.restore(inner)
 
         return Machine(following, save, restore)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
 
     def at(self, index: int, run: Run) -> Element:
         held = self._cache.elements

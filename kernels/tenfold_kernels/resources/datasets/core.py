@@ -132,6 +132,29 @@ class Like(Dataset):
         self.input = dataset
 
 
+class Same(Like):
+    """A dataset with as many elements as its input."""
+
+    def cardinality(self) -> int:
+        return self.input.cardinality()
+
+
+class SetUp(Same):
+    """The input, each run over which is set up first: where its functions run, who collects its figures."""
+
+    def __init__(self, dataset: Dataset, set_up: Callable[[Run], None]) -> None:
+        super().__init__(dataset)
+        self._set_up = set_up
+
+    def iterate(self, run: Run) -> Machine:
+        self._set_up(run)
+        return self.input.iterate(run)
+
+    def at(self, index: int, run: Run) -> Element:
+        self._set_up(run)
+        return self.input.at(index, run)
+
+
 def dataset_of(value: Array) -> Dataset:
     """What a variant edge carries. Raises InvalidArgumentError for another kind of variant."""
     found = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value

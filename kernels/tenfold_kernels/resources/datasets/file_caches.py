@@ -20,13 +20,13 @@ from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import RecordReader, RecordWriter
 from tenfold_kernels.resources.datasets import states
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, State
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run, Same, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class FileCache(Like):
+class FileCache(Same):
     """The input the first time over, and a file from then on; two passes at once may not both write it."""
 
     is_slow = True
@@ -49,9 +49,6 @@ class FileCache(Like):
             machine.restore(inner)
 
         return Machine(lambda: machine.following(), lambda: (is_reading, machine.save()), restore)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
 
     def _is_whole(self) -> bool:
         return graph_files().exists(self._name)

@@ -114,16 +114,8 @@ class Computed(Dataset):
         return self._input.cardinality()
 
 
-def is_true(run: Run, function: Function, values: Sequence[Any]) -> bool:
-    """What a predicate says. Raises InvalidArgumentError for anything but one bool."""
-    result = run.call(function, values)
-    if len(result) != 1 or result[0].dtype != bool or result[0].size != 1:
-        raise invalid("Filter predicate `f` must return a scalar bool tensor.")
-    return bool(result[0].reshape(())[()])
-
-
-class Filter(Like):
-    """The elements for which the function says true."""
+class _Chosen(Like):
+    """Elements of the input, by what a function says of each and the captured values."""
 
     is_slow = True
 
@@ -131,6 +123,17 @@ class Filter(Like):
         super().__init__(dataset)
         self._function, self._captured = function, captured
         self.functions = (function,)
+
+    def _is_wanted(self, run: Run, element: Element) -> bool:
+        """Raises InvalidArgumentError for anything but one bool."""
+        result = run.call(self._function, (*element, *self._captured))
+        if len(result) != 1 or result[0].dtype != bool or result[0].size != 1:
+            raise invalid("Filter predicate `f` must return a scalar bool tensor.")
+        return bool(result[0].item())
+
+
+class Filter(_Chosen):
+    """The elements for which the function says true."""
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
@@ -140,7 +143,7 @@ class Filter(Like):
         def following() -> Element | None:
             while (element := source.following()) is not None:
                 run.check()
-                is_kept = is_true(run, self._function, (*element, *self._captured))
+                is_kept = self._is_wanted(run, element)
                 if figures is not None:
                     name = "filtered_elements" if is_kept else "dropped_elements"
                     counts[name] += 1
@@ -152,15 +155,8 @@ class Filter(Like):
         return Machine(following, source.save, source.restore)
 
 
-class TakeWhile(Like):
+class TakeWhile(_Chosen):
     """The elements before the first one for which the function says false."""
-
-    is_slow = True
-
-    def __init__(self, dataset: Dataset, function: Function, captured: Element) -> None:
-        super().__init__(dataset)
-        self._function, self._captured = function, captured
-        self.functions = (function,)
 
     def iterate(self, run: Run) -> Machine:
         source = self.input.iterate(run)
@@ -169,7 +165,7 @@ class TakeWhile(Like):
         def following() -> Element | None:
             nonlocal is_over
             element = None if is_over else source.following()
-            is_over = element is None or not is_true(run, self._function, (*element, *self._captured))
+            is_over = element is None or not self._is_wanted(run, element)
             return None if is_over else element
 
         def restore(state: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tenfold_core import errors
 from tenfold_kernels.arrays import invalid
-from tenfold_kernels.resources.datasets.core import Dataset, Element, Like, Machine, Run, State
+from tenfold_kernels.resources.datasets.core import Dataset, Element, Machine, Run, Same, State
 from tenfold_kernels.resources.datasets.statistics import Figures, figures_of
 from tenfold_kernels.resources.datasets.threads import pool
 
@@ -22,7 +22,7 @@ AUTOTUNED, MOST = 8, 4096
 _PAUSE_S = 1e-3
 
 
-class Prefetch(Like):
+class Prefetch(Same):
     """The input, up to `size` elements ahead."""
 
     scalars = 1
@@ -40,9 +40,6 @@ class Prefetch(Like):
             return source  # what takes no time needs no thread
         ahead = _Prefetching(source, self._size, run, figures)
         return Machine(ahead.following, ahead.save, ahead.restore, is_ready=ahead.is_ready)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
 
     def at(self, index: int, run: Run) -> Element:
         return self.input.at(index, run)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.resources.datasets.core import Aggregator, Dataset, Element, Like, Machine, Run
+from tenfold_kernels.resources.datasets.core import Aggregator, Dataset, Element, Machine, Run, Same, SetUp
 from tenfold_protos import event_pb2, summary_pb2
 
 if TYPE_CHECKING:
@@ -100,64 +100,46 @@ def figures_of(run: Run, dataset: Dataset, kind: str) -> Figures | None:
     return Figures(run.aggregator, f"{run.statistics_tag}::{name}" if run.statistics_tag else name)
 
 
-class Aggregated(Like):
+def aggregated(dataset: Dataset, aggregator: StatsAggregator, tag: str) -> Dataset:
     """The input, whose figures go to the aggregator: each name with `tag` and "::" before it."""
 
-    def __init__(self, dataset: Dataset, aggregator: StatsAggregator, tag: str) -> None:
+    def set_up(run: Run) -> None:
+        run.aggregator, run.statistics_tag = aggregator, tag
+
+    return SetUp(dataset, set_up)
+
+
+class _Noting(Same):
+    """The input; a figure of each element, and of the seconds that it took, is noted."""
+
+    def __init__(self, dataset: Dataset, tag: str, figure: Callable[[Element, float], float]) -> None:
         super().__init__(dataset)
-        self._aggregator, self._tag = aggregator, tag
+        self._tag, self._figure = tag, figure
 
     def iterate(self, run: Run) -> Machine:
-        run.aggregator = self._aggregator
-        run.statistics_tag = self._tag
-        return self.input.iterate(run)
+        source, count = self.input.iterate(run), 0
 
-    def cardinality(self) -> int:
-        return self.input.cardinality()
+        def following() -> Element | None:
+            nonlocal count
+            begin = time.perf_counter()
+            element = source.following()
+            if element is not None and run.aggregator is not None:
+                name = f"{run.statistics_tag}::{self._tag}" if run.statistics_tag else self._tag
+                run.aggregator.add_to_histogram(name, self._figure(element, time.perf_counter() - begin), count)
+                count += 1
+            return element
+
+        return Machine(following, source.save, source.restore)
 
 
-class BytesProduced(Like):
+def bytes_produced(dataset: Dataset, tag: str) -> Dataset:
     """The input; the bytes of each element are noted."""
-
-    def __init__(self, dataset: Dataset, tag: str) -> None:
-        super().__init__(dataset)
-        self._tag = tag
-
-    def iterate(self, run: Run) -> Machine:
-        return _noting(self.input.iterate(run), run, self._tag, lambda element, seconds: float(_bytes(element)))
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
+    return _Noting(dataset, tag, lambda element, seconds: float(_bytes(element)))
 
 
-class Latency(Like):
+def latency(dataset: Dataset, tag: str) -> Dataset:
     """The input; the microseconds that each element took are noted."""
-
-    def __init__(self, dataset: Dataset, tag: str) -> None:
-        super().__init__(dataset)
-        self._tag = tag
-
-    def iterate(self, run: Run) -> Machine:
-        return _noting(self.input.iterate(run), run, self._tag, lambda element, seconds: seconds * 1e6)
-
-    def cardinality(self) -> int:
-        return self.input.cardinality()
-
-
-def _noting(source: Machine, run: Run, tag: str, figure: Callable[[Element, float], float]) -> Machine:
-    count = 0
-
-    def following() -> Element | None:
-        nonlocal count
-        begin = time.perf_counter()
-        element = source.following()
-        if element is not None and run.aggregator is not None:
-            name = f"{run.statistics_tag}::{tag}" if run.statistics_tag else tag
-            run.aggregator.add_to_histogram(name, figure(element, time.perf_counter() - begin), count)
-            count += 1
-        return element
-
-    return Machine(following, source.save, source.restore)
+    return _Noting(dataset, tag, lambda element, seconds: seconds * 1e6)
 
 
 def _bytes(element: Element) -> int:

@@ -12,13 +12,13 @@ from tenfold_kernels.resources.datasets.core import Dataset, Run
 from tenfold_kernels.resources.datasets.functional import Filter
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
 from tenfold_kernels.resources.datasets.prefetch import Prefetch
-from tenfold_kernels.resources.datasets.statistics import Aggregated, Latency, StatsAggregator
+from tenfold_kernels.resources.datasets.statistics import StatsAggregator, aggregated, latency
 
 
 def figures(dataset: Dataset, prefix: str = "") -> dict[str, Any]:
     """Name → the last value, or the number of samples."""
     aggregator = StatsAggregator(False, histogram)
-    drained(Aggregated(dataset, aggregator, prefix).iterate(Run()))
+    drained(aggregated(dataset, aggregator, prefix).iterate(Run()))
     return {
         value.tag: value.histo.num if value.HasField("histo") else value.simple_value
         for value in aggregator.summary().value
@@ -45,4 +45,4 @@ def test_calls_are_timed() -> None:
 
 
 def test_a_prefix_stands_before_the_tag() -> None:
-    assert figures(Latency(mapped(numbers(3), lambda n: n), "late"), "mine") == {"mine::late": 3}
+    assert figures(latency(mapped(numbers(3), lambda n: n), "late"), "mine") == {"mine::late": 3}

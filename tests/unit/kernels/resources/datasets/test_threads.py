@@ -11,7 +11,7 @@ import pytest
 
 from support.dataset_machines import ANY, INT, SCALAR, SOON_S, AtOnce, Called, drained, ints, mapped, numbers, result
 from tenfold_core import errors
-from tenfold_kernels.cpu.dataset_threads import OnThreads
+from tenfold_kernels.cpu.dataset_threads import on_threads
 from tenfold_kernels.resources.datasets import parallel
 from tenfold_kernels.resources.datasets.batches import Batch
 from tenfold_kernels.resources.datasets.core import Dataset, Run
@@ -36,8 +36,8 @@ class Seen:
         return n
 
 
-def on_threads(dataset: Dataset, size: int) -> Dataset:
-    return OnThreads(dataset, Threads(size, "own"))
+def on_own(dataset: Dataset, size: int) -> Dataset:
+    return on_threads(dataset, Threads(size, "own"))
 
 
 MADE: dict[str, Callable[[Seen], Dataset]] = {
@@ -54,7 +54,7 @@ def test_functions_run_on_the_pipelines_own_threads(kind: str, size: int, monkey
     seen, elsewhere = Seen(), Seen()
     expected = drained(MADE[kind](elsewhere))
 
-    assert drained(on_threads(MADE[kind](seen), size)) == expected
+    assert drained(on_own(MADE[kind](seen), size)) == expected
 
     assert seen.threads <= {f"own-{number + 1}" for number in range(size)}
     assert seen.threads
@@ -65,7 +65,7 @@ def test_what_a_function_raises_reaches_the_step() -> None:
     def body(n: Any) -> Any:
         raise (errors.DataLossError(None, None, "gone") if n == 0 else ZeroDivisionError("by zero"))
 
-    machine = on_threads(mapped(numbers(3), body), 1).iterate(Run())
+    machine = on_own(mapped(numbers(3), body), 1).iterate(Run())
     with pytest.raises(errors.DataLossError, match="gone"):
         machine()
     with pytest.raises(errors.InternalError, match="ZeroDivisionError: by zero"):
@@ -83,8 +83,8 @@ def test_a_body_that_waits_holds_no_thread() -> None:
 
     threads = Threads(1, "own")
     waits, other = DatasetIterator(INT, ANY), DatasetIterator(INT, ANY)
-    waits.start(OnThreads(mapped(numbers(1), body), threads))
-    other.start(OnThreads(mapped(numbers(1), lambda n: body(1)), threads))
+    waits.start(on_threads(mapped(numbers(1), body), threads))
+    other.start(on_threads(mapped(numbers(1), lambda n: body(1)), threads))
     step = waits.get_next(lambda element: element[0].tolist())
 
     assert result(other.get_next(lambda element: int(element[0]))) == 1
@@ -99,7 +99,7 @@ def test_a_step_that_gives_up_cancels_what_its_function_waits_for() -> None:
         return Waiting(cancelled.set)
 
     iterator = DatasetIterator(INT, ANY)
-    iterator.start(on_threads(mapped(numbers(3), body), 1))
+    iterator.start(on_own(mapped(numbers(3), body), 1))
     step = iterator.get_next(lambda element: element[0].item())
     assert begun.wait(SOON_S)
 
