@@ -53,11 +53,21 @@ def as_array(value: Any) -> Array:
     """`value`, or the 0-d array of the element that a ufunc, a reduction or an index returns: bytes stay an object."""
     if type(value) is np.ndarray:
         return value
-    if isinstance(value, bytes):
-        out = np.empty((), dtype=object)
-        out[()] = value
-        return out
-    return np.asarray(value)
+    return scalar_object(value) if isinstance(value, bytes) else np.asarray(value)
+
+
+def scalar_object(value: Any) -> Array:
+    """A fresh 0-d array of a string, or of what a variant or resource edge carries."""
+    out = np.empty((), dtype=object)
+    out[()] = value
+    return out
+
+
+def objects(values: Sequence[Any]) -> Array:
+    """A fresh vector of such values."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
 
 
 #: From NumPy 2.3 on a ufunc called with out=... gives an array for 0-d inputs too, where it gives a NumPy scalar

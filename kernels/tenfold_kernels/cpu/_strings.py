@@ -14,7 +14,7 @@ from tenfold_core.memory_limits import allow, tensor_limit
 from tenfold_kernels.arrays import Array, invalid, shape_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tenfold_kernels.registry import KernelNode
 
@@ -45,20 +45,6 @@ def elementwise(x: Array, function: Callable[[Any], Any], dtype: Any = object) -
     flat = out.reshape(-1)
     for i, value in enumerate(x.reshape(-1).tolist()):
         flat[i] = function(value)
-    return out
-
-
-def objects(values: Sequence[Any]) -> Array:
-    """A vector of strings."""
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
-
-
-def scalar_object(value: Any) -> Array:
-    """A scalar string."""
-    out = np.empty((), dtype=object)
-    out[()] = value
     return out
 
 

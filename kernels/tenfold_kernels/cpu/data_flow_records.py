@@ -12,13 +12,11 @@ import random
 import threading
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tenfold_core import errors
 from tenfold_core.checkpoint.files import local_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import RecordReader
-from tenfold_kernels.arrays import Array, invalid, text_attr
+from tenfold_kernels.arrays import invalid, objects, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:
@@ -110,9 +108,4 @@ def build_record_input(node: KernelNode) -> Compute:
         open_files=numbers["file_parallelism"],
     )
 
-    def compute() -> Array:
-        out = np.empty(numbers["batch_size"], dtype=object)
-        out[:] = yielder.batch(len(out))
-        return out
-
-    return compute
+    return lambda: objects(yielder.batch(numbers["batch_size"]))

@@ -10,8 +10,7 @@ import threading
 from typing import Any
 
 from tenfold_core import errors
-from tenfold_kernels.arrays import Array, invalid
-from tenfold_kernels.cpu._strings import scalar_object
+from tenfold_kernels.arrays import Array, invalid, scalar_object
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.resources.handles import kept
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._strings import scalar_object
+from tenfold_kernels.arrays import scalar_object
 from tenfold_kernels.cpu.dataset_iterator import as_outputs, handle_of_text
 from tenfold_kernels.cpu.dataset_sources import number
 from tenfold_kernels.registry import Compute, KernelNode, kernel

@@ -11,8 +11,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
-from tenfold_kernels.arrays import Array, invalid
-from tenfold_kernels.cpu._strings import scalar_object
+from tenfold_kernels.arrays import Array, invalid, scalar_object
 from tenfold_kernels.cpu.dataset_sources import function_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.datasets.core import Element, dataset_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.arrays import Array, invalid
+from tenfold_kernels.arrays import Array, invalid, scalar_object
 from tenfold_kernels.cpu.dataset import captured_of
 from tenfold_kernels.cpu.dataset_sources import function_of, number
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -151,9 +151,7 @@ def build_wrap(node: KernelNode) -> Compute:
         if handle.ndim:
             raise invalid("Unable to wrap a variant that is not a scalar dataset.")
         dataset_of(handle)
-        out = np.empty((), object)
-        out[()] = _Wrapped(handle)
-        return out
+        return scalar_object(_Wrapped(handle))
 
     return compute
 

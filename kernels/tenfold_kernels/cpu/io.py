@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold_core.checkpoint.files import local_path, os_errors
 from tenfold_core.graph_files import graph_files
-from tenfold_kernels.arrays import Array, invalid, one_number, output_type, shape_text
+from tenfold_kernels.arrays import Array, invalid, objects, one_number, output_type, scalar_object, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
@@ -21,16 +21,10 @@ def _text(value: Array, what: str) -> str:
     return local_path(bytes(value[()]))
 
 
-def _scalar(value: bytes) -> Array:
-    out = np.empty((), dtype=object)
-    out[()] = value
-    return out
-
-
 def _with_suffix(basename: Array, suffix: str) -> Array:
     if basename.ndim:
         raise invalid(f"basename must be a scalar, got shape {shape_text(basename.shape)}")
-    return _scalar(bytes(basename[()]) + suffix.encode())
+    return scalar_object(bytes(basename[()]) + suffix.encode())
 
 
 @kernel("ShardedFilename")
@@ -53,7 +47,7 @@ def build_read_file(node: KernelNode) -> Compute:
     def compute(filename: Array) -> Array:
         name = _text(filename, "Input filename tensor")
         with os_errors(name):
-            return _scalar(graph_files().read_whole(name))
+            return scalar_object(graph_files().read_whole(name))
 
     return compute
 
@@ -83,9 +77,7 @@ def build_matching_files(node: KernelNode) -> Compute:
         for item in pattern.reshape(-1).tolist():
             with os_errors(local_path(item)):
                 names.update(graph_files().matching(local_path(item)))
-        out = np.empty(len(names), dtype=object)
-        out[:] = [os.fsencode(n) for n in sorted(names)]
-        return out
+        return objects([os.fsencode(n) for n in sorted(names)])
 
     return compute
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from tenfold_core import dtypes, tensor_util
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, invalid, output_type, shape_text
-from tenfold_kernels.cpu._strings import bytes_attr, printable, scalar_object
+from tenfold_kernels.arrays import Array, invalid, output_type, scalar_object, shape_text
+from tenfold_kernels.cpu._strings import bytes_attr, printable
 from tenfold_kernels.cpu.string_number import numbers_of, parser
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources import messages

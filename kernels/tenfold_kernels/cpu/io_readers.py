@@ -13,8 +13,7 @@ import numpy as np
 from tenfold_core.checkpoint.files import local_path, os_errors
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream, RecordReader
-from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._strings import scalar_object
+from tenfold_kernels.arrays import Array, invalid, scalar_object, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 from tenfold_kernels.resources.handles import resource_of, shared_resource
 from tenfold_kernels.resources.queues import Queue

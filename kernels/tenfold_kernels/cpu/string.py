@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
-from tenfold_kernels.cpu._strings import Room, bytes_attr, elementwise, printable, scalar_object, utf8_starts
+from tenfold_kernels.arrays import Array, invalid, scalar_object, shape_text, text_attr
+from tenfold_kernels.cpu._strings import Room, bytes_attr, elementwise, printable, utf8_starts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, as_array, invalid, output_type, shape_text
-from tenfold_kernels.cpu._strings import Room, bytes_attr, objects, scalar_bytes
+from tenfold_kernels.arrays import Array, as_array, invalid, objects, output_type, shape_text
+from tenfold_kernels.cpu._strings import Room, bytes_attr, scalar_bytes
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 if TYPE_CHECKING:

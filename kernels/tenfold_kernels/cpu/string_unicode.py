@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tenfold_kernels.arrays import Array, invalid, output_type, text_attr
-from tenfold_kernels.cpu._strings import elementwise, objects
+from tenfold_kernels.arrays import Array, invalid, objects, output_type, text_attr
+from tenfold_kernels.cpu._strings import elementwise
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import functools
 import numpy as np
 
 from tenfold_core import tensor_util
-from tenfold_kernels.arrays import Array, invalid, shape_text
+from tenfold_kernels.arrays import Array, invalid, scalar_object, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import REAL
 from tenfold_protos import histogram_pb2, summary_pb2
@@ -20,9 +20,7 @@ from tenfold_protos import histogram_pb2, summary_pb2
 
 def serialized(summary: summary_pb2.Summary) -> Array:
     """The scalar of bytes that a summary op gives."""
-    out = np.empty((), dtype=object)
-    out[()] = summary.SerializeToString()
-    return out
+    return scalar_object(summary.SerializeToString())
 
 
 def tag_of(value: Array) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, scalar_object
 from tenfold_kernels.resources.queue_stores import PriorityStore
 from tenfold_kernels.resources.queues import Queue, shape_text
 from tenfold_kernels.resources.quota import size_of
@@ -105,9 +105,7 @@ class Barrier:
             # the queue counts them from now on
             self._charge(element[1:], -1)
             self._check_shapes(element[1:])
-            name = np.empty((), dtype=object)
-            name[()] = key
-            complete.append((np.array(element[0], dtype=np.int64), name, *element[1:]))
+            complete.append((np.array(element[0], dtype=np.int64), scalar_object(key), *element[1:]))
         return is_new
 
     def _charge(self, values: Sequence[Array | None], sign: int) -> None:

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from tenfold_core import dtypes, errors, tensor_util
 from tenfold_core.memory_limits import allow, exhausted
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, objects
 from tenfold_kernels.resources import tensor_lists, tensor_variants
 from tenfold_kernels.resources.datasets import states
 from tenfold_kernels.resources.state import ResourceHandle
@@ -140,10 +140,8 @@ def _decode_variant(item: VariantTensorDataProto, what: str) -> Any:
 
 def variants_to_bytes(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
     """The messages of an array's variants, for a file. Raises UnimplementedError as `variant_to_proto`."""
-    out = np.empty(array.size, object)
-    for number, item in enumerate(array.reshape(-1).tolist()):
-        out[number] = variant_to_proto(item).SerializeToString()
-    return out.reshape(array.shape)
+    data = [variant_to_proto(item).SerializeToString() for item in array.reshape(-1).tolist()]
+    return objects(data).reshape(array.shape)
 
 
 def variants_from_bytes(array: np.ndarray[Any, np.dtype[Any]], what: str) -> np.ndarray[Any, np.dtype[Any]]:

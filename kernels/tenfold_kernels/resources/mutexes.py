@@ -11,8 +11,7 @@ import threading
 import weakref
 from collections import deque
 
-import numpy as np
-
+from tenfold_kernels.arrays import scalar_object
 from tenfold_kernels.resources.waiting import Waiting
 
 
@@ -62,10 +61,8 @@ class Mutex:
     def _hand_to(self, waiting: Waiting) -> None:
         """The next holder, claimed, gets the lock."""
         lock = MutexLock(self)
-        array = np.empty((), object)
-        array[()] = lock
         waiting.give_back = lock.release
-        waiting.deliver(array)
+        waiting.deliver(scalar_object(lock))
 
     def _leave(self, waiting: Waiting) -> None:
         with self._lock:

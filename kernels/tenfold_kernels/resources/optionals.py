@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, scalar_object
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,9 +24,7 @@ class Optional:
 
     def as_array(self) -> Array:
         """The value of a variant edge."""
-        array = np.empty((), dtype=object)
-        array[()] = self
-        return array
+        return scalar_object(self)
 
 
 def optional_of(value: Array) -> Optional:

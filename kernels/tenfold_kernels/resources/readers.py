@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, objects, scalar_object
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos import reader_base_pb2
 
@@ -54,8 +54,8 @@ class _Read:
 
     def outputs(self) -> tuple[Any, Any]:
         if self.wanted is None:
-            return _scalar(self.records[0][0]), _scalar(self.records[0][1])
-        return _vector([key for key, _ in self.records]), _vector([value for _, value in self.records])
+            return scalar_object(self.records[0][0]), scalar_object(self.records[0][1])
+        return objects([key for key, _ in self.records]), objects([value for _, value in self.records])
 
 
 class Reader:
@@ -286,15 +286,3 @@ def _work_of(outputs: Any) -> bytes:
     if value.size != 1:
         raise invalid("Expected to dequeue a one-element string tensor")
     return bytes(value.item())
-
-
-def _scalar(value: bytes) -> np.ndarray[Any, Any]:
-    out = np.empty((), dtype=object)
-    out[()] = value
-    return out
-
-
-def _vector(values: list[bytes]) -> np.ndarray[Any, Any]:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out

@@ -18,7 +18,7 @@ import numpy as np
 from tenfold_core import errors, variable_memory
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, scalar_object
 from tenfold_kernels.resources.quota import StateQuota, size_of
 from tenfold_protos import resource_handle_pb2
 
@@ -328,8 +328,7 @@ class ResourceHandle:
 
     def as_array(self) -> Array:
         """This handle as it travels: a read-only 0-d object array."""
-        array = np.empty((), dtype=object)
-        array[()] = self
+        array = scalar_object(self)
         array.setflags(write=False)
         return array
 

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tenfold_kernels.arrays import objects
+
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 TYPE_NAME = "tensorflow::Tensor"
@@ -25,8 +27,6 @@ class TensorVariant:
 
 def vector_of(*values: Array) -> Array:
     """A vector of variants, read-only."""
-    out = np.empty(len(values), object)
-    for number, value in enumerate(values):
-        out[number] = TensorVariant(value)
+    out = objects([TensorVariant(value) for value in values])
     out.setflags(write=False)
     return out

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from tenfold_core import errors
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, scalar_object
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -119,9 +119,7 @@ class Dataset:
 
     def as_array(self) -> Array:
         """The value of a variant edge."""
-        array = np.empty((), dtype=object)
-        array[()] = self
-        return array
+        return scalar_object(self)
 
 
 class Like(Dataset):

@@ -20,7 +20,7 @@ from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, scalar_object
 from tenfold_kernels.resources.datasets.core import Array, Dataset, Element, Machine, Run
 
 if TYPE_CHECKING:
@@ -396,9 +396,7 @@ class Matching(Dataset):
                 if given < len(names):
                     has_any = True
                     given += 1
-                    value = np.empty((), object)
-                    value[()] = os.fsencode(names[given - 1])
-                    return (value,)
+                    return (scalar_object(os.fsencode(names[given - 1])),)
                 pattern, given, names = pattern + 1, 0, None
             if not has_any:
                 raise errors.NotFoundError.of("Don't find any matched files")

@@ -15,7 +15,7 @@ import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.arrays import invalid
+from tenfold_kernels.arrays import invalid, scalar_object
 from tenfold_kernels.philox import Philox
 from tenfold_kernels.resources.datasets.core import (
     INFINITE,
@@ -296,9 +296,7 @@ class Records(Dataset):
             found = record()
             if found is None:
                 return None
-            value = np.empty((), object)
-            value[()] = found
-            return (value,)
+            return (scalar_object(found),)
 
         def block(most: int) -> Element | None:
             nonlocal given, failure

@@ -14,6 +14,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tenfold_core import errors, tensor_util
+from tenfold_kernels.arrays import objects, scalar_object
 from tenfold_kernels.resources.tensor_variants import TensorVariant
 from tenfold_protos.tensor_pb2 import VariantTensorDataProto
 
@@ -31,9 +32,7 @@ class IteratorState:
     state: Any
 
     def as_array(self) -> Array:
-        array = np.empty((), dtype=object)
-        array[()] = self
-        return array
+        return scalar_object(self)
 
 
 def to_proto(state: State) -> VariantTensorDataProto:
@@ -99,10 +98,7 @@ def _value(plain: Any, proto: VariantTensorDataProto) -> Any:
         return {_value(k, proto): _value(v, proto) for k, v in plain["d"]}
     if "o" in plain:
         shape, items = plain["o"]
-        variants = np.empty(len(items), object)
-        for number, item in enumerate(items):
-            variants[number] = TensorVariant(_value(item, proto))
-        variants = variants.reshape(shape)
+        variants = objects([TensorVariant(_value(item, proto)) for item in items]).reshape(shape)
         variants.flags.writeable = False
         return variants
     array = tensor_util.proto_to_tensor(proto.tensors[plain["a"]])
