@@ -226,7 +226,7 @@ class GraphRun:
     def _result(self, run: PartRun) -> RunGraphResult:
         result = RunGraphResult(_select(run.fetched(), self._fetches))
         if self._executor is not None and isinstance(run.execution, TracedExecution):
-            result.step_stats = run.execution.step_stats()
+            result.step_stats = run.execution.step_stats
         if self._outbox is not None:
             result.answered = self._outbox.finish()
         return result

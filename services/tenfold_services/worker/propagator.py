@@ -114,7 +114,7 @@ class Propagator:
         self._frames: dict[tuple[int, int, str], FrameState] = {}
         root = FrameState("", 0, None, 0, 1, 0)
         for index in links.roots:
-            self._enqueue(index, root, root.iterations[0], False, ())
+            self._enqueue(Token(part.nodes[index], root, root.iterations[0], False, ()))
 
     def propagate(self, token: Token, outputs: Sequence[Any]) -> None:
         """The node of `token` has run: its outputs, or DEAD where there is none, go to their consumers."""
@@ -222,8 +222,11 @@ class Propagator:
                 state = states[index] = NodeState(links.pending[index], 0, [None] * inputs)
             value = DEAD if port < 0 else outputs[port]
             if links.kinds[index] == MERGE:
+                merge = self._nodes[index]
                 from_enter = links.kinds[node.index] == ENTER
-                self._activate_merge(self._nodes[index], state, frame, iteration, position, value, from_enter)
+                merges_dead = _merged(state, len(merge.inputs), position, value, from_enter)
+                if merges_dead is not None:
+                    self._enqueue(Token(merge, frame, iteration, merges_dead, state.values, state.live_index))
                 continue
             state.pending -= 1
             if is_dead or (port >= 0 and value is DEAD):
@@ -233,46 +236,28 @@ class Propagator:
             if not state.pending:
                 del states[index]
                 will_be_dead = state.dead > 0 and links.kinds[index] != TRIGGER
-                self._enqueue(index, frame, iteration, will_be_dead, state.values)
+                self._enqueue(Token(self._nodes[index], frame, iteration, will_be_dead, state.values))
 
-    def _activate_merge(
-        self,
-        merge: PartNode,
-        state: NodeState,
-        frame: FrameState,
-        iteration: Iteration,
-        position: int,
-        value: Any,
-        from_enter: bool,
-    ) -> None:
-        all_dead = state.dead == len(merge.inputs)
-        if position < 0:
-            state.pending -= 2
-            ready, is_dead = state.pending == 0 or (state.pending == 1 and all_dead), all_dead
-        elif value is not DEAD:
-            first = bool(state.pending & 1)
-            state.pending &= ~1
-            if first:
-                state.values, state.live_index = [value], position
-            ready, is_dead = first and not state.pending, False
-        else:
-            state.dead += 1
-            # a dead Enter is enough: the loop is in a branch that was not taken, no NextIteration will come
-            is_dead = state.dead == len(merge.inputs) or from_enter
-            ready = state.pending == 1 and is_dead
-            if is_dead:
-                state.dead = len(merge.inputs)
-        if ready:
-            self._enqueue(merge.index, frame, iteration, is_dead, state.values, state.live_index)
+    def _enqueue(self, token: Token) -> None:
+        token.iteration.outstanding += 1
+        self.queue.append(token)
 
-    def _enqueue(
-        self,
-        index: int,
-        frame: FrameState,
-        iteration: Iteration,
-        is_dead: bool,
-        values: Sequence[Any],
-        live_index: int = 0,
-    ) -> None:
-        iteration.outstanding += 1
-        self.queue.append(Token(self._nodes[index], frame, iteration, is_dead, values, live_index))
+
+def _merged(state: NodeState, inputs: int, position: int, value: Any, from_enter: bool) -> bool | None:
+    """Something has arrived for a Merge of so many inputs: whether it is dead, if that makes it ready; else None."""
+    all_dead = state.dead == inputs
+    if position < 0:
+        state.pending -= 2
+        return all_dead if state.pending == 0 or (state.pending == 1 and all_dead) else None
+    if value is not DEAD:
+        first = bool(state.pending & 1)
+        state.pending &= ~1
+        if first:
+            state.values, state.live_index = [value], position
+        return False if first and not state.pending else None
+    state.dead += 1
+    # a dead Enter is enough: the loop is in a branch that was not taken, no NextIteration will come
+    if state.dead != inputs and not from_enter:
+        return None
+    state.dead = inputs
+    return True if state.pending == 1 else None

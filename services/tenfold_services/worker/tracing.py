@@ -45,8 +45,8 @@ class TracedExecution(DynamicExecution):
     """Any program, node by node, with the times of each. Dead nodes are not recorded."""
 
     def __init__(self, program: Program, edges: Edges, io: StepIO) -> None:
-        #: Filled as nodes run, on their thread: at the end, thousands of them would keep the event loop busy.
-        self._stats = step_stats_pb2.StepStats()
+        #: All that was recorded. Filled as nodes run, on their thread: at the end, thousands would keep the event loop busy.
+        self.step_stats = step_stats_pb2.StepStats()
         self._devices: dict[str, DeviceStepStats] = {}
         self._recorded = 0
         #: When nodes that wait now were started, by their token.
@@ -80,12 +80,8 @@ class TracedExecution(DynamicExecution):
     def _of_device(self, name: str) -> DeviceStepStats:
         device = self._devices.get(name)
         if device is None:
-            device = self._devices[name] = self._stats.dev_stats.add(device=name)
+            device = self._devices[name] = self.step_stats.dev_stats.add(device=name)
         return device
-
-    def step_stats(self) -> StepStats:
-        """Everything recorded so far, by device: the execution's own."""
-        return self._stats
 
     def _label(self, node: PartNode) -> str:
         if node.op in SEND_OPS or node.op in RECV_OPS:
