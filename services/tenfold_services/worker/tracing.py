@@ -45,7 +45,7 @@ class TracedExecution(DynamicExecution):
     """Any program, node by node, with the times of each. Dead nodes are not recorded."""
 
     def __init__(self, program: Program, edges: Edges, io: StepIO) -> None:
-        #: All that was recorded. Filled as nodes run, on their thread: at the end, thousands would keep the event loop busy.
+        #: What was recorded. Filled as nodes run, on their thread: at the end it would keep the event loop busy.
         self.step_stats = step_stats_pb2.StepStats()
         self._devices: dict[str, DeviceStepStats] = {}
         self._recorded = 0

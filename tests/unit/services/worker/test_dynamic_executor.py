@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from support.programs import compile_program
+from support.programs import compile_program, node_by_node
 from tenfold_compiler.part import split_part
 from tenfold_compiler.part.frame_numbers import frame_id
 from tenfold_core import dtypes, errors
@@ -21,13 +21,25 @@ F32, I32, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
 
 
 def run(part: PartBuilder, feeds: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, Any, bool]]]:
-    sent: list[tuple[str, Any, bool]] = []
-    program = compile_program(part.graph_def, TASK, ResourceManager())
-    execution = program.start(StepIO(feeds, lambda *edge: sent.append(edge)))
-    while execution.ready:
-        execution.advance()
-    assert execution.done
-    return execution.fetched(), sent
+    """As the part is run, and node by node: the same comes out."""
+    found = []
+    for by_node in (False, True):
+        sent: list[tuple[str, Any, bool]] = []
+        program = compile_program(part.graph_def, TASK, ResourceManager())
+        io = StepIO(feeds, lambda *edge, sent=sent: sent.append(edge))
+        execution = node_by_node(program, io) if by_node else program.start(io)
+        while execution.ready:
+            execution.advance()
+        assert execution.done
+        found.append((execution.fetched(), sent))
+    (values, sent), (others, others_sent) = found
+    assert {key: np.asarray(value).tolist() for key, value in values.items()} == {
+        key: np.asarray(value).tolist() for key, value in others.items()
+    }
+    assert sorted((key, is_dead) for key, _, is_dead in sent) == sorted(
+        (key, is_dead) for key, _, is_dead in others_sent
+    )
+    return others, others_sent
 
 
 def cond() -> tuple[PartBuilder, str, str]:

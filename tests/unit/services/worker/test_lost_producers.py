@@ -9,6 +9,7 @@ from support.moments import PATIENCE
 from tenfold_core import errors
 from tenfold_core.rendezvous_key import make_key
 from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.worker import lost_producers
 from tenfold_services.worker.lost_producers import LostProducers
 from tenfold_services.worker.rendezvous import Rendezvous
 
@@ -108,3 +109,80 @@ async def test_what_is_remembered_is_bounded_and_runs_out() -> None:
     lost.began(FakeRun(KEY))  # type: ignore[arg-type]
 
     assert not lost.recent
+
+
+def looks_later(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, Any]]:
+    """What is asked of the loop: (after so many seconds, what)."""
+    later: list[tuple[float, Any]] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", lambda seconds, look: later.append((seconds, look)))
+    return later
+
+
+async def test_a_run_is_looked_at_until_it_waits_or_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    later, lost, run = looks_later(monkeypatch), LostProducers(2.5), FakeRun(KEY)
+    lost.lost(PS, LOST, [run])  # type: ignore[list-item]
+    assert [seconds for seconds, _ in later] == [2.5]
+    later.pop()[1]()
+    assert [seconds for seconds, _ in later] == [2.5]
+    run.ask()
+    later.pop()[1]()
+    assert run.error is not None
+    assert run.error is not LOST  # each run has an exception of its own
+    assert (run.error.code, run.error.message) == (LOST.code, LOST.message)
+    assert not later
+
+    done = FakeRun(KEY)
+    lost.lost(PS, LOST, [done])  # type: ignore[list-item]
+    done.ended = True
+    later.pop()[1]()
+    assert not later
+    assert done.error is None
+
+
+async def test_a_run_without_a_plan_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    later, lost, run = looks_later(monkeypatch), LostProducers(1.0), FakeRun(KEY).ask()
+    run.plan = None
+
+    lost.lost(PS, LOST, [run])  # type: ignore[list-item]
+    lost.began(run)  # type: ignore[arg-type]
+
+    assert not later
+    assert run.error is None
+
+
+async def test_a_task_whose_name_begins_alike_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    later, lost = looks_later(monkeypatch), LostProducers(1.0)
+    run = FakeRun(KEY.replace("task:0/device", "task:01/device", 1))
+
+    lost.lost(PS, LOST, [run])  # type: ignore[list-item]
+
+    assert not later
+
+
+async def test_the_end_of_a_link_counts_until_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(lost_producers.time, "monotonic", lambda: now[0])
+    later, lost = looks_later(monkeypatch), LostProducers(10.0)
+    lost.lost(PS, LOST, [])
+    assert lost.recent == {PS: (110.0, LOST)}
+
+    now[0] = 110.0
+    lost.began(FakeRun(KEY))  # type: ignore[arg-type]
+    assert len(later) == 1
+    now[0] = 110.1
+    lost.began(FakeRun(KEY))  # type: ignore[arg-type]
+    assert len(later) == 1
+    assert not lost.recent
+
+
+async def test_the_task_that_was_lost_last_is_remembered_longest() -> None:
+    lost = LostProducers(1.0)
+    for number in range(1024):
+        lost.lost(f"/job:ps/replica:0/task:{number}", LOST, [])
+    lost.lost("/job:ps/replica:0/task:0", LOST, [])
+    assert len(lost.recent) == 1024
+    lost.lost("/job:new/replica:0/task:0", LOST, [])
+
+    assert len(lost.recent) == 1024
+    assert "/job:ps/replica:0/task:1" not in lost.recent
+    assert "/job:ps/replica:0/task:0" in lost.recent

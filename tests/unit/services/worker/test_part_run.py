@@ -14,9 +14,10 @@ from support.parts import PartBuilder
 from support.programs import compiled
 from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
+from tenfold_core.rendezvous_key import make_key
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker import part_run
-from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun
+from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun, wait_texts
 from tenfold_services.worker.run_policy import CALLER, EVENT_LOOP, FUNCTION_CALLER, RunPolicy
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class FakeExecution:
         self.takes = takes
         self.had: list[Any] = []
         self.shapes = 7
+        #: Whether each stretch was a careful one.
+        self.careful: list[bool] = []
 
     @property
     def ready(self) -> bool:
@@ -77,6 +80,7 @@ class FakeExecution:
 
     def advance(self, careful: bool = False) -> None:
         self.left -= 1
+        self.careful.append(careful)
         if self.takes is not None:
             self.takes()
 
@@ -98,6 +102,32 @@ class FakeProgram:
             return execution
 
         return PartRun(cast("LoadedProgram", self), {}, _no_send, executor)
+
+
+class Notes(RunPolicy):
+    """Says what it is told to; what it was asked and what it heard."""
+
+    def __init__(self, *, times: bool, stays: Sequence[bool] = ()) -> None:
+        super().__init__(LIMIT, sized_by_values=False, loops=False)
+        self.times, self.answers = times, list(stays)
+        self.asked: list[tuple[int, int, int]] = []
+        self.noted: list[tuple[int, tuple[int, ...]]] = []
+
+    def stays(self, place: int, shapes: int, spent: int, stretches: int) -> bool:
+        self.asked.append((shapes, spent, stretches))
+        return self.answers.pop(0) if self.answers else True
+
+    def times_next(self) -> bool:
+        return self.times
+
+    def note(self, nanoseconds: int, shapes: Any = ()) -> None:
+        self.noted.append((nanoseconds, tuple(shapes)))
+
+
+def noting(execution: FakeExecution, policy: Notes) -> PartRun:
+    program = FakeProgram()
+    program.policy = policy
+    return program.run(execution)
 
 
 def _no_send(key: str, value: Any, is_dead: bool) -> None:
@@ -301,3 +331,264 @@ def test_a_program_that_receives_computes_as_its_tensors_come() -> None:
     run.arrived(b, np.float32(5), False)
     assert run.turn(CALLER) == DONE
     assert {key: float(value) for key, value in run.fetched().items()} == {fetch: 3.0}
+
+
+# -- on the event loop -------------------------------------------------------------------------------------------------
+
+
+def test_each_stretch_on_the_event_loop_is_timed_and_what_came_between_counts(clock: Clock) -> None:
+    def computes() -> None:
+        clock.now += 10
+        execution.shapes = min(execution.shapes + 1, 9)
+
+    execution, policy = FakeExecution(stretches=4, takes=computes), Notes(times=True)
+
+    assert noting(execution, policy).turn(EVENT_LOOP) == DONE
+
+    assert policy.asked == [(7, 0, 0), (8, 10, 1), (9, 20, 2), (9, 30, 3)]
+    assert policy.noted == [(40, (7, 8, 9))]
+    assert execution.careful == [True] * 4
+
+
+def test_a_run_that_is_not_timed_reads_no_clock_and_notes_nothing(clock: Clock) -> None:
+    execution, policy = FakeExecution(stretches=2), Notes(times=False)
+
+    assert noting(execution, policy).turn(EVENT_LOOP) == DONE
+
+    assert clock.reads == 0
+    assert policy.noted == []
+    assert execution.careful == [True, True]
+
+
+def test_a_program_that_was_never_ready_is_noted_as_short_on_the_event_loop_only() -> None:
+    policies = [Notes(times=False), Notes(times=False)]
+
+    assert [
+        noting(FakeExecution(0), policy).turn(place)
+        for policy, place in zip(policies, (EVENT_LOOP, CALLER), strict=True)
+    ] == [DONE] * 2
+
+    assert [policy.noted for policy in policies] == [[(0, (7,))], []]
+
+
+def test_a_stretch_elsewhere_adds_to_the_time_and_makes_it_a_timed_run(clock: Clock) -> None:
+    execution, policy = (
+        FakeExecution(3, takes=lambda: setattr(clock, "now", clock.now + 10)),
+        Notes(times=False, stays=[False]),
+    )
+    run = noting(execution, policy)
+
+    assert run.turn(EVENT_LOOP) == LONG
+    run.leave()
+    run.advance()
+    run.came_back(None)
+    assert run.turn(EVENT_LOOP) == DONE
+
+    assert policy.asked == [(7, 0, 0), (7, 10, 0), (7, 20, 1)]
+    assert policy.noted == [(30, (7,))]
+    assert execution.careful == [False, True, True]
+
+
+def test_a_caller_computes_without_care_and_asks_nobody() -> None:
+    execution, policy = FakeExecution(stretches=3), Notes(times=True)
+
+    assert noting(execution, policy).turn(CALLER) == DONE
+
+    assert policy.asked == policy.noted == []
+    assert execution.careful == [False] * 3
+
+
+@pytest.mark.parametrize("error", [None, errors.internal("a kernel")])
+def test_what_an_ended_stretch_elsewhere_sent_goes_unless_it_failed_or_was_the_last(
+    error: errors.OpError | None,
+) -> None:
+    for stretches in (1, 2):
+        run = FakeProgram().run(FakeExecution(stretches))
+        gone: list[None] = []
+        run.advanced = lambda gone=gone: gone.append(None)  # type: ignore[misc]
+        run.leave()
+        run.advance()
+        run.came_back(error)
+        if error is None:
+            assert run.turn(CALLER) == DONE
+        else:
+            with pytest.raises(errors.InternalError, match="a kernel"):
+                run.turn(CALLER)
+        assert len(gone) == (stretches == 2 and error is None)
+
+
+def test_a_run_without_anybody_to_hear_of_its_stretches_goes_on() -> None:
+    run = FakeProgram().run(FakeExecution(2, wants=[tensor("a")]))
+    run.leave()
+    run.came_back(None)
+
+    assert run.turn(CALLER) == WAITS  # nobody asks: it comes unasked
+    run.arrived("a", 1, False)
+    assert run.turn(CALLER) == DONE
+
+
+# -- what came before, and what comes late -----------------------------------------------------------------------------
+
+
+def test_what_was_brought_is_taken_when_it_is_wanted() -> None:
+    execution = FakeExecution(wants=[tensor("a"), tensor("b")])
+    brought = {"a": (1, False), "b": (None, True)}
+    run = PartRun(cast("LoadedProgram", FakeProgram()), {}, _no_send, lambda *_: cast("Any", execution), brought)
+    asked: list[str] = []
+    run.receive = asked.append
+
+    assert run.turn(CALLER) == DONE
+
+    assert execution.had == [("token of a", 1, False), ("token of b", None, True)]
+    assert asked == []
+    assert brought == {"a": (1, False), "b": (None, True)}
+
+
+def test_several_tensors_that_come_early_are_all_kept() -> None:
+    execution = FakeExecution(wants=[tensor("a"), tensor("b")])
+    run = FakeProgram().run(execution)
+    run.arrived("b", 2, True)
+    run.arrived("a", 1, False)
+
+    assert not run.can_go_on
+    assert run.turn(CALLER) == DONE
+    assert execution.had == [("token of a", 1, False), ("token of b", 2, True)]
+
+
+def lock(given_back: list[str], name: str) -> Waiting:
+    waiting = Waiting()
+    waiting.give_back = lambda: given_back.append(name)
+    return waiting
+
+
+def test_a_run_that_fails_gives_back_the_locks_that_it_has_got() -> None:
+    given_back: list[str] = []
+    waiting = lock(given_back, "lock")
+    run = FakeProgram().run(FakeExecution(wants=[result(waiting), tensor("never")]))
+    run.turn(CALLER)
+    waiting.complete(1)
+    run.turn(CALLER)
+
+    assert given_back == []
+    run.end()
+    assert given_back == ["lock"]
+
+
+def test_a_run_that_comes_to_its_end_keeps_its_locks() -> None:
+    given_back: list[str] = []
+    waiting = lock(given_back, "lock")
+    run = FakeProgram().run(FakeExecution(wants=[result(waiting)]))
+    run.turn(CALLER)
+    waiting.complete(1)
+    assert run.turn(CALLER) == DONE
+
+    run.end()
+
+    assert given_back == []
+
+
+def test_a_lock_that_comes_when_the_run_is_over_is_given_back() -> None:
+    given_back: list[str] = []
+    waiting = lock(given_back, "late")
+    run = FakeProgram().run(FakeExecution(wants=[result(waiting)]))
+    run.turn(CALLER)
+    assert waiting.claim()
+    run.ended = True  # between the claim and the result
+
+    waiting.deliver(1)
+
+    assert given_back == ["late"]
+    assert not run.can_go_on or run.execution is not None
+
+
+def test_the_end_forgets_the_waiters_callbacks_and_the_values() -> None:
+    run = FakeProgram().run(FakeExecution(wants=[tensor("a")]))
+    run.receive, run.advanced, run.wake = [].append, lambda: None, lambda: None
+    run.turn(CALLER)
+    run.arrived("a", 1, False)
+    run.arrived("early", 1, False)
+    execution = cast("FakeExecution", run.execution)
+
+    run.end()
+
+    assert (run.receive, run.advanced, run.wake, run.execution) == (None, None, None, None)
+    assert execution.had == []
+    assert run.stop == [True]
+    assert not run.can_go_on
+    assert run._early is None
+    assert not run._inbox
+
+
+def test_what_comes_back_with_an_error_after_the_end_is_no_error_any_more() -> None:
+    run = FakeProgram().run(FakeExecution())
+    run.leave()
+    run.end()
+
+    run.came_back(errors.internal("too late"))
+
+    assert run.error is None
+    assert run.execution is None
+
+
+# -- what runs wait for, in words --------------------------------------------------------------------------------------
+
+TASK = "/job:localhost/replica:0/task:0"
+
+
+def blocked(name: str, inputs: Sequence[str] = (), why: str | None = "its queue 'q' is empty") -> PartRun:
+    """A run whose node waits."""
+    waiting = Waiting()
+    waiting.why = None if why is None else lambda: why
+    part = PartBuilder()
+    part.feed("queue")
+    part.node("Neg" if inputs else "NoOp", name, inputs, **({"T": dtypes.float32} if inputs else {}))
+    (node,) = [each for each in compiled(part).compiled.part.nodes if each.name == name]
+    run = FakeProgram().run(FakeExecution(wants=[Wanted("token", "", waiting, node)]))
+    assert run.turn(CALLER) == WAITS
+    return run
+
+
+def wants(*keys: str) -> PartRun:
+    run = FakeProgram().run(FakeExecution(wants=[tensor(key) for key in keys]))
+    assert run.turn(CALLER) == WAITS
+    return run
+
+
+def edge(sender: str, name: str) -> str:
+    return make_key(f"{sender}/device:CPU:0", 1, f"{TASK}/device:CPU:0", name)
+
+
+def test_a_kernel_that_waits_is_named_with_what_it_waits_at_and_why() -> None:
+    assert wait_texts(TASK, [blocked("get", ["queue:0"])]) == [
+        f"'get' (Neg of 'queue') at {TASK}: its queue 'q' is empty"
+    ]
+    assert wait_texts(TASK, [blocked("lock")]) == [f"'lock' (NoOp) at {TASK}: its queue 'q' is empty"]
+
+
+def test_what_computes_or_waits_for_room_is_not_named() -> None:
+    assert wait_texts(TASK, [blocked("computes", why=None), blocked("has_no_room", why="")]) == []
+
+
+def test_a_tensor_of_another_task_is_named_unless_a_kernel_waits() -> None:
+    ps = "/job:ps/replica:0/task:1"
+    tensors = wants(edge(ps, "w"), edge(TASK, "own"), edge(ps, "b"))
+
+    assert wait_texts(TASK, [tensors, tensors]) == [f"a tensor of {ps} ({name}) at {TASK}" for name in ("w", "b")]
+    assert wait_texts(TASK, [tensors, blocked("get")]) == [f"'get' (NoOp) at {TASK}: its queue 'q' is empty"]
+    assert wait_texts(TASK, []) == []
+
+
+def test_an_answer_names_twenty_and_no_long_ones() -> None:
+    ps = "/job:ps/replica:0/task:1"
+    assert len(wait_texts(TASK, [wants(*(edge(ps, f"w{number}") for number in range(21)))])) == 20
+    (kernel,) = wait_texts(TASK, [blocked("get", why="x" * 500)])
+    (text,) = wait_texts(TASK, [wants(edge(ps, "y" * 500))])
+    assert (len(kernel), len(text)) == (400, 400)
+
+
+def test_what_has_come_is_not_waited_for() -> None:
+    ps = "/job:ps/replica:0/task:1"
+    run = wants(edge(ps, "w"), edge(ps, "b"))
+    run.arrived(edge(ps, "w"), 1, False)
+
+    assert wait_texts(TASK, [run]) == [f"a tensor of {ps} (b) at {TASK}"]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.parts import PartBuilder
 from support.programs import compiled, sums
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.resources import state
 from tenfold_services.worker.run_policy import (
     CALLER,
     EVENT_LOOP,
     FUNCTION_CALLER,
     RunPolicy,
     is_callable,
+    waits_for_kernels_only,
     waits_for_links_only,
 )
 
@@ -100,3 +104,83 @@ def test_which_programs_wait_for_links_only() -> None:
     assert waits_for_links_only(compiled(receives).compiled, {key})
     assert not waits_for_links_only(compiled(receives).compiled, ())
     assert not waits_for_links_only(compiled(blocks).compiled, ())
+
+
+@pytest.mark.parametrize(("nanoseconds", "is_short"), [(LIMIT - 1, True), (LIMIT, False)])
+def test_a_run_of_the_limit_is_not_short(nanoseconds: int, is_short: bool) -> None:
+    found = policy(nanoseconds=nanoseconds)
+    assert found.was_short() == found.is_short(1) == is_short
+    # the shapes of a run that was long are not known as short, even once the program is
+    found.nanoseconds = 1.0
+    assert found.is_short(1) == is_short
+
+
+def test_sizes_by_values_are_never_known_as_short() -> None:
+    found = policy(nanoseconds=1, sized_by_values=True)
+    assert not found.was_short()
+    assert not found.is_short(1)
+    assert not policy().was_short()
+
+
+def test_a_time_counts_a_quarter() -> None:
+    found = policy(nanoseconds=1000)
+    assert found.nanoseconds == 1000
+    found.note(2000)
+    assert found.nanoseconds == 1250
+
+
+def test_all_shapes_of_a_short_run_are_known_and_no_more_than_a_thousand() -> None:
+    found = policy()
+    found.note(1, (3, 4))
+    assert found.is_short(3)
+    assert found.is_short(4)
+    found.note(1, range(100, 100 + 1022))
+    found.note(1, (5,))
+    assert found.is_short(3)  # 1,024 were known, which is no more than may be
+    assert found.is_short(5)
+    found.note(1, (6,))
+    assert not found.is_short(3)
+    assert found.is_short(6)
+
+
+def test_shapes_are_forgotten_when_variables_have_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = policy(nanoseconds=1)
+    now = state.reshapes()
+    monkeypatch.setattr(state, "reshapes", lambda: now + 1)
+    assert not found.is_short(1)
+    found.note(1, (2,))
+    assert found.is_short(2)
+    assert not found.is_short(1)
+
+
+def test_a_program_at_the_border_of_tiny_is_timed_now_and_then() -> None:
+    assert not policy(nanoseconds=100_000).times_next()
+    assert policy(nanoseconds=100_001).times_next()
+
+
+def test_what_was_not_timed_is_not_far_from_its_deadline() -> None:
+    assert not policy().is_far_from(1e9)
+    assert policy(nanoseconds=10_000_000).is_far_from(1.0)
+    assert not policy(nanoseconds=10_000_001).is_far_from(1.0)
+    found = policy(nanoseconds=1)
+    found.note_deadline(0.01, 1.0)
+    assert found.nanoseconds == 1
+    found.note_deadline(0.0101, 1.0)
+    assert found.nanoseconds is None
+
+
+def test_which_programs_wait_for_kernels_only() -> None:
+    receives, sends = PartBuilder(), PartBuilder()
+    receives.recv("x", dtypes.float32, OTHER, 7)
+    receives.fetch("x")
+    sends.const("c", 1.0)
+    sends.send("c", dtypes.float32, OTHER, "edge")
+
+    assert waits_for_kernels_only(sums().program.compiled)
+    assert not waits_for_kernels_only(compiled(receives).compiled)
+    assert not waits_for_kernels_only(compiled(sends).compiled)
+
+
+def test_the_place_decides_who_is_asked() -> None:
+    assert policy().stays(CALLER, 0, LIMIT, 8)
+    assert not policy().stays(FUNCTION_CALLER, 0, 0, 9)
