@@ -72,11 +72,9 @@ class FakePartialRun:
     def __init__(self, last_call: float) -> None:
         self.last_call, self.given_up = last_call, False
 
-    def is_idle(self, now: float) -> bool:
-        return now - self.last_call > 100
-
-    def give_up(self) -> None:
-        self.given_up = True
+    def ended_as_idle(self, now: float) -> bool:
+        self.given_up = now - self.last_call > 100
+        return self.given_up
 
 
 def test_a_partial_run_that_nobody_calls_is_given_up() -> None:
