@@ -21,7 +21,6 @@ import numpy as np
 from tenfold_core import errors, opdefs
 from tenfold_core.dtypes import DType
 from tenfold_kernels import families, narrow
-from tenfold_kernels.arrays import invalid
 from tenfold_kernels.cuda import absences
 
 if TYPE_CHECKING:
@@ -393,14 +392,14 @@ def _lookup_error(node: KernelNode, device_type: str, rows: list[_KernelRow]) ->
         asked = ", ".join(
             f"{attr}={_name(node.attrs.get(attr))}" for attr in sorted({a for r in rows for a in r.types})
         )
-        return invalid(
+        return errors.InvalidArgumentError.of(
             f"No {device_type} kernel for op '{op}' of node '{node.name}' with {asked}. There are kernels for: {have}."
         )
     written = absence(op, device_type)
     why = f" ({written.why})" if written is not None else ""
     others = [d for d in families.FOLDERS if d != device_type and has_kernel(op, d)]
     if others:
-        return invalid(
+        return errors.InvalidArgumentError.of(
             f"No {device_type} kernel for op '{op}' of node '{node.name}'{why}. "
             f"Device types with a kernel: {', '.join(others)}."
         )

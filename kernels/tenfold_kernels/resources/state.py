@@ -18,7 +18,6 @@ import numpy as np
 from tenfold_core import errors, variable_memory
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
-from tenfold_kernels.arrays import invalid, scalar_object
 from tenfold_kernels.resources.quota import StateQuota, size_of
 from tenfold_protos import resource_handle_pb2
 
@@ -250,7 +249,7 @@ class Variable:
         else:
             mine, agree = self.shape, self.shape.is_compatible_with(value.shape)
         if not agree:
-            raise invalid(
+            raise errors.InvalidArgumentError.of(
                 "Assign requires shapes of both tensors to match. "
                 f"lhs shape= {_shape_text(mine)} rhs shape= {_shape_text(list(value.shape))}"
             )
@@ -328,7 +327,8 @@ class ResourceHandle:
 
     def as_array(self) -> Array:
         """This handle as it travels: a read-only 0-d object array."""
-        array = scalar_object(self)
+        array = np.empty((), dtype=object)
+        array[()] = self
         array.setflags(write=False)
         return array
 
