@@ -14,9 +14,10 @@ from support.programs import compile_program
 from support.verify_graph import verify
 from tenfold.server_gradients import gradient_of_op
 from tenfold_compiler.graph.lower import lower
+from tenfold_compiler.graph.node import assigned
 from tenfold_compiler.graph.partition import partition
 from tenfold_compiler.graph.prune import prune
-from tenfold_compiler.graph.runtime_graph import RuntimeGraph, assigned
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import attr_value, dtypes, errors, opdefs, tensor_util
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.attr_value_pb2 import AttrValue, NameAttrList

@@ -17,7 +17,7 @@ from tenfold_core.node_names import TensorName, free_name, parse_tensor_name
 from tenfold_protos import attr_value_pb2, node_def_pb2
 
 from .functions import FunctionBody
-from .new_nodes import new_def
+from .node import new_def
 from .runtime_graph import client_node
 
 if TYPE_CHECKING:
@@ -112,34 +112,29 @@ class FunctionGradients:
                 f"call each other more than {_MAX_DEPTH} deep."
             )
         self._making.append(key)
-        try:
-            if f.name in self._library:
-                body = self._functions.body(f.name, f.attr)
-                made: FunctionBody | None = _FunctionGradient(body, self._library, self.types).run()
-            else:
-                made = _gradient_of_op(f, self._library, self._of_op)
-        finally:
-            self._making.pop()
-        if made is None:
-            self._made[key] = None
-            return None
-        self._functions.define(name, made)
-        self._made[key] = name
-        return name
+        if f.name in self._library:
+            body = self._functions.body(f.name, f.attr)
+            made: FunctionBody | None = _FunctionGradient(body, self._library, self.types).run(name)
+        else:
+            made = _gradient_of_op(f, name, self._library, self._of_op)
+        self._making.pop()
+        if made is not None:
+            self._functions.define(made)
+        return self._made.setdefault(key, None if made is None else name)
 
 
 def _key(f: NameAttrList) -> tuple[str, bytes]:
     return f.name, f.SerializeToString(deterministic=True)
 
 
-def _gradient_of_op(f: NameAttrList, library: FunctionLibrary, of_op: OpGradients) -> FunctionBody | None:
+def _gradient_of_op(
+    f: NameAttrList, name: str, library: FunctionLibrary, of_op: OpGradients
+) -> FunctionBody | None:
     """(The op's inputs, the gradient of each output) → the gradient of each input; None where nothing flows back."""
     if f.name in _NO_GRADIENT_HERE:
         raise _no_gradient(f.name)
-    operation = node_def_pb2.NodeDef(name="op", op=f.name)
-    for key, value in f.attr.items():
-        if not key.startswith("_"):
-            operation.attr[key].CopyFrom(value)
+    known = {key: value for key, value in f.attr.items() if not key.startswith("_")}
+    operation = node_def_pb2.NodeDef(name="op", op=f.name, attr=known)
     try:
         found = of_op(operation)
     except errors.OpError as error:
@@ -155,14 +150,20 @@ def _gradient_of_op(f: NameAttrList, library: FunctionLibrary, of_op: OpGradient
         return None
     nodes = {node.name: client_node(node, library) for node in found.graph_def.node}
     returns = tuple(parse_tensor_name(text) for text in found.outputs)
-    needed = _reaching(nodes, (tensor.node for tensor in returns))
+    needed: set[str] = set()
+    stack = [tensor.node for tensor in returns]
+    while stack:
+        node = nodes[stack.pop()]
+        if node.name not in needed:
+            needed.add(node.name)
+            stack.extend(node.sources)
     return FunctionBody(
-        f"gradient of {f.name}",
-        tuple(nodes[name].output_types[0] for name in found.args),
+        name,
+        tuple(nodes[arg].output_types[0] for arg in found.args),
         tuple(nodes[tensor.node].output_types[tensor.output].base_dtype for tensor in returns),
-        {TensorName(name, 0): number for number, name in enumerate(found.args)},
-        {name: number for number, name in enumerate(found.args)},
-        tuple(node for name, node in nodes.items() if name in needed and name not in found.args),
+        {TensorName(arg, 0): number for number, arg in enumerate(found.args)},
+        {arg: number for number, arg in enumerate(found.args)},
+        tuple(node for node in nodes.values() if node.name in needed and node.name not in found.args),
         returns,
         (),
     )
@@ -187,7 +188,7 @@ class _FunctionGradient:
         #: What each output of the function, argument or node has received, with its type.
         self._received: dict[TensorName, list[tuple[TensorName, DType]]] = {}
 
-    def run(self) -> FunctionBody:
+    def run(self, name: str) -> FunctionBody:
         body = self._body
         flat = {number: tensor for tensor, number in body.args.items()}
         args, first_arg = dict(body.args), dict(body.first_arg)
@@ -197,45 +198,34 @@ class _FunctionGradient:
             self._receive(tensor, dy, dtype.base_dtype)
         for node in self._consumers_first():
             self._differentiate(node)
-        returns: list[TensorName] = []
-        types: list[DType] = []
-        for number, dtype in enumerate(body.arg_types):
-            dx, dx_type = self._sum(flat[number], dtype)
-            returns.append(dx)
-            types.append(dx_type)
+        dxs = [self._sum(flat[number], dtype) for number, dtype in enumerate(body.arg_types)]
         return FunctionBody(
-            f"gradient of {body.name}",
+            name,
             (*body.arg_types, *body.output_types),
-            tuple(types),
+            tuple(dtype for _, dtype in dxs),
             args,
             first_arg,
             (*body.nodes, *self._made),
-            tuple(returns),
+            tuple(dx for dx, _ in dxs),
             (),
         )
 
     def _consumers_first(self) -> list[Node]:
         """The nodes between the arguments and the outputs."""
         args = self._body.args
-        depends: set[str] = set()
-        order: list[Node] = []
-        state: dict[str, bool] = {}  # False: on the path to the current node; True: done
-        for root in dict.fromkeys(tensor.node for tensor in self._body.returns if tensor not in args):
-            stack = [root]
-            while stack:
-                name = stack[-1]
-                node = self._nodes[name]
-                if name not in state:
-                    state[name] = False
-                    stack.extend(t.node for t in node.inputs if t not in args and t.node not in state)
-                    continue
-                stack.pop()
-                if not state[name]:
-                    state[name] = True
-                    if any(t in args or t.node in depends for t in node.inputs):
-                        depends.add(name)
-                        order.append(node)
-        return order[::-1]
+        depends: dict[str, Node] = {}
+        seen: set[str] = set()
+        stack = [tensor.node for tensor in reversed(self._body.returns) if tensor not in args]
+        while stack:
+            name = stack.pop()
+            node = self._nodes[name]
+            if name not in seen:
+                seen.add(name)
+                # once more after its sources
+                stack += [name, *(t.node for t in node.inputs if t not in args and t.node not in seen)]
+            elif name not in depends and any(t in args or t.node in depends for t in node.inputs):
+                depends[name] = node
+        return list(depends.values())[::-1]
 
     def _differentiate(self, node: Node) -> None:
         outputs = [TensorName(node.name, number) for number in range(len(node.output_types))]
@@ -251,7 +241,7 @@ class _FunctionGradient:
         made = self._add("SymbolicGradient", [*node.inputs, *dys], attrs, node.requested_device)
         for number, (tensor, dtype) in enumerate(zip(node.inputs, types, strict=True)):
             if dtype not in _NUMBERLESS:
-                self._receive(tensor, TensorName(made, number), dtype)
+                self._receive(tensor, made._replace(output=number), dtype)
 
     def _receive(self, tensor: TensorName, gradient: TensorName, dtype: DType) -> None:
         self._received.setdefault(tensor, []).append((gradient, dtype))
@@ -264,34 +254,22 @@ class _FunctionGradient:
         if len(received) == 1:
             return received[0]
         total = received[0][1]
-        added = self._add("AddN", [gradient for gradient, _ in received], {"N": len(received), "T": total})
-        return TensorName(added, 0), total
+        return self._add("AddN", [gradient for gradient, _ in received], {"N": len(received), "T": total}), total
 
     def _zeros(self, tensor: TensorName, dtype: DType) -> tuple[TensorName, DType]:
         if dtype is dtypes.resource:
             dtype = dtypes.float32
-            tensor = TensorName(self._add("ReadVariableOp", [tensor], {"dtype": dtype}), 0)
+            tensor = self._add("ReadVariableOp", [tensor], {"dtype": dtype})
         elif dtype is dtypes.string:
-            shape = TensorName(self._add("Shape", [tensor], {"T": dtype}), 0)
-            nothing = TensorName(self._add("Const", [], {"dtype": dtype, "value": b""}), 0)
-            return TensorName(self._add("Fill", [shape, nothing], {"T": dtype}), 0), dtype
-        return TensorName(self._add("ZerosLike", [tensor], {"T": dtype}), 0), dtype
+            shape = self._add("Shape", [tensor], {"T": dtype})
+            nothing = self._add("Const", [], {"dtype": dtype, "value": b""})
+            return self._add("Fill", [shape, nothing], {"T": dtype}), dtype
+        return self._add("ZerosLike", [tensor], {"T": dtype}), dtype
 
-    def _add(self, op: str, inputs: Iterable[TensorName], attrs: dict[str, Any], device: str = "") -> str:
+    def _add(self, op: str, inputs: Iterable[TensorName], attrs: dict[str, Any], device: str = "") -> TensorName:
         node_def = new_def(op, free_name(f"Func/{op}", self._names), inputs, attrs, device)
         self._made.append(client_node(node_def, self._library))
-        return node_def.name
-
-
-def _reaching(nodes: dict[str, Node], roots: Iterable[str]) -> set[str]:
-    needed: set[str] = set()
-    stack = list(roots)
-    while stack:
-        name = stack.pop()
-        if name not in needed:
-            needed.add(name)
-            stack.extend(nodes[name].sources)
-    return needed
+        return TensorName(node_def.name, 0)
 
 
 def _no_gradient(op: str) -> errors.OpError:

@@ -13,7 +13,7 @@ from tenfold_core.op_def import OpDef
 from tenfold_protos import function_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from tenfold_protos.attr_value_pb2 import AttrValue
     from tenfold_protos.function_pb2 import FunctionDef, FunctionDefLibrary
@@ -35,7 +35,9 @@ class FunctionLibrary:
                     f"Cannot add function '{name}' because an op with the same name already exists."
                 )
             if self._functions.setdefault(name, function) != function:
-                raise _clash(name)
+                raise errors.invalid_argument(
+                    f"Cannot add function '{name}' because a different function with the same name already exists."
+                )
 
     def __bool__(self) -> bool:
         return bool(self._functions)
@@ -64,6 +66,10 @@ class FunctionLibrary:
                 raise errors.invalid_argument(f"The signature of function '{name}' is wrong: {error}") from error
         return found
 
+    def definition(self, op: str) -> OpDef | None:
+        """Of a function, or of an operation of this server; None for a name that is neither. Raises as `op_def`."""
+        return self.op_def(op) or (opdefs.get(op) if opdefs.has(op) else None)
+
     def extended(self, more: FunctionDefLibrary) -> FunctionLibrary:
         """This library and `more`. A function that is there already must be the same.
 
@@ -73,12 +79,7 @@ class FunctionLibrary:
             return self
         merged = function_pb2.FunctionDefLibrary()
         merged.CopyFrom(self.proto)
-        for function in more.function:
-            known = self._functions.get(function.signature.name)
-            if known is None:
-                merged.function.add().CopyFrom(function)
-            elif known != function:
-                raise _clash(function.signature.name)
+        merged.function.extend(each for each in more.function if self.find(each.signature.name) != each)
         gradients = {gradient.function_name: gradient for gradient in self.proto.gradient}
         for gradient in more.gradient:
             known_gradient = gradients.get(gradient.function_name)
@@ -108,6 +109,36 @@ class FunctionLibrary:
         result.function.extend(function for function in self.proto.function if function.signature.name in needed)
         result.gradient.extend(gradient for gradient in self.proto.gradient if gradient.function_name in needed)
         return result
+
+    def least_nodes(self, nodes: Iterable[NodeDef], call_ops: Collection[str]) -> int:
+        """The nodes, and those of the bodies that plain calls (`call_ops`, or an op that is a function) bring in.
+
+        Known before a single one is made: forty functions that each call the next one twice are a few hundred bytes,
+        and 2^40 nodes. Never too many: a function that calls itself stays a call, and branches and loops may stay.
+        """
+
+        def called(node: NodeDef) -> str:
+            return node.attr["f"].func.name if node.op in call_ops and "f" in node.attr else node.op
+
+        #: Function → nodes of its body with all that is in it; 0 while it is being counted: calls in a circle end.
+        counts: dict[str, int] = {}
+
+        def count(nodes: Iterable[NodeDef]) -> int:
+            return sum(1 + counts.get(called(node), 0) for node in nodes)
+
+        nodes = list(nodes)
+        # no recursion: how deep functions stand in each other is up to a peer
+        stack = [name for name in map(called, nodes) if name in self]
+        while stack:
+            name = stack[-1]
+            body = self._functions[name].node_def
+            if name in counts:
+                stack.pop()
+                counts[name] = counts[name] or count(body)
+                continue
+            counts[name] = 0
+            stack.extend(inner for inner in map(called, body) if inner in self and inner not in counts)
+        return count(nodes)
 
     def stateful_op(self, call: NodeDef) -> str | None:
         """An op that has a state of its own, among those that this call may run; None where there is none.
@@ -147,9 +178,3 @@ def _functions_in(value: AttrValue) -> Iterator[str]:
         yield function.name
         for inner in function.attr.values():
             yield from _functions_in(inner)
-
-
-def _clash(name: str) -> errors.OpError:
-    return errors.invalid_argument(
-        f"Cannot add function '{name}' because a different function with the same name already exists."
-    )

@@ -15,7 +15,7 @@ from tenfold_core.node_attrs import resolve_attrs
 from tenfold_core.node_names import TensorName, suggestion
 from tenfold_core.node_signature import signature
 from tenfold_core.stand_ins import may_stand_in, stand_ins
-from tenfold_protos import attr_value_pb2, node_def_pb2
+from tenfold_protos import node_def_pb2
 
 from .runtime_graph import client_node
 
@@ -63,9 +63,9 @@ class Functions:
         #: Bodies that no function of the library has: gradients (function_gradients.py).
         self._defined: dict[str, FunctionBody] = {}
 
-    def define(self, name: str, body: FunctionBody) -> None:
+    def define(self, body: FunctionBody) -> None:
         """Adds a function of the runtime's own: no client can give a function such a name."""
-        self._defined[name] = body
+        self._defined[body.name] = body
 
     def body(self, name: str, attrs: Mapping[str, AttrValue]) -> FunctionBody:
         """The body for a call with these attributes.
@@ -79,10 +79,8 @@ class Functions:
         if function is None or op_def is None:
             hint = suggestion(name, (function.signature.name for function in self.library.proto.function))
             raise errors.not_found(f"Function {name} is not defined{hint}.")
-        call = node_def_pb2.NodeDef(name=name, op=name)
-        for attr in op_def.attrs:
-            if attr.name in attrs:
-                call.attr[attr.name].CopyFrom(attrs[attr.name])
+        known = {attr.name: attrs[attr.name] for attr in op_def.attrs if attr.name in attrs}
+        call = node_def_pb2.NodeDef(name=name, op=name, attr=known)
         key = (name, call.SerializeToString(deterministic=True))
         found = self._bodies.get(key)
         if found is None:
@@ -109,9 +107,9 @@ def _instantiate(
     reader = _EdgeReader(function, library, first_arg)
     definitions: list[node_def_pb2.NodeDef] = []
     for original in function.node_def:
-        node_def = node_def_pb2.NodeDef(name=original.name, op=original.op, device=original.device)
-        for key, value in original.attr.items():
-            _fill_in(name, original.name, value, values, node_def.attr[key], 0)
+        node_def = node_def_pb2.NodeDef(name=original.name, op=original.op, device=original.device, attr=original.attr)
+        for value in node_def.attr.values():
+            _fill_in(name, original.name, value, values)
         reader.add(node_def)
         definitions.append(node_def)
     for original, node_def in zip(function.node_def, definitions, strict=True):
@@ -124,10 +122,6 @@ def _instantiate(
             raise _bad(name, f"it does not say what its output '{output.name}' is (ret)")
         first = reader.tensor(function.ret[output.name])
         returns.extend(TensorName(first.node, first.output + position) for position in range(count))
-    known = {node.name for node in nodes}
-    for control in function.control_ret.values():
-        if control not in known:
-            raise _bad(name, f"its control output '{control}' is no node of it")
     body = FunctionBody(
         name,
         types.input_types,
@@ -154,9 +148,6 @@ def _stand_ins(
     if not reader.unknown:
         return {}
 
-    def definition(op: str) -> OpDef | None:
-        return library.op_def(op) or (opdefs.get(op) if opdefs.has(op) else None)
-
     def parameter(name: str, index: int) -> DType | None:
         number = args.get(TensorName(name, index))
         return None if number is None else types.input_types[number]
@@ -171,7 +162,7 @@ def _stand_ins(
             made.attr["T"].type = types.output_types[position].base_dtype.as_datatype_enum  # type: ignore[assignment]
             taken.append(made)
         position += count
-    return stand_ins([*nodes, *taken], lambda node: node.name in reader.unknown, definition, parameter)
+    return stand_ins([*nodes, *taken], lambda node: node.name in reader.unknown, library.definition, parameter)
 
 
 def _check(body: FunctionBody) -> None:
@@ -199,6 +190,9 @@ def _check(body: FunctionBody) -> None:
         for control in node.control_inputs:
             if control not in nodes and control not in body.first_arg:
                 raise _bad(body.name, f"node '{node.name}' waits for '{control}', which is not in it")
+    for control in body.control_returns:
+        if control not in nodes:
+            raise _bad(body.name, f"its control output '{control}' is no node of it")
     for tensor, expected in zip(body.returns, body.output_types, strict=True):
         if type_of(tensor).base_dtype is not expected.base_dtype:
             raise _bad(
@@ -220,17 +214,15 @@ class _EdgeReader:
 
     def add(self, node_def: node_def_pb2.NodeDef) -> None:
         """Learns the outputs of a node, its attributes filled in."""
-        op_def = self._library.op_def(node_def.op)
+        op_def = self._library.definition(node_def.op)
         if op_def is None:
-            if may_stand_in(node_def.op, node_def):
-                self.unknown[node_def.name] = {}
-                return
-            if not opdefs.has(node_def.op):
+            if not may_stand_in(node_def.op, node_def):
                 raise errors.not_found(
                     f"Op type not registered '{node_def.op}' in this server, for node '{node_def.name}' of function "
                     f"'{self._name}'{suggestion(node_def.op, opdefs.names())}"
                 )
-            op_def = opdefs.get(node_def.op)
+            self.unknown[node_def.name] = {}
+            return
         counts = signature(op_def, resolve_attrs(op_def, node_def)).output_counts
         starts: dict[str, int] = {}
         position = 0
@@ -257,36 +249,18 @@ class _EdgeReader:
         return TensorName(node, starts[rest[0]] + int(position))
 
 
-def _fill_in(
-    function: str, node: str, value: AttrValue, attrs: Mapping[str, AttrValue], result: AttrValue, depth: int
-) -> None:
-    """Copies an attribute, with the call's values for what it leaves open."""
+def _fill_in(function: str, node: str, value: AttrValue, attrs: Mapping[str, AttrValue], depth: int = 0) -> None:
+    """Gives an attribute the call's values for what it leaves open."""
     if depth > _MAX_ATTR_DEPTH:
         raise _bad(function, f"the attributes of node '{node}' are nested more than {_MAX_ATTR_DEPTH} deep")
     kind = value.WhichOneof("value")
     if kind == "placeholder":
         if value.placeholder not in attrs:
             raise _bad(function, f"node '{node}' needs attr '{value.placeholder}' of the call, which does not have it")
-        result.CopyFrom(attrs[value.placeholder])
-        return
-    result.CopyFrom(value)
-    if kind == "func":
-        _fill_in_call(function, node, value.func, attrs, result.func, depth)
-    elif kind == "list" and value.list.func:
-        for given, filled in zip(value.list.func, result.list.func, strict=True):
-            _fill_in_call(function, node, given, attrs, filled, depth)
-
-
-def _fill_in_call(
-    function: str,
-    node: str,
-    given: attr_value_pb2.NameAttrList,
-    attrs: Mapping[str, AttrValue],
-    result: attr_value_pb2.NameAttrList,
-    depth: int,
-) -> None:
-    for key, value in given.attr.items():
-        _fill_in(function, node, value, attrs, result.attr[key], depth + 1)
+        value.CopyFrom(attrs[value.placeholder])
+    for call in [value.func] if kind == "func" else value.list.func if kind == "list" else ():
+        for inner in call.attr.values():
+            _fill_in(function, node, inner, attrs, depth + 1)
 
 
 def _bad(function: str, what: str) -> errors.OpError:

@@ -2,7 +2,7 @@
 
 Nodes get the caller's name in front, the caller's device where they ask for none (or always, when the op itself is the
 function's name), and the caller's control edges: what has no inputs must not run before the call, nor in another frame.
-Called by lower.py and, for branches and loops, by lower_if.py and lower_while.py. Follows inline_function_utils.cc.
+Called by lower.py and, for branches and loops, by lower_control_flow.py. Follows inline_function_utils.cc.
 """
 
 from __future__ import annotations
@@ -13,49 +13,46 @@ from tenfold_core.device import DeviceSpec
 from tenfold_core.node_names import TensorName
 from tenfold_protos import node_def_pb2
 
+from .lowering import FUNCTIONAL_OPS
 from .node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_protos.attr_value_pb2 import NameAttrList
-
     from .functions import FunctionBody
-    from .lowering import Lowering
+    from .lowering import CallToLower, Lowering
 
 _CLASS_PREFIX = b"loc:@"
 
 
 def inline_call(
     lowering: Lowering,
+    call: CallToLower,
     caller: str,
-    function: NameAttrList,
+    body: FunctionBody,
     inputs: Sequence[TensorName],
-    *,
     after: Sequence[str],
-    device: str,
-    chain: tuple[str, ...],
-    one_device: bool = False,
-    ordered: Sequence[bool] | None = None,
+    ordered: Sequence[bool] = (),
 ) -> tuple[list[TensorName], Sequence[str]]:
-    """Adds the nodes of one call; its outputs, and the nodes to wait for (at most one).
+    """Adds the nodes of one call under the name `caller`; its outputs, and the nodes to wait for (at most one).
 
     `ordered` says of each input whether it cannot come, or come alive, before the nodes in `after`: then nothing need
-    be put between it and the body. Raises as Functions.body.
+    be put between it and the body.
     """
-    body = lowering.functions.body(function.name, function.attr)
-    return _Inliner(lowering, caller, body, device, one_device).run(inputs, after, (*chain, function.name), ordered)
+    return _Inliner(lowering, call, caller, body).run(inputs, after, ordered)
 
 
 class _Inliner:
     """One call."""
 
-    def __init__(self, lowering: Lowering, caller: str, body: FunctionBody, device: str, one_device: bool) -> None:
+    def __init__(self, lowering: Lowering, call: CallToLower, caller: str, body: FunctionBody) -> None:
         self._lowering = lowering
         self._caller = caller
         self._body = body
-        self._device = device
-        self._one_device = one_device
+        self._chain = (*call.chain, body.name)
+        self._device = call.node.requested_device
+        #: The op itself is the function's name.
+        self._one_device = call.node.op not in FUNCTIONAL_OPS
         self._devices: dict[str, str] = {}
         #: Node of the body → its name in the graph.
         self._names = {node.name: lowering.name(f"{caller}/{node.name}") for node in body.nodes}
@@ -63,7 +60,7 @@ class _Inliner:
         self._arguments: list[TensorName] = []
 
     def run(
-        self, inputs: Sequence[TensorName], after: Sequence[str], chain: tuple[str, ...], ordered: Sequence[bool] | None
+        self, inputs: Sequence[TensorName], after: Sequence[str], ordered: Sequence[bool]
     ) -> tuple[list[TensorName], Sequence[str]]:
         body = self._body
         after = self._lowering.one(f"{self._caller}/input_control_node", after, self._device)
@@ -75,30 +72,27 @@ class _Inliner:
             # A call without inputs hands the edge on to what has none in its own body.
             if not control and (not node.inputs or self._lowering.is_functional(node)):
                 control.extend(before)
-            self._lowering.put(self._copy(node, tuple(dict.fromkeys(control))), chain)
+            self._lowering.put(self._copy(node, tuple(dict.fromkeys(control))), self._chain)
         outputs = [self._tensor(tensor) for tensor in body.returns]
         ends = [self._names[name] for name in body.control_returns]
         if self._one_device or not ends:
             ends.extend(tensor.node for tensor in outputs if tensor not in self._arguments)
         return outputs, self._lowering.one(f"{self._caller}/output_control_node", ends or after, self._device)
 
-    def _take_arguments(
-        self, inputs: Sequence[TensorName], after: Sequence[str], ordered: Sequence[bool] | None
-    ) -> None:
+    def _take_arguments(self, inputs: Sequence[TensorName], after: Sequence[str], ordered: Sequence[bool]) -> None:
         waited_for = {control for node in self._body.nodes for control in node.control_inputs}
         flat = {number: tensor for tensor, number in self._body.args.items()}
         for number, (source, dtype) in enumerate(zip(inputs, self._body.arg_types, strict=True)):
-            name = flat[number].node
-            if name in waited_for or (after and not (ordered is not None and ordered[number])):
-                wanted = f"{self._caller}/{name}" if not flat[number].output else f"{self._caller}/{flat[number]}"
+            name, index = flat[number]
+            if name in waited_for or (after and not (ordered and ordered[number])):
                 source = self._lowering.add(
                     "Identity",
-                    wanted.replace(":", "_"),
+                    f"{self._caller}/{name}_{index}" if index else f"{self._caller}/{name}",
                     [source],
                     {"T": dtype},
                     after=after,
                     device=self._device if self._one_device else "",
-                    beside=None if self._one_device and self._device else source,
+                    beside=source,
                 )
             self._arguments.append(source)
 

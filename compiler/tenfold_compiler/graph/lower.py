@@ -2,10 +2,10 @@
 
     x ─▶ PartitionedCall f ─▶ y     becomes     x ─▶ call/mul ─▶ call/output ─▶ y,    call = Identity(call/output)
 
-Calls are replaced by the function's body (inline.py), If and Case by Switch and Merge (lower_if.py), While by a loop of
-Enter and Exit (lower_while.py). Consumers are led past the old node; under its name stays an Identity or IdentityN,
-which can be fetched, and run for the side effects. Called by master/session_graph.py before place, for all nodes that
-came anew. A function that calls itself is left alone where it does: the worker calls it when the step gets there
+Calls are replaced by the function's body (inline.py), If, Case and While by Switch and Merge, Enter and Exit
+(lower_control_flow.py). Consumers are led past the old node; under its name stays an Identity or IdentityN, which can
+be fetched, and run for the side effects. Called by master/session_graph.py before place, for all nodes that came anew.
+A function that calls itself is left alone where it does: the worker calls it when the step gets there
 (worker/functions.py). Follows TensorFlow's lower_functional_ops.cc.
 """
 
@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.attr_value import to_proto
 from tenfold_core.node_attrs import resolve_attrs
-from tenfold_core.node_names import TensorName, node_reference
+from tenfold_core.node_names import TensorName, at_node, node_reference
 from tenfold_core.op_gradients import no_gradients
 from tenfold_protos import attr_value_pb2, node_def_pb2
 
-from .function_fit import check_fits, check_gradient, is_loop
 from .function_gradients import FunctionGradients
 from .inline import inline_call
-from .lower_if import lower_branches
-from .lower_while import lower_loop
+from .lower_control_flow import lower_branches, lower_loop
 from .lowering import CALL_OPS, CASE_OPS, FUNCTIONAL_OPS, IF_OPS, WHILE_OPS, CallToLower, Lowered, Lowering
 from .runtime_graph import MAX_NODES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from tenfold_core.op_gradients import OpGradients
 
+    from .functions import FunctionBody
     from .node import Node
     from .runtime_graph import RuntimeGraph
 
@@ -106,43 +106,60 @@ class _Lower:
             called = list(attr["branches"].list.func)
         elif node.op == "SymbolicGradient":
             called = [self._gradients.of(attr["f"].func)]
-            check_gradient(self._functions, node, called[0])
         elif node.op in CALL_OPS:
             called = [attr["f"].func]
         else:
-            called = []
-        if any(function.name in call.chain for function in called) or node.op in call.chain:
+            called = [attr_value_pb2.NameAttrList(name=node.op, attr=attr)]
+        if any(function.name in call.chain for function in called):
             return None
         keep = not self._control_flow or node.attrs.get(_LOWERING) is False
-        if keep and called and node.op not in CALL_OPS:
+        if keep and node.op in WHILE_OPS | IF_OPS | CASE_OPS:
             return None
-        if node.op in WHILE_OPS and not is_loop(self._functions, node, *called):
-            return None
-        check_fits(self._functions, node, called)
+        bodies = [self._functions.body(function.name, function.attr) for function in called]
+        if node.op in WHILE_OPS and [len(body.output_types) for body in bodies] != [1, len(node.output_types)]:
+            return None  # the kernel of While says so
+        if node.op in FUNCTIONAL_OPS:
+            for number, body in enumerate(bodies):
+                _check_fits(node, body, is_condition=node.op in WHILE_OPS and number == 0)
         if node.op in WHILE_OPS:
-            return lower_loop(self._lowering, call, called[0], called[1])
-        if node.op in IF_OPS:
-            return lower_branches(self._lowering, call, called, ["else", "then"]) if _is_bool(node) else None
-        if node.op in CASE_OPS:
-            return lower_branches(self._lowering, call, called, [f"branch{number}" for number in range(len(called))])
-        function = called[0] if called else attr_value_pb2.NameAttrList(name=node.op, attr=attr)
-        device, inputs = node.requested_device, node.inputs
+            return lower_loop(self._lowering, call, *bodies)
+        if node.op in IF_OPS and node.input_types[0].base_dtype is not dtypes.bool_:
+            return None
+        if node.op in IF_OPS | CASE_OPS:
+            return lower_branches(self._lowering, call, bodies)
+        inputs = node.inputs
         if node.op == "RemoteCall":
             target = _constant_text(self._lowering, inputs[0])
             if target is None:
                 return None
-            device, inputs = target, inputs[1:]
-        outputs, after = inline_call(
-            self._lowering,
-            node.name,
-            function,
-            inputs,
-            after=node.control_inputs,
-            device=device,
-            chain=call.chain,
-            one_device=not called,
+            call = call._replace(node=replace(node, requested_device=target))
+            inputs = inputs[1:]
+        return Lowered(*inline_call(self._lowering, call, node.name, bodies[0], inputs, node.control_inputs))
+
+
+def _check_fits(node: Node, body: FunctionBody, *, is_condition: bool) -> None:
+    """What a function takes and gives must be what its node promises; a condition gives what decides."""
+    if node.op == "SymbolicGradient" and len(body.output_types) != len(node.output_types):
+        # a client's own gradient function may give too few
+        raise at_node(
+            node,
+            f"SymGrad expects to return {len(node.output_types)} tensor(s), but get {len(body.output_types)} tensor(s) "
+            "instead.",
         )
-        return Lowered(outputs, after)
+    has_own_input = node.op in IF_OPS | CASE_OPS or node.op == "RemoteCall"
+    given = tuple(dtype.base_dtype for dtype in node.input_types[has_own_input:])
+    promised = body.output_types if is_condition else node.output_types
+    if body.arg_types != given or body.output_types != promised:
+        raise at_node(
+            node,
+            f"Node '{node.name}' ({node.op}) and function '{body.name}' do not fit: the node has inputs "
+            f"{_show(given)} and outputs {_show(promised)}, the function {_show(body.arg_types)} and "
+            f"{_show(body.output_types)}.",
+        )
+
+
+def _show(types: Sequence[dtypes.DType]) -> str:
+    return f"({', '.join(dtype.op_name for dtype in types)})"
 
 
 def _keep(lowering: Lowering, node: Node, lowered: Lowered) -> Lowered:
@@ -189,7 +206,3 @@ def _as_call(node: Node, graph: RuntimeGraph) -> Node:
     node_def.attr["Tout"].CopyFrom(to_proto(list(node.output_types), "list(type)"))
     op_def = opdefs.get(op)
     return replace(node, op=op, op_def=op_def, node_def=node_def, attrs=resolve_attrs(op_def, node_def))
-
-
-def _is_bool(node: Node) -> bool:
-    return node.input_types[0].base_dtype is dtypes.bool_

@@ -1,6 +1,6 @@
 """The graph while its functional nodes are replaced: nodes so far, names that are taken, where edges lead instead.
 
-lower.py says what becomes of each functional node; inline.py, lower_if.py and lower_while.py make the new nodes here.
+lower.py says what becomes of each functional node; inline.py and lower_control_flow.py make the new nodes here.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import TensorName, free_name
 
 from .cycles import check_acyclic
-from .expansion import least_nodes
 from .functions import Functions
-from .new_nodes import new_def, node_of
+from .node import new_def, node_of
 from .runtime_graph import NODES_VARIABLE, RuntimeGraph
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Lowering:
         #: Node → the tensor that it must lie beside.
         self._beside: dict[str, TensorName] = {}
         own = (node.node_def for node in graph.nodes.values() if not node.device)
-        if least_nodes(own, self.functions.library, CALL_OPS) > self._max_nodes:
+        if self.functions.library.least_nodes(own, CALL_OPS) > self._max_nodes:
             raise self._too_many()
         for node in graph.nodes.values():
             self.put(node, ())
@@ -110,9 +109,9 @@ class Lowering:
         beside: TensorName | None = None,
         exact_name: bool = False,
     ) -> TensorName:
-        """Adds a node of the pass's own; its first output. `beside` is a tensor whose device it shares."""
+        """Adds a node of the pass's own; its first output. Without a `device` it shares that of the tensor `beside`."""
         node_def = new_def(op, name if exact_name else self.name(name), (), attrs)
-        if beside is not None:
+        if beside is not None and not device:
             self._beside[node_def.name] = beside
         self.put(node_of(node_def, tuple(inputs), tuple(dict.fromkeys(after)), device), ())
         return TensorName(node_def.name, 0)

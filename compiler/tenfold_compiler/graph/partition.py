@@ -16,15 +16,12 @@ from tenfold_core.node_names import TensorName
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS, RECV_OPS
 from tenfold_protos import graph_pb2
 
-from . import loop_frames as control_flow
-from .control_loops import add_control_loops
-from .new_nodes import new_def, no_floats
+from .control_loops import ControlLoops, colocate_control_flow
+from .node import new_def, no_floats
 from .send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
-    from tenfold_compiler.graph.loop_frames import LoopFrame
-
-    from .control_loops import ControlLoops
+    from .control_loops import LoopFrame
     from .node import Node
     from .runtime_graph import RuntimeGraph
 
@@ -55,7 +52,7 @@ def partition(graph: RuntimeGraph, *, incarnation: Incarnation, first_id: int = 
     and KeyError if `incarnation` does not know a device.
     """
     if any(node.op in BRANCH_OPS or node.op in ENTER_OPS for node in graph.nodes.values()):
-        graph = control_flow.colocate_control_flow(graph, control_flow.topological_order(graph))
+        graph = colocate_control_flow(graph)
     return _Partitioner(graph, incarnation, first_id).run()
 
 
@@ -80,8 +77,7 @@ class _Partitioner:
 
     def run(self) -> Partitions:
         if any(node.op in ENTER_OPS for node in self._graph.nodes.values()):
-            frames = control_flow.frames(self._graph, control_flow.topological_order(self._graph))
-            self._loops = add_control_loops(self._graph, frames, self._fresh)
+            self._loops = ControlLoops(self._graph, self._fresh)
             self._graph = self._loops.graph
         for node in self._graph.nodes.values():
             device = node.device
@@ -182,15 +178,10 @@ class _Partitioner:
         for, or one that it could know of, because a variable or a queue was read.
         """
         if self._informed is None:
-            consumers = self._graph.consumers()
             nodes = self._graph.nodes.values()
-            effects = [each for each in nodes if each.op_def.is_stateful and each.op not in RECV_OPS]
-            self._informed = {each.name for each in effects}
-            while effects:
-                for consumer in consumers[effects.pop().name]:
-                    if consumer.name not in self._informed:
-                        self._informed.add(consumer.name)
-                        effects.append(consumer)
+            self._informed = self._graph.behind(
+                each.name for each in nodes if each.op_def.is_stateful and each.op not in RECV_OPS
+            )
         return node.name in self._informed
 
     def _crossed(self, source: Node, consumer: Node) -> LoopFrame | None:

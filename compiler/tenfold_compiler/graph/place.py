@@ -19,7 +19,7 @@ from tenfold_core.node_names import at_node
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS, NAMED_STATE_OPS, VARIABLE_OPS
 
 from .colocation import ColocationGroup, colocation_groups
-from .runtime_graph import assigned
+from .node import assigned
 
 if TYPE_CHECKING:
     from tenfold_core.device import DeviceSpec

@@ -13,8 +13,8 @@ from tenfold_core.device import DeviceSpec
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 
 from .colocation import class_names
+from .node import assigned
 from .place import KernelTypes, is_shared, placed_groups, why_not
-from .runtime_graph import assigned
 
 if TYPE_CHECKING:
     from .colocation import ColocationGroup

@@ -9,14 +9,14 @@ of TensorFlow's subgraph.cc (RewriteGraphForExecution) and graph_execution_state
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.node_names import TensorName, at_node, parse_tensor_name, suggestion
 
-from .new_nodes import make_node, new_def
-from .reference_writers import ReferenceWriters
+from .node import make_node, new_def
 from .send_recv import Channel, recv_node, send_node
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Feeding one of these replaces the node altogether: nodes that waited for it wait for the feed.
 _PLACEHOLDER_OPS = frozenset(("Placeholder", "PlaceholderV2"))
+#: What comes after one of these may not run in every step, or runs several times: nothing outside can wait for it.
+_CONDITIONAL_OPS = frozenset(("Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter", "Merge", "RefMerge"))
 #: Of one signature: each is followed back through the graph, to see that it closes no cycle.
 MAX_CONNECTIONS = 256
 
@@ -54,22 +56,15 @@ def prune(
     connected = _check_connections(graph, connections)
     if not fetches and not targets:
         raise errors.invalid_argument("Must specify at least one target to fetch or execute.")
-    replacements = _check_feeds(graph, [*feeds, *(to for _, to in connections)])
-    fed = list(replacements)[: len(feeds)]
-    fetched = _check_fetches(graph, fetches, replacements)
+    fed = _check_feeds(graph, [*feeds, *(to for _, to in connections)])
+    fetched = _check_fetches(graph, fetches, fed)
     roots = _check_targets(graph, targets)
-
-    feed_nodes: dict[TensorName, Node] = {}
-    replaced: dict[str, Node] = {}
-    for tensor in fed:
+    given = _Feeds(graph)
+    for tensor in list(fed)[: len(feeds)]:
         channel = _client_channel(tensor, client_device)
-        node = recv_node(f"_recv_{tensor.node}_{tensor.output}", graph.tensor_type(tensor), channel)
-        feed_nodes[tensor] = node
-        if tensor in graph.outputs:
-            feed_nodes[graph.outputs[tensor]] = node
-        if graph.nodes[tensor.node].op in _PLACEHOLDER_OPS:
-            replaced[tensor.node] = node
-    connecting = _connect(graph, connected, list(replacements)[len(feeds) :], feed_nodes, replaced)
+        given.add(tensor, recv_node(f"_recv_{tensor.node}_{tensor.output}", graph.tensor_type(tensor), channel))
+    for source, to in zip(connected, list(fed)[len(feeds) :], strict=True):
+        given.connect(source, to)
 
     needed: dict[str, Node] = {}
     used_feeds: set[str] = set()
@@ -78,24 +73,22 @@ def prune(
         name = stack.pop()
         if name in needed:
             continue
-        node = connecting.get(name) or _rewire(graph.nodes[name], feed_nodes, replaced)
-        needed[name] = node
-        for source in node.sources:
-            if source in graph.nodes or source in connecting:
-                stack.append(source)
-            else:
-                used_feeds.add(source)
-    kept: list[Node] = [node for node in dict.fromkeys(feed_nodes.values()) if node.name in used_feeds]
-    kept += [needed[name] for name in (*connecting, *graph.nodes) if name in needed]
-    writers: ReferenceWriters | None = None
+        node = needed[name] = given.connecting.get(name) or given.rewired(graph.nodes[name])
+        for source_name in node.sources:
+            known = source_name in graph.nodes or source_name in given.connecting
+            (stack.append if known else used_feeds.add)(source_name)
+    kept = [node for node in dict.fromkeys(given.nodes.values()) if node.name in used_feeds]
+    kept += [needed[name] for name in (*given.connecting, *graph.nodes) if name in needed]
+    writers: _ReferenceWriters | None = None
+    sends: list[Node] = []
     for tensor in fetched:
         name, dtype = f"_send_{tensor.node}_{tensor.output}", graph.tensor_type(tensor)
         after: tuple[str, ...] = ()
         if dtype.is_ref_dtype and not is_partial and needed[tensor.node].device == client_device.name:
-            writers = writers or ReferenceWriters(needed)
+            writers = writers or _ReferenceWriters(graph.with_nodes(kept))
             after = writers.of(tensor.node)
-        kept.append(send_node(name, tensor, dtype, _client_channel(tensor, client_device), after))
-    return graph.with_nodes(kept)
+        sends.append(send_node(name, tensor, dtype, _client_channel(tensor, client_device), after))
+    return graph.with_nodes([*kept, *sends])
 
 
 def _client_channel(tensor: TensorName, device: DeviceAttributes) -> Channel:
@@ -126,90 +119,114 @@ def _check_connections(graph: RuntimeGraph, connections: Sequence[tuple[str, str
     return found
 
 
-def _connect(
-    graph: RuntimeGraph,
-    sources: Sequence[TensorName],
-    destinations: Sequence[TensorName],
-    feed_nodes: dict[TensorName, Node],
-    replaced: dict[str, Node],
-) -> dict[str, Node]:
-    """Adds an Identity for each connection to `feed_nodes`; gives them by name.
+class _Feeds:
+    """The nodes that give fed and connected tensors, and what takes these tensors."""
 
-    As in TensorFlow, a connection takes its source as it is in the graph even if that is fed, but as a later connection
-    makes it.
-    """
-    made: dict[str, Node] = {}
-    for source, to in zip(sources, destinations, strict=True):
-        _refuse_cycle(graph, source, to, feed_nodes, replaced, made)
-        given, wanted = graph.tensor_type(source).base_dtype, graph.tensor_type(to).base_dtype
+    def __init__(self, graph: RuntimeGraph) -> None:
+        self._graph = graph
+        #: By the tensor that each stands for.
+        self.nodes: dict[TensorName, Node] = {}
+        #: By the node that each stands for altogether.
+        self._replaced: dict[str, Node] = {}
+        #: The Identity of each connection, by its name.
+        self.connecting: dict[str, Node] = {}
+
+    def add(self, tensor: TensorName, node: Node) -> None:
+        """Puts `node` in the place of a tensor."""
+        self.nodes[tensor] = node
+        if tensor in self._graph.outputs:
+            self.nodes[self._graph.outputs[tensor]] = node
+        if self._graph.nodes[tensor.node].op in _PLACEHOLDER_OPS:
+            self._replaced[tensor.node] = node
+
+    def connect(self, source: TensorName, to: TensorName) -> None:
+        """Puts an Identity of `source` in the place of `to`.
+
+        As in TensorFlow, a connection takes its source as it is in the graph even if that is fed, but as a later
+        connection makes it.
+        """
+        self._refuse_cycle(source, to)
+        given, wanted = self._graph.tensor_type(source).base_dtype, self._graph.tensor_type(to).base_dtype
         if given is not wanted:
             raise errors.invalid_argument(
                 f"Requested Tensor connection between {source}, a {given.op_name}, and {to}, a {wanted.op_name}: their "
                 "types differ."
             )
-        identity = new_def("Identity", f"_identity_{to.node}_{to.output}", [source], {"T": given})
-        node = make_node(identity, graph.nodes[to.node].device)
-        for name, earlier in made.items():
+        device = self._graph.nodes[to.node].device
+        node = make_node(new_def("Identity", f"_identity_{to.node}_{to.output}", [source], {"T": given}, device))
+        for name, earlier in self.connecting.items():
             if to in earlier.inputs:
-                made[name] = replace(earlier, inputs=(TensorName(node.name, 0),))
-        made[node.name] = feed_nodes[to] = node
-        if to in graph.outputs:
-            feed_nodes[graph.outputs[to]] = node
-        if graph.nodes[to.node].op in _PLACEHOLDER_OPS:
-            replaced[to.node] = node
-    return made
+                self.connecting[name] = replace(earlier, inputs=(TensorName(node.name, 0),))
+        self.connecting[node.name] = node
+        self.add(to, node)
+
+    def _refuse_cycle(self, source: TensorName, to: TensorName) -> None:
+        """Follows the edges back from `source`; as in TensorFlow, another output of the node of `to` closes a cycle."""
+        seen: set[str] = set()
+        stack = [source.node]
+        while stack:
+            name = stack.pop()
+            if name in seen:
+                continue
+            if name == to.node:
+                raise errors.invalid_argument(
+                    f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.'
+                )
+            seen.add(name)
+            if name in self.connecting:
+                stack.extend(self.connecting[name].sources)
+            elif name in self._graph.nodes:
+                node = self._graph.nodes[name]
+                stack.extend(self.nodes[t].name if t in self.nodes else t.node for t in node.inputs)
+                stack.extend(self._replaced[c].name if c in self._replaced else c for c in node.control_inputs)
+
+    def rewired(self, node: Node) -> Node:
+        """The node with fed inputs coming from the feeds."""
+        inputs, control = node.inputs, node.control_inputs
+        if self.nodes and any(tensor in self.nodes for tensor in inputs):
+            for tensor, dtype in zip(inputs, node.input_types, strict=True):
+                if dtype.is_ref_dtype and tensor in self.nodes:
+                    raise at_node(
+                        node,
+                        f"'{node.name}' ({node.op}) writes to '{tensor}', which is fed; a fed value cannot be written "
+                        "to.",
+                    )
+            inputs = tuple(TensorName(self.nodes[t].name, 0) if t in self.nodes else t for t in inputs)
+        if self._replaced and any(name in self._replaced for name in control):
+            control = tuple(dict.fromkeys(self._replaced[c].name if c in self._replaced else c for c in control))
+        if inputs is node.inputs and control is node.control_inputs:
+            return node
+        return replace(node, inputs=inputs, control_inputs=control)
 
 
-def _refuse_cycle(
-    graph: RuntimeGraph,
-    source: TensorName,
-    to: TensorName,
-    feed_nodes: dict[TensorName, Node],
-    replaced: dict[str, Node],
-    made: dict[str, Node],
-) -> None:
-    """Follows the edges back from `source`; as in TensorFlow, another output of the node of `to` is a cycle, too."""
-    seen: set[str] = set()
-    stack = [source.node]
-    while stack:
-        name = stack.pop()
-        if name in seen:
-            continue
-        if name == to.node:
-            raise errors.invalid_argument(
-                f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.'
-            )
-        seen.add(name)
-        node = made.get(name) or graph.nodes.get(name)
-        if node is None:
-            continue  # a feed
-        if name in made:
-            stack.extend(node.sources)
-            continue
-        stack.extend(feed_nodes[t].name if t in feed_nodes else t.node for t in node.inputs)
-        stack.extend(replaced[c].name if c in replaced else c for c in node.control_inputs)
+class _ReferenceWriters:
+    """Which nodes of a graph write through its references; found once for all of them, in time linear in the graph.
 
+    TensorFlow's local sessions fetch a tensor that shares the variable's memory and copy it when the step has ended, so
+    `run([train_op, global_step])` gives the step after the update.
+    """
 
-def _rewire(node: Node, feed_nodes: dict[TensorName, Node], replaced: dict[str, Node]) -> Node:
-    """The node with fed inputs coming from the feeds."""
-    inputs = node.inputs
-    if feed_nodes and any(tensor in feed_nodes for tensor in inputs):
-        _refuse_writes_to_feeds(node, feed_nodes)
-        inputs = tuple(TensorName(feed_nodes[t].name, 0) if t in feed_nodes else t for t in inputs)
-    control = node.control_inputs
-    if replaced and any(name in replaced for name in control):
-        control = tuple(dict.fromkeys(replaced[name].name if name in replaced else name for name in control))
-    if inputs is node.inputs and control is node.control_inputs:
-        return node
-    return replace(node, inputs=inputs, control_inputs=control)
+    def __init__(self, graph: RuntimeGraph) -> None:
+        self._nodes = graph.nodes
+        #: Node → those that write through one of its outputs.
+        self._direct: defaultdict[str, list[str]] = defaultdict(list)
+        for node in graph.nodes.values():
+            for tensor, dtype in zip(node.inputs, node.input_types, strict=True):
+                if dtype.is_ref_dtype:
+                    self._direct[tensor.node].append(node.name)
+        self._conditional = graph.behind(node.name for node in graph.nodes.values() if node.op in _CONDITIONAL_OPS)
 
-
-def _refuse_writes_to_feeds(node: Node, feed_nodes: dict[TensorName, Node]) -> None:
-    for tensor, dtype in zip(node.inputs, node.input_types, strict=True):
-        if dtype.is_ref_dtype and tensor in feed_nodes:
-            raise at_node(
-                node, f"'{node.name}' ({node.op}) writes to '{tensor}', which is fed; a fed value cannot be written to."
-            )
+    def of(self, name: str) -> tuple[str, ...]:
+        """Those on its device that write through the reference `name`, or what a writer hands on, in each step once."""
+        found: dict[str, None] = {}
+        stack = [name]
+        while stack:
+            for writer in self._direct.get(stack.pop(), ()):
+                if writer not in found:
+                    found[writer] = None
+                    stack.append(writer)
+        device = self._nodes[name].device
+        return tuple(w for w in found if w not in self._conditional and self._nodes[w].device == device)
 
 
 def _check_feeds(graph: RuntimeGraph, feeds: Sequence[str]) -> dict[TensorName, None]:

@@ -15,7 +15,7 @@ import numpy as np
 from tenfold_core.node_names import TensorName
 from tenfold_core.tensor_util import proto_to_tensor
 
-from .new_nodes import new_def, node_of
+from .node import make_node, new_def
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -126,13 +126,13 @@ class _Rows:
             name = f"{node.name}/rows_{number}"
             array = np.asarray(value, node.input_types[number].as_numpy_dtype)
             node_def = new_def("Const", name, (), {"dtype": node.input_types[number], "value": array}, node.device)
-            self.nodes[name] = node_of(node_def, (), (), device=node.device)
+            self.nodes[name] = make_node(node_def)
             sources[number] = TensorName(name, 0)
         node_def = new_def(node.op, node.name, sources, attrs, node.device)
         for key, attr in node.node_def.attr.items():
             if key not in attrs:
                 node_def.attr[key].CopyFrom(attr)
-        self.nodes[node.name] = node_of(node_def, tuple(sources), (), device=node.device)
+        self.nodes[node.name] = make_node(node_def)
         self._ranks[node.name] = rank
 
     def _plain_rank(self, tensor: TensorName) -> int:

@@ -105,16 +105,13 @@ class RuntimeGraph:
         """Name → definition for the nodes whose operation is not here, and which a step may never need."""
 
         def is_unknown(node: NodeDef) -> bool:
-            return not opdefs.has(node.op) and may_stand_in(node.op, node) and library.op_def(node.op) is None
-
-        def definition(op: str) -> OpDef | None:
-            return library.op_def(op) or (opdefs.get(op) if opdefs.has(op) else None)
+            return may_stand_in(node.op, node) and node.op not in library
 
         def known(name: str, index: int) -> DType | None:
             there = self.nodes.get(name)
             return there.output_types[index] if there and index < len(there.output_types) else None
 
-        return stand_ins(graph_def.node, is_unknown, definition, known)
+        return stand_ins(graph_def.node, is_unknown, library.definition, known)
 
     def refuse_missing(self) -> None:
         """Raises UnimplementedError for the first node whose operation is not here: a step is to run all of them."""
@@ -132,6 +129,17 @@ class RuntimeGraph:
         for node in self.nodes.values():
             for source in dict.fromkeys(node.sources):
                 found[source].append(node)
+        return found
+
+    def behind(self, names: Iterable[str]) -> set[str]:
+        """These nodes, and all that take something of them or wait for them, at any distance."""
+        found = set(names)
+        stack = list(found)
+        consumers = self.consumers() if stack else {}
+        while stack:
+            new = {node.name for node in consumers[stack.pop()]} - found
+            found |= new
+            stack += new
         return found
 
     def tensor_type(self, tensor: TensorName) -> DType:
@@ -255,23 +263,3 @@ def _named(error: errors.OpError, node_def: NodeDef) -> errors.OpError:
         return error
     text = error.message if f"'{node_def.name}'" in error.message else f"Node '{node_def.name}': {error.message}"
     return errors.from_code(error.code, text + node_reference(node_def.name), node_def)
-
-
-def assigned(node: Node, device: str) -> Node:
-    """The node, placed."""
-    if node.device == device:
-        return node
-    # as dataclasses.replace, in a third of its time: a large graph is placed node by node
-    return Node(
-        node.name,
-        node.op,
-        node.op_def,
-        node.node_def,
-        node.attrs,
-        node.inputs,
-        node.control_inputs,
-        node.input_types,
-        node.output_types,
-        node.requested_device,
-        device,
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .new_nodes import make_node, new_def
+from .node import make_node, new_def
 
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
@@ -49,13 +49,13 @@ def send_node(
     """A _Send of `source` on the sending device."""
     inputs = [source, *(f"^{control}" for control in control_inputs)]
     attrs = {"T": dtype.base_dtype, **_attrs_of(channel)}
-    return make_node(new_def("_Send", name, inputs, attrs, channel.send_device), channel.send_device)
+    return make_node(new_def("_Send", name, inputs, attrs, channel.send_device))
 
 
 def recv_node(name: str, dtype: DType, channel: Channel) -> Node:
     """A _Recv on the receiving device."""
     attrs = {"tensor_type": dtype.base_dtype, **_attrs_of(channel)}
-    return make_node(new_def("_Recv", name, (), attrs, channel.recv_device), channel.recv_device)
+    return make_node(new_def("_Recv", name, (), attrs, channel.recv_device))
 
 
 def _attrs_of(channel: Channel) -> dict[str, str | int]:

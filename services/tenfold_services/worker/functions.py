@@ -20,11 +20,11 @@ import numpy as np
 from tenfold_compiler.graph.function_library import FunctionLibrary
 from tenfold_compiler.graph.functions import Functions
 from tenfold_compiler.graph.lower import lower
-from tenfold_compiler.graph.new_nodes import new_def
+from tenfold_compiler.graph.node import assigned, new_def
 from tenfold_compiler.graph.partition import partition
 from tenfold_compiler.graph.prune import prune
 from tenfold_compiler.graph.rows import of_rows
-from tenfold_compiler.graph.runtime_graph import RuntimeGraph, assigned
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import errors
 from tenfold_core.node_names import TensorName
 from tenfold_core.op_gradients import no_gradients

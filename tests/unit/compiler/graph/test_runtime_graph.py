@@ -9,7 +9,8 @@ from google.protobuf import text_format
 
 from support.graph_text import parse_text, to_text
 from support.verify_graph import verify
-from tenfold_compiler.graph.runtime_graph import MAX_NODES, RuntimeGraph, assigned
+from tenfold_compiler.graph.node import assigned
+from tenfold_compiler.graph.runtime_graph import MAX_NODES, RuntimeGraph
 from tenfold_core import dtypes, errors
 from tenfold_core.node_names import TensorName, parse_tensor_name
 from tenfold_protos import graph_pb2
