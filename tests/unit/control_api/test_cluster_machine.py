@@ -98,9 +98,7 @@ class ClusterMachine(RuleBasedStateMachine):
     def claim(self, job: str, life: str, address: str) -> None:
         self_over = all(state is TaskState.FINISHED for state, *_ in self.model.values())
         mine = {place: held for place, held in self.model.items() if place[0] == job}
-        own = [
-            place for place, held in mine.items() if (held[0], held[1], held[2]) == (TaskState.READY, life, address)
-        ]
+        own = [place for place, held in mine.items() if (held[0], held[1], held[2]) == (TaskState.READY, life, address)]
         free = [place for place, held in mine.items() if held[0] not in (TaskState.READY, TaskState.FINISHED)]
         newcomer = Newcomer(address, life, uuid.uuid4().hex)
         if not own and not free and not self_over:

@@ -109,8 +109,7 @@ def test_who_lets_in_whoever_comes_is_said() -> None:
         "insecure: anyone who reaches /job:ps/task:0 may run code there"
     )
     assert shown(None, [], {"insecure": True}) == (
-        "cluster default is not declared\n"
-        "insecure: anyone who reaches the control service may run code there"
+        "cluster default is not declared\ninsecure: anyone who reaches the control service may run code there"
     )
     assert "insecure" not in shown(jobs[1:], [], {"insecure": False})
 

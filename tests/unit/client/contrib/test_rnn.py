@@ -135,7 +135,6 @@ def test_a_cell_that_is_built_by_hand_has_floats(cell: str) -> None:
     assert {variable.dtype.base_dtype for variable in made.variables} == {tf.float32}
 
 
-
 def test_a_fused_lstm_is_the_loop_over_its_cell() -> None:
     x = tf.constant(np.random.RandomState(1).randn(5, B, D).astype(np.float32))
     lengths = [3, 5]

@@ -25,9 +25,7 @@ def exported(exporter: Any, folder: Path, losses: list[float], *, final: bool = 
     estimator = mock.Mock(spec=tf.estimator.Estimator, model_dir=str(folder))
     estimator.export_saved_model.side_effect = [f"export {number}" for number in range(len(losses))]
     (folder / "export").mkdir(exist_ok=True)
-    return [
-        exporter.export(estimator, str(folder / "export"), "checkpoint", {"loss": loss}, final) for loss in losses
-    ]
+    return [exporter.export(estimator, str(folder / "export"), "checkpoint", {"loss": loss}, final) for loss in losses]
 
 
 def test_the_final_one_alone(tmp_path: Path) -> None:

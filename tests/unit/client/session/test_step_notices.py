@@ -105,9 +105,7 @@ def test_a_step_that_ends_while_its_master_is_asked_is_not_told_of(
     assert caplog.messages == []
 
 
-def test_many_names_and_waits_are_cut(
-    notices: StepNotices, clock: HandClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_names_and_waits_are_cut(notices: StepNotices, clock: HandClock, caplog: pytest.LogCaptureFixture) -> None:
     plan: Any = SimpleNamespace(names=[f"x{i}:0" for i in range(9)], target_names=[])
     notices.begin(plan, Master(*(f"w{i}" for i in range(9))), "a session")
     clock.now += 5

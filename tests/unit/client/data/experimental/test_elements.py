@@ -191,6 +191,7 @@ def test_examples_are_written_read_and_parsed(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=match):
             Dataset.from_tensors([b""]).apply(exp.parse_example_dataset({"a": feature}))
 
+
 def test_an_iterator_is_saved_and_restored(tmp_path: Path) -> None:
     iterator = Dataset.range(6).map(lambda x: x * x).make_initializable_iterator()
     element = iterator.get_next()
