@@ -1,4 +1,4 @@
-"""The server's bounds and its transport, read from the environment. tests/unit/core/test_env_settings.py has the rules."""
+"""The server's bounds and its transport, from the environment. tests/unit/core/test_env_settings.py has the rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_what_serves(environment: dict[str, str], transport: str) -> None:
 
 
 def test_there_is_no_third() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_GRPC is 'quic'; it may be http2 or grpcio."):
+    with pytest.raises(errors.InvalidArgumentError, match=r"TENFOLD_GRPC is 'quic'; it may be http2 or grpcio\."):
         transport_from_environment({"TENFOLD_GRPC": "quic"})
 
 
