@@ -1,53 +1,65 @@
-"""A task that only listens, and keeps what callers show to it: what an attacker who may register would start."""
+"""What a run needs of its task, without one: a pool that runs when the test says, and another task's answer."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self
+import asyncio
+from typing import TYPE_CHECKING, Any
 
-import grpc
+from tenfold_services.limits import DEFAULT_LIMITS
+from tenfold_services.worker.arrivals import Arrivals
+from tenfold_services.worker.step_pool import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
+
+    from tenfold_services.worker.rendezvous import Rendezvous
+
+TASK, PS = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
 
 
-class FakeTask:
-    """Refuses every call. Listens within `with`, at `address`."""
+class Pool:
+    """Runs what it is given when the test says."""
 
     def __init__(self) -> None:
-        #: Tokens that were shown, in their order.
-        self.shown: list[str] = []
-        #: Methods that were called.
-        self.called: list[str] = []
-        self.met = threading.Event()
-        self._server = grpc.server(ThreadPoolExecutor(2), handlers=[_Recording(self)])
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self.jobs: list[Job] = []
+        self.let_go_of: list[Job] = []
 
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+    def submit(self, owner: str, work: Callable[[], Any]) -> Job:
+        self.jobs.append(Job(owner, work))
+        return self.jobs[-1]
 
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
+    def let_go(self, job: Job) -> None:
+        self.let_go_of.append(job)
 
-    def __exit__(self, *_: object) -> None:
-        self._server.stop(0).wait()
+    def run(self) -> None:
+        job = self.jobs[-1]
+        try:
+            job.future.set_result(job.work())
+        except Exception as error:
+            job.future.set_exception(error)
 
 
-class _Recording(grpc.GenericRpcHandler):  # type: ignore[misc]
-    def __init__(self, fake: FakeTask) -> None:
-        self._fake = fake
+class Task:
+    """What a run needs of its task."""
 
-    def service(self, details: Any) -> Any:
-        metadata: Sequence[tuple[str, str]] = details.invocation_metadata
-        tokens = [value.partition(" ")[2] for key, value in metadata if key == "authorization"]
-        self._fake.shown += tokens
-        self._fake.called.append(details.method)
-        self._fake.met.set()
+    limits = DEFAULT_LIMITS
 
-        def refuse(_request: bytes, context: Any) -> None:
-            context.abort(grpc.StatusCode.INTERNAL, "this is no task")
+    def __init__(self) -> None:
+        self.task, self.pool, self.arrivals = TASK, Pool(), Arrivals()
+        self.running = 0
+        self.forgotten: list[Rendezvous] = []
+        self.asked: list[tuple[str, int, str]] = []
+        self.answer: asyncio.Future[tuple[Any, bool]] = asyncio.get_running_loop().create_future()
 
-        return grpc.unary_unary_rpc_method_handler(refuse)
+    async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Any, bool]:
+        self.asked.append((task, step_id, key))
+        return await self.answer
+
+    def began(self) -> None:
+        self.running += 1
+
+    def over(self) -> None:
+        self.running -= 1
+
+    def forget_step(self, rendezvous: Rendezvous) -> None:
+        self.forgotten.append(rendezvous)

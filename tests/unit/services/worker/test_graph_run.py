@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from support.executions import FakeExecution, result, tensor
+from support.fake_task import PS, TASK, Task
 from support.moments import PATIENCE
 from support.programs import sums
 from tenfold_core import errors
@@ -21,71 +22,19 @@ from tenfold_core.rendezvous_key import make_key
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.exchange.plan import ExchangePlan
-from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker import graph_run
-from tenfold_services.worker.arrivals import Arrivals
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.graph_run import GraphRun, explained
 from tenfold_services.worker.outbox import Outbox
 from tenfold_services.worker.rendezvous import Rendezvous
 from tenfold_services.worker.run_policy import RunPolicy
 from tenfold_services.worker.sessions import WorkerSession
-from tenfold_services.worker.step_pool import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TASK, PS = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
 LOCAL = make_key(f"{TASK}/device:CPU:0", 1, f"{TASK}/device:CPU:1", "local")
 REMOTE = make_key(f"{PS}/device:CPU:0", 1, f"{TASK}/device:CPU:0", "remote")
-
-
-class Pool:
-    """Runs what it is given when the test says."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.let_go_of: list[Job] = []
-
-    def submit(self, owner: str, work: Callable[[], Any]) -> Job:
-        self.jobs.append(Job(owner, work))
-        return self.jobs[-1]
-
-    def let_go(self, job: Job) -> None:
-        self.let_go_of.append(job)
-
-    def run(self) -> None:
-        job = self.jobs[-1]
-        try:
-            job.future.set_result(job.work())
-        except Exception as error:
-            job.future.set_exception(error)
-
-
-class Task:
-    """What a run needs of its task."""
-
-    task, limits = TASK, DEFAULT_LIMITS
-
-    def __init__(self) -> None:
-        self.pool, self.arrivals = Pool(), Arrivals()
-        self.running = 0
-        self.forgotten: list[Rendezvous] = []
-        self.asked: list[tuple[str, int, str]] = []
-        self.answer: asyncio.Future[tuple[Any, bool]] = asyncio.get_running_loop().create_future()
-
-    async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Any, bool]:
-        self.asked.append((task, step_id, key))
-        return await self.answer
-
-    def began(self) -> None:
-        self.running += 1
-
-    def over(self) -> None:
-        self.running -= 1
-
-    def forget_step(self, rendezvous: Rendezvous) -> None:
-        self.forgotten.append(rendezvous)
 
 
 class Started:
