@@ -205,10 +205,5 @@ def _fusible(program: Program) -> list[PartNode] | None:
     """The nodes that may be fused; None where it is not worth counting steps."""
     nodes = fusible_nodes(program.part, program.constants)
     loops = program.flow is not None and program.flow.tree.loops
-    worth = (
-        loops
-        or program.uses_gpu
-        or worth_fusing(program.part, nodes)
-        or nodes_of_shapes(program.part, program.constants)
-    )
+    worth = loops or program.uses_gpu or worth_fusing(nodes) or nodes_of_shapes(program.part, program.constants)
     return nodes if worth else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from support.verify_part import verify
 from tenfold_compiler.node_kernels import Target
-from tenfold_compiler.optimize import Optimizations, optimize
+from tenfold_compiler.optimize import optimize
 from tenfold_compiler.part.read_part import read_part
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
@@ -28,7 +28,8 @@ class Optimized:
         self.part: PartGraph = read_part(builder.graph_def, TASK, 10_000)
         target = Target(TASK, ResourceManager(), 10_000)
         self.constants = target.constants(self.part)
-        self.counts: Optimizations = optimize(self.part, self.constants, target.kernel, check=verify)
+        #: By pass: how many nodes it took out.
+        self.counts = optimize(self.part, self.constants, target.kernel, check=verify)
 
     def node(self, name: str) -> PartNode:
         return next(n for n in self.part.nodes if n.name == name)

@@ -45,11 +45,10 @@ def fusible_nodes(part: PartGraph, constants: Constants) -> list[PartNode]:
     ]
 
 
-def worth_fusing(part: PartGraph, nodes: Sequence[PartNode]) -> bool:
+def worth_fusing(nodes: Sequence[PartNode]) -> bool:
     """Whether some group could be large enough, whatever the shapes."""
     fusible = {node.index for node in nodes}
-    joined = sum(any(source in fusible for source, _ in part.nodes[i].inputs) for i in fusible)
-    return joined >= 1 or len(nodes) >= MIN_SCALAR_OPS
+    return len(nodes) >= MIN_SCALAR_OPS or any(source in fusible for node in nodes for source, _ in node.inputs)
 
 
 def is_alias(node: PartNode, constants: Constants) -> bool:

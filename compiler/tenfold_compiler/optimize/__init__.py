@@ -13,7 +13,7 @@ constant_folding.cc, which run at the master; here the part is what matters, wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 from typing import TYPE_CHECKING
 
 from .common_subexpressions import merge_common_subexpressions
@@ -30,30 +30,16 @@ if TYPE_CHECKING:
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
 
 
-@dataclass(frozen=True, slots=True)
-class Optimizations:
-    """How many nodes each pass took out of the steps."""
-
-    folded: int = 0
-    identities: int = 0
-    merged: int = 0
-    dead: int = 0
-    joined: int = 0
-    slices: int = 0
-    broadcasts: int = 0
-    rows: int = 0
-
-
-#: What runs after constants are folded, by what is counted.
-_PASSES = {
-    "identities": drop_identities,
-    "merged": merge_common_subexpressions,
-    "broadcasts": join_broadcast_gradients,
-    "dead": drop_dead_code,
-    "joined": join_sums_of_products,
-    "slices": join_sums_of_slices,
-    "rows": join_products_of_rows,
-}
+#: What runs after constants are folded.
+_PASSES = (
+    drop_identities,
+    merge_common_subexpressions,
+    join_broadcast_gradients,
+    drop_dead_code,
+    join_sums_of_products,
+    join_sums_of_slices,
+    join_products_of_rows,
+)
 
 
 def optimize(
@@ -61,18 +47,16 @@ def optimize(
     constants: Constants,
     build: Callable[[PartNode], Callable[..., Any]],
     check: Callable[[PartGraph, Constants, str], None] | None = None,
-) -> Optimizations:
-    """Runs all passes on a part, in place. Where it has branches or loops, no node is taken out that a branch or a turn
-    hangs on (`hangs_on_branch`).
+) -> dict[str, int]:
+    """Runs all passes on a part, in place; by the name of each, how many nodes it took out of the steps. Where the part
+    has branches or loops, no node is taken out that a branch or a turn hangs on (`hangs_on_branch`).
 
     `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
     """
-
-    counts = {"folded": fold_constants(part, constants, build)}
-    if check is not None:
-        check(part, constants, "fold_constants")
-    for what, run in _PASSES.items():
-        counts[what] = run(part, constants)
+    passes: dict[str, Callable[[PartGraph, Constants], int]] = {run.__name__: run for run in _PASSES}
+    counts = {}
+    for name, run in ({"fold_constants": functools.partial(fold_constants, build=build)} | passes).items():
+        counts[name] = run(part, constants)
         if check is not None:
-            check(part, constants, run.__name__)
-    return Optimizations(**counts)
+            check(part, constants, name)
+    return counts

@@ -137,7 +137,7 @@ def _out_of_memory(error: MemoryError) -> str:
     """TensorFlow's words; NumPy says in attributes what it could not have."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is None or dtype is None:
-        return f"OOM: {error or 'the memory is used up'}"
+        return f"OOM: {str(error) or 'the memory is used up'}"
     return exhausted(shape, dtype, "the memory is used up").message
 
 

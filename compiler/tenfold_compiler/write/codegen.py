@@ -20,9 +20,8 @@ from tenfold_compiler.part.regions import MOST_NODES, Region, rest_of
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import registry
 
-from .flow_names import names_of_branches
 from .flow_reads import FlowReads
-from .flow_writer import FlowWriter
+from .flow_writer import FlowWriter, names_of_branches
 from .generated_code import GeneratedCode
 from .lines import Lines
 from .region_writer import RegionWriter

@@ -7,7 +7,6 @@ import pytest
 from support.optimized import Optimized
 from support.parts import PartBuilder
 from support.verify_part import verify
-from tenfold_compiler.optimize import Optimizations
 from tenfold_core import dtypes, errors
 
 F32, I32 = dtypes.float32, dtypes.int32
@@ -20,7 +19,7 @@ def test_a_part_with_branches_is_left_alone() -> None:
     part.node("Switch", "switch", ["x", "p"], T=F32)
     part.node("Neg", "neg", ["switch:1"], T=F32)
     part.fetch("neg")
-    assert Optimized(part).counts == Optimizations()
+    assert not any(Optimized(part).counts.values())
 
 
 def test_verify_names_the_pass_and_the_node() -> None:

@@ -25,7 +25,7 @@ def test_what_depends_on_constants_only_is_computed_once() -> None:
 
     optimized = Optimized(part)
 
-    assert optimized.counts.folded == 2
+    assert optimized.counts["fold_constants"] == 2
     assert optimized.op("neg") == "constant"
     assert run(compile_program(part.graph_def, TASK, ResourceManager()))[fetch].tolist() == [-3.0, -6.0]
 

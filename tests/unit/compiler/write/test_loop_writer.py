@@ -12,7 +12,7 @@ from support.parts import PartBuilder
 from support.programs import compile_program, node_by_node
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_compiler.fuse import groups
-from tenfold_compiler.write import flow_names
+from tenfold_compiler.write import flow_writer
 from tenfold_core import dtypes, errors
 from tenfold_kernels.fusion import loops
 from tenfold_kernels.fusion.cache import FusionCache
@@ -322,7 +322,7 @@ def test_a_loop_looks_for_its_stacks_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert found == ["StackPushV2", "StackPopV2"]
     with pytest.raises(errors.InvalidArgumentError, match=r"is empty(.|\n)*{{node pop}}"):
         ran(2, 3)
-    for module in (flow_names, tensor_arrays):
+    for module in (flow_writer, tensor_arrays):
         monkeypatch.setattr(module, "MAX_ELEMENTS", 4)
     ran(3, 1)
     with pytest.raises(errors.ResourceExhaustedError, match="A stack of a loop would have 5 elements; 4 is the limit"):
