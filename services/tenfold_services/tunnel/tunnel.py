@@ -9,6 +9,7 @@ a certificate of a task, and goes on in the clear to a TensorFlow server on loop
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -119,7 +120,8 @@ class Tunnel:
             _log.warning("a connection from %s is refused: %s", peer, refused)
             # without a handshake a peer that speaks TLS would take the answer for garbage
             if isinstance(near, TlsSocket) or not self._reverse:
-                await refuse(near, peer, Failure(refused.failure.code, f"tenfold tunnel: {refused}"))
+                with contextlib.suppress(OSError):  # it is gone, or does not read
+                    await refuse(near, peer, Failure(refused.failure.code, f"tenfold tunnel: {refused}"))
         except frames.ConnectionFault as fault:
             _log.warning("a connection from %s ends: %s", peer, fault.text)
         except (OSError, TimeoutError) as error:
