@@ -51,7 +51,7 @@ class Unique(Like):
 
 def _key(array: Array) -> Any:
     if array.dtype == object:
-        return array.shape, tuple(array.reshape(-1).tolist())
+        return array.shape, tuple(array.flat)
     return array.shape, array.tobytes()
 
 

@@ -191,7 +191,7 @@ class LastIsTrue(Dataset):
         def following() -> Element | None:
             while (element := source.following()) is not None:
                 run.check()
-                if bool(element[-1].reshape(-1)[0]):
+                if element[-1].flat[0]:
                     return element[:-1]
             return None
 

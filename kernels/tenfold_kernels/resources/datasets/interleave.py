@@ -200,7 +200,7 @@ class Directed(Dataset):
                 chosen = selector.following()
                 if chosen is None:
                     break
-                number = int(chosen[0].reshape(-1)[0])
+                number = int(chosen[0].flat[0])
                 if not 0 <= number < len(sources):
                     raise invalid(
                         f"Selector index out of range: {number} >= {len(sources)}"

@@ -13,6 +13,7 @@ from support.dataset_machines import ANY, INT, SCALAR, SOON_S, AtOnce, Called, d
 from tenfold_core import errors
 from tenfold_kernels.cpu.dataset_threads import on_threads
 from tenfold_kernels.resources.datasets import parallel
+from tenfold_kernels.resources.datasets import threads as dataset_threads
 from tenfold_kernels.resources.datasets.batches import Batch
 from tenfold_kernels.resources.datasets.core import Dataset, Run
 from tenfold_kernels.resources.datasets.functional import Map
@@ -124,3 +125,108 @@ def test_a_thread_that_is_woken_for_nothing_goes_on_waiting() -> None:
 
     assert is_waiting
     assert thread.is_alive()
+
+
+# -- the threads themselves --------------------------------------------------------------------------------------------
+
+
+class Gate:
+    """Work that is held until it is let go."""
+
+    def __init__(self) -> None:
+        self.entered, self.open = threading.Event(), threading.Event()
+        self.thread = ""
+
+    def __call__(self) -> None:
+        self.thread = threading.current_thread().name
+        self.entered.set()
+        assert self.open.wait(SOON_S)
+
+
+def test_a_thread_for_each_work_up_to_the_limit() -> None:
+    threads = Threads(2, "own")
+    gates = [Gate() for _ in range(3)]
+    for gate in gates:
+        threads.submit(gate)
+    assert all(gate.entered.wait(SOON_S) for gate in gates[:2])
+    assert sorted(gate.thread for gate in gates[:2]) == ["own-1", "own-2"]
+    assert threads._count == 2
+    assert not gates[2].entered.is_set()
+    gates[0].open.set()
+    assert gates[2].entered.wait(SOON_S), "the first that is free takes what waits"
+    assert gates[2].thread == gates[0].thread
+    for gate in gates:
+        gate.open.set()
+
+
+class Announced(threading.Condition):
+    """Says when a thread begins to be idle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle = threading.Semaphore(0)
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+        self.idle.release()
+        return super().wait_for(predicate, timeout)
+
+
+def test_an_idle_thread_takes_what_comes() -> None:
+    threads, first = Threads(5, "own"), Gate()
+    threads._news = news = Announced()
+    first.open.set()
+    threads.submit(first)
+    assert news.idle.acquire(timeout=SOON_S)
+    second = Gate()
+    threads.submit(second)
+    assert second.entered.wait(SOON_S)
+    assert (second.thread, threads._count) == ("own-1", 1)
+    third = Gate()
+    threads.submit(third)
+    assert third.entered.wait(SOON_S), "the first one is at work"
+    assert (third.thread, threads._count) == ("own-2", 2)
+    for gate in (second, third):
+        gate.open.set()
+        assert news.idle.acquire(timeout=SOON_S)
+    with news:
+        assert threads._idle == 2
+
+
+def test_an_idle_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert dataset_threads.IDLE_S == 5
+    monkeypatch.setattr(dataset_threads, "IDLE_S", 0.001)
+    threads, work = Threads(5, "own"), Gate()
+    work.open.set()
+    threads.submit(work)
+    assert work.entered.wait(SOON_S)
+    for thread in threading.enumerate():
+        if thread.name == "own-1":
+            thread.join(SOON_S)
+    assert (threads._count, threads._idle, len(threads._work)) == (0, 0, 0)
+    again = Gate()
+    again.open.set()
+    threads.submit(again)
+    assert again.entered.wait(SOON_S)
+
+
+def test_the_shared_threads_are_daemons_of_a_name() -> None:
+    assert dataset_threads.LIMIT == 64
+    assert (dataset_threads.pool._limit, dataset_threads.pool._name) == (64, "tenfold-dataset")
+    found: list[bool] = []
+    over = threading.Event()
+
+    def look() -> None:
+        found.append(threading.current_thread().daemon)
+        over.set()
+
+    Threads().submit(look)
+    assert over.wait(SOON_S)
+    assert found == [True]
+
+
+def test_a_pipeline_s_threads_are_of_each_element_s_run_too() -> None:
+    threads, run = Threads(1, "own"), Run()
+    dataset = on_threads(numbers(3), threads)
+    assert dataset.at(2, run)[0] == 2
+    assert run.threads is threads
+    assert dataset.cardinality() == 3
