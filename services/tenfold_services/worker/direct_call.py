@@ -55,7 +55,10 @@ class DirectCall:
 
     def shapes(self, feeds: Sequence[Value]) -> int:
         """Execution.shapes of a step with these feeds."""
-        return sum(hash((slot, extent(feeds[position]))) for position, slot, _, _ in self._feeds)
+        found = 0
+        for position, slot, _, _ in self._feeds:
+            found ^= hash((slot, extent(feeds[position])))
+        return found
 
     def __call__(self, feeds: Sequence[Value], stop: list[Any]) -> list[Value]:
         """Runs the program; the fetched values in the caller's order. A read-only one is not the caller's own.

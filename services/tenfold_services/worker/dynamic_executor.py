@@ -100,7 +100,7 @@ class DynamicExecution:
         seen = (index, extent(value))
         if seen not in self._seen:
             self._seen.add(seen)
-            self.shapes += hash(seen)
+            self.shapes ^= hash(seen)
 
     def _take(self, node: PartNode, outputs: Sequence[Any]) -> None:
         """A blocking kernel has given its outputs."""

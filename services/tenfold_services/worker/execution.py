@@ -61,7 +61,8 @@ class Execution(Protocol):
     def shapes(self) -> int:
         """A number for the shapes of all that has come from outside so far: feeds, and what was wanted.
 
-        Steps of the same shapes have the same number, whatever the order; see RunPolicy.is_short.
+        Steps of the same shapes have the same number, whatever the order; see RunPolicy.is_short. Numbers of each are
+        combined by ^: sums are alike where two have exchanged their shapes, as a tuple's hash is almost linear.
         """
 
     def take_wanted(self) -> Sequence[Wanted]:

@@ -47,7 +47,7 @@ class StaticExecution:
         self._fresh = False
         for slot, feed in program.feed_slots:
             value = self._slots[slot] = feed_value(feed, io.feeds)
-            self.shapes += hash((slot, extent(value)))
+            self.shapes ^= hash((slot, extent(value)))
         #: Fetched values by number.
         self._values: list[Any] = [None] * len(program.transfers.fetch_keys)
         #: Regions that did not run, and Execution.done: there is none.
@@ -86,7 +86,7 @@ class StaticExecution:
                 self._dead.add(region)
         else:
             self._slots[slot] = read_only(value)
-            self.shapes += hash((slot, extent(value)))
+            self.shapes ^= hash((slot, extent(value)))
         self._count_down(region)
 
     def _settle(self, start: AwaitedNode, result: Any) -> None:
@@ -98,7 +98,7 @@ class StaticExecution:
             return
         for slot, value in zip(start.outputs, (result,) if len(start.outputs) == 1 else result or (), strict=True):
             self._slots[slot] = read_only(value)
-            self.shapes += hash((slot, extent(value)))
+            self.shapes ^= hash((slot, extent(value)))
         self._count_down(start.region)
 
     def advance(self, careful: bool = False) -> None:

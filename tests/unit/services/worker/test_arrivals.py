@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tenfold_core import errors
 from tenfold_core.rendezvous_key import make_key
-from tenfold_services.worker.arrivals import Arrivals, receive
+from tenfold_services.worker.arrivals import Arrivals, receive, settle
 from tenfold_services.worker.rendezvous import Rendezvous
 
 KEY = make_key("/job:a/replica:0/task:0/device:CPU:0", 1, "/job:b/replica:0/task:0/device:CPU:0", "x:0")
@@ -122,3 +124,50 @@ async def test_a_tensor_that_comes_while_the_caller_gives_up_breaks_nothing() ->
     with pytest.raises(asyncio.CancelledError):
         await task
     await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("kind", [asyncio.Future, Future])
+async def test_a_future_is_settled_once(kind: Any) -> None:
+    made, failed = kind(), kind()
+    error = errors.aborted("over")
+
+    settle(made, 7, None)
+    settle(made, 8, None)
+    settle(made, None, error)
+    settle(failed, None, error)
+    settle(failed, 7, None)
+
+    assert made.result() == 7
+    assert failed.exception() is error
+
+
+async def test_what_is_there_is_received_on_the_spot_and_a_dead_one_too() -> None:
+    rendezvous = Rendezvous(1)
+    rendezvous.send(KEY, None, True)
+    assert await receive(rendezvous, KEY) == (None, True)
+
+
+async def test_a_receiver_that_is_cancelled_leaves_the_place_to_another() -> None:
+    rendezvous = Rendezvous(1)
+    task = await started(rendezvous)
+    assert list(rendezvous._waiting) == [KEY]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not rendezvous._waiting
+
+
+def test_runs_that_are_held_again_within_their_turn_go_on_again() -> None:
+    arrivals = Arrivals()
+
+    class Nested(Driver):
+        def go_on(self) -> None:
+            super().go_on()
+            if self.went_on == 1:
+                with arrivals:
+                    self.arrived()
+
+    driver = Nested(arrivals)
+    with arrivals:
+        driver.arrived()
+    assert driver.went_on == 2

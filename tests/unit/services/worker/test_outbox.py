@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.parts import PartBuilder
+from support.programs import compiled, sums
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_core.tensor_util import proto_to_tensor, tensor_to_proto
@@ -27,8 +28,9 @@ from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.link_worker_service import read_push
-from tenfold_services.worker.outbox import Outbox
+from tenfold_services.worker.outbox import Outbox, run_at_once
 from tenfold_services.worker.rendezvous import Rendezvous
+from tenfold_services.worker.run_policy import RunPolicy
 from tenfold_services.worker.worker import Worker
 
 F32 = dtypes.float32
@@ -354,3 +356,155 @@ def test_the_oldest_meaning_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     known.learn(2, "C")
 
     assert [known.find(number) for number in range(3)] == [None, "b", "C"]
+
+
+# -- a run at once -----------------------------------------------------------------------------------------------------
+
+OTHER = "/job:other/replica:0/task:0"
+
+
+class Short(RunPolicy):
+    """Lets everything compute at once, or nothing."""
+
+    answer = True
+
+    def stays(self, *_: Any) -> bool:
+        return self.answer
+
+
+class AtOnce:
+    """x + r goes to the caller, to the ps and to another task; r comes from the ps, x is fed."""
+
+    def __init__(self) -> None:
+        part = PartBuilder()
+        self.x = part.feed("x")
+        self.key = part.recv("r", F32, f"{PS}/device:CPU:0", 5)
+        part.node("Add", "y", ["x", "r"], T=F32)
+        self.fetch = part.fetch("y")
+        tasks = ("/job:localhost/replica:0/task:1", PS, OTHER)
+        self.answer, *self.pushed = (part.send("y", F32, f"{task}/device:CPU:0", f"to {task}") for task in tasks)
+        self.program = compiled(part)
+        pushed = tuple((task, (key,)) for task, key in zip(tasks[1:], self.pushed, strict=True))
+        self.plan = ExchangePlan("", "", answered=(self.answer,), pushed=pushed, expected=(self.key,))
+        self.program.policy = Short(10**15, sized_by_values=False, loops=False)
+
+    def run(self, pushed: Any, brought: bool = True, plan: ExchangePlan | None = None) -> Any:
+        tensors = {self.key: (np.float32([4]), False)} if brought else {}
+        return run_at_once(self.program, plan or self.plan, 9, {self.x: np.float32([2])}, tensors, pushed)
+
+
+def test_a_run_at_once_answers_and_pushes_by_task() -> None:
+    each = AtOnce()
+    sent: list[Any] = []
+
+    found = each.run(lambda *push: sent.append(push))
+
+    assert found.values[each.fetch].tolist() == [6.0]
+    assert [(number, value.tolist(), is_dead) for number, value, is_dead in found.answered] == [(0, [6.0], False)]
+    assert [(task, step) for task, step, _ in sent] == [(PS, 9), (OTHER, 9)]
+    tensors = [(key, value.tolist(), is_dead) for _, _, pushed in sent for key, value, is_dead in pushed]
+    assert tensors == [(key, [6.0], False) for key in each.pushed]
+
+
+def test_what_is_not_short_or_lacks_something_does_not_run_at_once() -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError("nothing has run")
+
+    each = AtOnce()
+    assert each.run(never, brought=False) is None
+    without = ExchangePlan("", "", answered=(each.answer,), expected=(each.key,))
+    assert each.run(never, plan=without) is None
+    each.program.policy.answer = False  # type: ignore[attr-defined]
+    assert each.run(never) is None
+
+
+def test_a_program_that_may_wait_or_has_no_code_does_not_run_at_once() -> None:
+    blocks = PartBuilder()
+    blocks.node("FIFOQueueV2", "queue", component_types=[F32], shapes=[TensorShape([])])
+    blocks.node("QueueDequeueV2", "element", ["queue"], component_types=[F32])
+    blocks.fetch("element")
+    plan = ExchangePlan("", "")
+
+    assert run_at_once(compiled(blocks), plan, 9, {}, {}, Pushed.__call__) is None  # type: ignore[arg-type]
+    program = sums().program
+    program.compiled = replace(program.compiled, generated=None)
+    assert run_at_once(program, plan, 9, {}, {}, Pushed.__call__) is None  # type: ignore[arg-type]
+
+
+def test_what_fails_at_once_is_raised_and_nothing_is_pushed() -> None:
+    each = AtOnce()
+    sent: list[Any] = []
+    brought = {each.key: (np.ones((2, 3), np.float32), False)}
+
+    feeds = {each.x: np.ones((4, 5), np.float32)}
+    with pytest.raises(errors.InvalidArgumentError, match="Incompatible shapes"):
+        run_at_once(each.program, each.plan, 9, feeds, brought, lambda *push: sent.append(push))
+
+    assert sent == []
+
+
+async def test_only_the_first_of_several_sends_of_a_thread_asks_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    pushed, loop = Pushed(), asyncio.get_running_loop()
+    outbox, calls = Outbox(PLAN, Rendezvous(7), pushed), []
+    asked = loop.call_soon_threadsafe
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda call, *more: (calls.append(call), asked(call, *more))[1])
+
+    def work() -> None:
+        for number in range(3):
+            outbox.send("p", number)
+
+    for _ in range(2):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        pushed.enough.clear()
+        await asyncio.sleep(0)
+
+    assert calls == [outbox._flush_scheduled] * 2
+    assert [[value for _, value, _ in tensors] for _, _, tensors in pushed.sent] == [[0, 1, 2]] * 2
+    assert outbox.finish() == []
+    assert len(pushed.sent) == 2
+
+
+async def test_a_step_that_was_aborted_meanwhile_sends_nothing_on() -> None:
+    pushed, rendezvous = Pushed(), Rendezvous(7)
+    outbox = Outbox(PLAN, rendezvous, pushed)
+    thread = threading.Thread(target=outbox.send, args=("p", 1))
+    thread.start()
+    thread.join()
+    rendezvous.abort(errors.aborted("over"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert pushed.sent == []
+
+
+async def test_a_bug_of_a_link_ends_the_step_as_internal() -> None:
+    def breaks(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    rendezvous, ended = Rendezvous(7), asyncio.Event()
+    rendezvous.listen(lambda error: ended.set())
+    outbox = Outbox(PLAN, rendezvous, breaks)
+    thread = threading.Thread(target=outbox.send, args=("p", 1))
+    thread.start()
+    thread.join()
+    async with asyncio.timeout(30):
+        await ended.wait()
+
+    assert isinstance(rendezvous.error, errors.InternalError)
+    assert rendezvous.error.message == "'a bug'"
+
+
+async def test_what_is_kept_is_counted_and_flushing_nothing_pushes_nothing() -> None:
+    pushed, rendezvous = Pushed(), Rendezvous(7)
+    outbox = Outbox(PLAN, rendezvous, pushed)
+    outbox.send("k1", 1, True)
+    outbox.send("k2", 2)
+    outbox.flush()
+    assert outbox.kept == 2
+    assert pushed.sent == []
+    assert outbox.finish() == []
+    got: list[Any] = []
+    rendezvous.recv("k1", lambda *told: got.append(told))
+    assert got == [(1, True, None)]
