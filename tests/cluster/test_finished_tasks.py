@@ -69,13 +69,13 @@ def test_a_task_that_finishes_while_a_session_is_created_and_could_not_say_so(
     create, note = WorkerSessions.create, FinishedTasks.note
     deaf, created = threading.Event(), []
 
-    async def finish_then_create(sessions: WorkerSessions, isolate: bool, seconds: float, *, share: bool) -> None:
+    async def finish_then_create(sessions: WorkerSessions, seconds: float) -> None:
         created.append(seconds)
         if len(created) == 1:
             deaf.set()
             await asyncio.to_thread(first.stop, 0.0)
             deaf.clear()
-        await create(sessions, isolate, seconds, share=share)
+        await create(sessions, seconds)
 
     def heard(finished: FinishedTasks, news: Mapping[str, int]) -> Collection[str]:
         return () if deaf.is_set() and finished.task.endswith("worker/replica:0/task:1") else note(finished, news)

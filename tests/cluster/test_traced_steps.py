@@ -28,7 +28,7 @@ from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.blocking.step_link import StepLink
 from tenfold_link.link_settings import LinkSettings
 from tenfold_services.background import BackgroundServer
-from tenfold_services.master import caller_waiting_steps
+from tenfold_services.master import caller_own_steps
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
 from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.rpc.link_worker_service import WorkerEndpoint
@@ -49,7 +49,7 @@ PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 #: What tells the ways of a step apart.
 MARKS: tuple[tuple[Any, str], ...] = (
     (DirectCall, "__call__"),
-    (caller_waiting_steps._Run, "run"),
+    (caller_own_steps.WaitingRun, "run"),
     (CallerClusterRun, "run"),
     (StepRunner, "run"),
     (GraphManager, "start_run"),
@@ -144,7 +144,7 @@ def steps(session: tf.Session, fetch: Any, value: float, times: int) -> None:
 #: Way → where it runs, what it computes, whether its client is as of another process, what it has to call.
 WAYS: dict[str, tuple[Callable[[], Any], Callable[[], Any], bool, str]] = {
     "caller": (one_task, computes, False, "DirectCall.__call__"),
-    "caller that waits": (one_task, waits, False, "_Run.run"),
+    "caller that waits": (one_task, waits, False, "WaitingRun.run"),
     "caller over tasks": (lambda: two_tasks(LinkSettings()), crosses, False, "CallerClusterRun.run"),
     "link": (one_task, computes, True, "DirectCall.__call__"),
     "scheduled": (lambda: two_tasks(LinkSettings()), crosses, True, "StepRunner.run"),

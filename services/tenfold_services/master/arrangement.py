@@ -9,36 +9,36 @@ caller_cluster_run.py run what was arranged. Decision 0008.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from tenfold_core import errors
-from tenfold_services.exchange.plan import ExchangePlan, numbered
+from tenfold_services.exchange.plan import ExchangePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tenfold_services.exchange.plan import Sent
-    from tenfold_services.interfaces import Done, ExecOptions, PushWorker, RunningPart, Value
+    from tenfold_services.interfaces import PushWorker, WorkerInterface
     from tenfold_services.worker.worker import Worker
 
-    from .graph_part import Part
 
+@dataclass(slots=True)
+class Part:
+    """One task's share of a client graph: who runs it, and what it takes and gives."""
 
-class ArrangedStep(Protocol):
-    """What a step is, to a part that is started."""
-
-    step_id: int
-    options: ExecOptions
-
-    def push(self, task: str, step_id: int, tensors: list[Sent]) -> None:
-        """Takes what our own part sends to another task."""
-        ...
-
-    def feeds_of(self, part: Part) -> dict[str, Value]:
-        """What the client feeds there, by rendezvous key."""
-        ...
+    task: str
+    #: Set before the part is registered.
+    worker: WorkerInterface = field(init=False)
+    #: Canonical tensor name → rendezvous key, of what the client feeds and fetches here. Only the master's own task has
+    #: any: feeds enter and fetches leave there.
+    feed_keys: dict[str, str] = field(default_factory=dict)
+    fetch_keys: dict[str, str] = field(default_factory=dict)
+    #: Rendezvous key → consuming task, of what this part sends to others.
+    sends: dict[str, str] = field(default_factory=dict)
+    #: The same for what it sends in the iterations of a loop, under a key of its own each time; never pushed.
+    loop_sends: dict[str, str] = field(default_factory=dict)
+    #: From register_graph; "" before.
+    handle: str = ""
 
 
 @dataclass(slots=True)
@@ -64,34 +64,11 @@ class Arrangement:
         own = self.plans.get(self.own_task)
         return own is not None and bool(own.pushed) and self.local.runs_inline(own.session_handle, own.graph_handle)
 
-    def start(self, runner: ArrangedStep, part: Part, held: Sequence[Sent], done: Done) -> RunningPart:
-        """Runs a part that has a plan. Raises what keeps our own one from starting.
-
-        Another task gets what is `held` for it along with the call.
-        """
-        plan = self.plans[part.task]
-        if part.task != self.own_task:
-            brought = numbered(held, plan)
-            return self.workers[part.task].start_plan(plan, runner.step_id, brought, runner.options, done)
-        return self.local.start_run(
-            plan.session_handle,
-            plan.graph_handle,
-            runner.step_id,
-            runner.feeds_of(part),
-            plan.fetches,
-            runner.options,
-            done,
-            plan,
-            runner.push,
-        )
-
 
 async def arrange(
     session_handle: str, parts: list[Part], own_task: str, local: object, seconds: float
 ) -> Arrangement | None:
     """None where nothing can be pushed. Opens links as needed; bounded; a task that does not answer is left out."""
-    if len(parts) == 1 and parts[0].task == own_task:
-        return None
     peers = {
         part.task: cast("PushWorker", part.worker)
         for part in parts
@@ -119,33 +96,30 @@ async def arrange(
         if part.task not in linked:
             return set()
         wanted = {task for task in part.sends.values() if task in linked and task != part.task}
-        if not wanted:
-            return {own_task}
-        try:
-            async with asyncio.timeout(seconds):
-                found = await linked[part.task].arrange(sorted(wanted))
-        except (errors.OpError, TimeoutError):
-            found = []
-        return {own_task, *found}
+        found: list[str] = []
+        if wanted:
+            with contextlib.suppress(errors.OpError, TimeoutError):
+                async with asyncio.timeout(seconds):
+                    found = await linked[part.task].arrange(sorted(wanted))
+        return {own_task, *wanted.intersection(found)}
 
-    reach = dict(zip((part.task for part in parts), await asyncio.gather(*map(reachable, parts)), strict=True))
+    #: Keys of what is pushed, by producer and consumer; and by consumer alone.
+    pushed: dict[str, dict[str, list[str]]] = {}
     expected: dict[str, list[str]] = defaultdict(list)
-    ours: dict[str, list[str]] = defaultdict(list)
-    for part in parts:
+    for part, reach in zip(parts, await asyncio.gather(*map(reachable, parts)), strict=True):
+        by_task: dict[str, list[str]] = defaultdict(list)
+        pushed[part.task] = by_task
         for key, consumer in part.sends.items():
-            if consumer in reach[part.task] and (consumer in linked or consumer == own_task):
+            if consumer in reach:
+                by_task[consumer].append(key)
                 expected[consumer].append(key)
-                if part.task == own_task:
-                    ours[consumer].append(key)
+    ours = pushed.get(own_task, {})
     plans: dict[str, ExchangePlan] = {}
     forgetful: set[str] = set()
     for part in parts:
-        if part.task != own_task and part.task not in linked:
+        is_ours, by_task = part.task == own_task, pushed[part.task]
+        if not is_ours and part.task not in linked:
             continue
-        by_task: dict[str, list[str]] = defaultdict(list)
-        for key, task in part.sends.items():
-            if task in reach[part.task] and task != part.task:
-                by_task[task].append(key)
         if not part.loop_sends and sum(map(len, by_task.values())) == len(part.sends):
             forgetful.add(part.task)
         plans[part.task] = ExchangePlan(
@@ -154,9 +128,9 @@ async def arrange(
             # feeds enter and fetches leave at our own task
             feeds=tuple(part.feed_keys.values()),
             fetches=tuple(part.fetch_keys.values()),
-            answered=() if part.task == own_task else tuple(by_task.pop(own_task, ())),
+            answered=tuple(by_task.pop(own_task, ())),
             pushed=tuple((task, tuple(keys)) for task, keys in sorted(by_task.items())),
             expected=tuple(expected[part.task]),
-            brought=() if part.task == own_task else tuple(ours[part.task]),
+            brought=() if is_ours else tuple(ours.get(part.task, ())),
         )
     return Arrangement(own_task, cast("Worker", local), plans, linked, frozenset(forgetful))

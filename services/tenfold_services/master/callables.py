@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.env_settings import limit_reached
 from tenfold_services.master.client_graph import check_counts, run_names
-from tenfold_services.master.limits import MasterLimits
 
 if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import CallableOptions
     from tenfold_services.master.client_graph import ClientGraph, RunNames, RunSignature
+    from tenfold_services.master.limits import MasterLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,8 @@ class CallableGraph:
 class Callables:
     """By handle. Handles count from 1 and are never used twice."""
 
-    def __init__(self, session_handle: str, limit: int) -> None:
-        """Keeps at most `limit`."""
-        self._session_handle, self._limit = session_handle, limit
+    def __init__(self, session_handle: str, limits: MasterLimits) -> None:
+        self._session_handle, self._limits = session_handle, limits
         self._callables: dict[int, CallableGraph] = {}
         self._next = 1
 
@@ -82,12 +80,9 @@ class Callables:
         self._callables.clear()
 
     def _check_room(self) -> None:
-        if len(self._callables) >= self._limit:
-            raise limit_reached(
-                f"Session {self._session_handle} has {len(self._callables)} callables, and releases none",
-                self._limit,
-                MasterLimits.variable("callables"),
-            )
+        if len(self._callables) >= self._limits.callables:
+            text = f"Session {self._session_handle} has {len(self._callables)} callables, and releases none"
+            raise self._limits.reached("callables", text)
 
 
 def _names(options: CallableOptions) -> RunNames:

@@ -6,9 +6,7 @@ event loop and no rendezvous: what a peer pushes comes by `_noticed` while the t
 
 from __future__ import annotations
 
-import logging
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,48 +16,54 @@ from tenfold_services import step_spans
 from tenfold_services.exchange.plan import numbered
 from tenfold_services.exchange.step_frames import push, read_answer, read_push, run_frame
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
+from tenfold_services.master.caller_graph import CallerGraph
 from tenfold_services.master.step_state import from_task, late
 from tenfold_services.worker.part_run import DONE, PartRun
 from tenfold_services.worker.rendezvous import read_now
 from tenfold_services.worker.run_policy import CALLER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from opentelemetry.trace import Span
 
     from tenfold_kernels.resources.state import Variable
     from tenfold_link.blocking.calls import PendingCall
     from tenfold_services.exchange.plan import ExchangePlan, Sent
-    from tenfold_services.interfaces import PushWorker, Value
-    from tenfold_services.master.running_steps import RunningSteps
+    from tenfold_services.interfaces import Value
+    from tenfold_services.master.arrangement import Arrangement, Part
+    from tenfold_services.master.caller_graph import CallerStep, RunningSteps
     from tenfold_services.master.step_links import StepLinkPool, StepLinks
     from tenfold_services.worker.loaded_program import LoadedProgram
-
-_log = logging.getLogger("tenfold.master")
 
 #: Seconds. A call that took longer than this to send took our core, too: the other task is on it.
 _LONG_CALL = 30e-6
 
 
-@dataclass(slots=True)
-class LinkedParts:
-    """A client graph whose parts exchange all by push, as its runs see it."""
+class CallerClusterGraph(CallerGraph):
+    """A client graph whose every edge between tasks is pushed, over links, as far as this task sees it."""
 
-    session: RunningSteps
-    pool: StepLinkPool
-    #: Our own part's program, if there is one, and where what it sends goes.
-    own: LoadedProgram | None
-    sends: Mapping[str, str]
-    #: How the other tasks' parts are run, and by whom.
-    plans: Mapping[str, ExchangePlan]
-    workers: Mapping[str, PushWorker]
-    #: Makes of an error the one that tells whether a task has restarted: a coroutine function.
-    explain: Callable[[errors.OpError], Any] | None
-    #: In which order the other tasks are called. Replaced as a whole.
-    order: tuple[str, ...] = field(init=False)
+    is_one_part = False
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        session: RunningSteps,
+        kind: type[CallerStep],
+        part: Part | None,
+        program: LoadedProgram | None,
+        pushes: Arrangement,
+        pool: StepLinkPool,
+        explain: Callable[[errors.OpError], Any],
+    ) -> None:
+        """`part` and `program` are our own, if we have any. `explain` makes of an error the one that tells whether a
+        task has restarted: a coroutine function."""
+        super().__init__(session, kind, part, program)
+        self.pool, self.explain, self.workers = pool, explain, pushes.workers
+        #: How the other tasks' parts are run.
+        self.plans = {task: plan for task, plan in pushes.plans.items() if task != pushes.own_task}
+        #: Where what our own part sends goes, by rendezvous key.
+        self.sends = {} if part is None else part.sends
+        #: In which order the other tasks are called. Replaced as a whole.
         self.order = tuple(self.plans)
 
     def call_last(self, task: str) -> None:
@@ -70,14 +74,12 @@ class LinkedParts:
 class CallerClusterRun:
     """One step. On its caller's thread, but for `interrupt`."""
 
-    __slots__ = (
-        "_calls", "_frames", "_graph", "_lines", "_out", "_own", "_span", "_step_id",
-    )  # fmt: skip
+    __slots__ = ("_calls", "_frames", "_graph", "_lines", "_out", "_span", "_step_id", "part_run")
 
-    def __init__(self, graph: LinkedParts, lines: StepLinks, step_id: int) -> None:
+    def __init__(self, graph: CallerClusterGraph, lines: StepLinks, step_id: int) -> None:
         self._graph, self._lines, self._step_id = graph, lines, step_id
         #: Our own part, from its start to the end of the step.
-        self._own: PartRun | None = None
+        self.part_run: PartRun | None = None
         #: Its span while it runs, if somebody listens.
         self._span: Span | None = None
         #: Calls that were not answered yet, and what they brought, in case it has to be said again.
@@ -86,14 +88,9 @@ class CallerClusterRun:
         #: What our own part has sent and what has not gone yet, by consumer.
         self._out: dict[str, list[Sent]] = {}
 
-    @property
-    def part_run(self) -> PartRun | None:
-        """Our own part, while there is one."""
-        return self._own
-
     def interrupt(self) -> None:
         """The session ends: the other tasks are told; the step hears of it from them."""
-        own = self._own
+        own = self.part_run
         if own is not None:
             own.stop.append(True)
         for task, call in list(self._calls.items()):
@@ -108,15 +105,11 @@ class CallerClusterRun:
             return self._run(feeds)
         except errors.OpError as error:
             self._give_up(error)
-            if graph.session.stop:
-                why: errors.OpError = graph.session.stop[0]
-                raise errors.from_code(why.code, why.message) from None
-            raise self._explained(error) from None
+            session = graph.session
+            raise (session.failure(error) if session.stop else self._explained(error)) from None
         except Exception as error:
             self._give_up(error)
-            failure = errors.internal(f"{graph.session.task}: {type(error).__name__}: {error}")
-            _log.error("Step %x failed with an unexpected exception", self._step_id, exc_info=error)
-            raise from_task(failure, graph.session.task) from error
+            raise graph.session.unexpected(error) from error
         except BaseException as error:
             self._give_up(error)
             raise
@@ -124,9 +117,9 @@ class CallerClusterRun:
             for link in self._lines.links.values():
                 link.on_notice = None
             # what hangs on the step goes now, and not with the garbage collector: it may be memory that others wait for
-            if self._own is not None:
-                self._own.end()
-                self._own = None
+            if self.part_run is not None:
+                self.part_run.end()
+                self.part_run = None
             self._frames.clear()
             self._out.clear()
 
@@ -136,10 +129,10 @@ class CallerClusterRun:
         own: PartRun | None = None
         own_runs = False
         try:
-            if graph.own is not None:
+            if graph.program is not None:
                 if telemetry.tracer is not None:
                     self._span = step_spans.part(graph.session.task, graph.session.handle, self._step_id)
-                own = self._own = PartRun(graph.own, feeds, self._send)
+                own = self.part_run = PartRun(graph.program, feeds, self._send)
             # `interrupt` comes after the session's stop and reaches the part that is there by now
             if graph.session.stop:
                 raise graph.session.stop[0]
@@ -150,12 +143,13 @@ class CallerClusterRun:
                 own_runs = self._advance(own)
         except errors.OpError as error:
             raise from_task(error, graph.session.task) from None
-        for task in graph.order:
+        order = graph.order
+        for task in order:
             plan = graph.plans[task]
             self._frames[task] = numbered(self._out.pop(task, ()), plan)
             begin = time.perf_counter()
             self._call(task, plan, known=True)
-            if task != graph.order[-1] and time.perf_counter() - begin > _LONG_CALL:
+            if task != order[-1] and time.perf_counter() - begin > _LONG_CALL:
                 graph.call_last(task)
         seconds = graph.session.seconds
         deadline = None if seconds is None else started + seconds
@@ -173,7 +167,7 @@ class CallerClusterRun:
         if own is None:
             return {}
         # it is over, and needs no `end`
-        self._own = None
+        self.part_run = None
         return own.fetched()
 
     def _turn(self, own: PartRun) -> bool:
@@ -241,8 +235,8 @@ class CallerClusterRun:
             self._arrived(key, value, is_dead)
 
     def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
-        if self._own is not None:
-            self._own.arrived(key, value, is_dead)
+        if self.part_run is not None:
+            self.part_run.arrived(key, value, is_dead)
 
     # -- failing -----------------------------------------------------------------------------------------------------
 
@@ -263,11 +257,10 @@ class CallerClusterRun:
                 continue
 
     def _explained(self, error: errors.OpError) -> errors.OpError:
-        explain = self._graph.explain
-        if explain is None or error.code not in (errors.ABORTED, errors.UNAVAILABLE):
+        if error.code not in (errors.ABORTED, errors.UNAVAILABLE):
             return error
         try:
-            explained: errors.OpError = self._graph.pool.ask(lambda: explain(error))
+            explained: errors.OpError = self._graph.pool.ask(partial(self._graph.explain, error))
         except errors.OpError:
             return error
         return explained

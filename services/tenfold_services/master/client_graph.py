@@ -7,9 +7,8 @@ master_session.cc.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from tenfold_compiler.graph.copy_constants import copy_constants
 from tenfold_compiler.graph.partition import partition
@@ -19,20 +18,16 @@ from tenfold_compiler.part.frame_numbers import NUMBERS_SINCE, set_numbers
 from tenfold_core import errors, graph_versions
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
-from tenfold_services.master.graph_part import Part
-from tenfold_services.master.step_state import from_task
+from tenfold_services.master.arrangement import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
-    from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.master.arrangement import Arrangement
-    from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.master.step_orders import StepOrders
+    from tenfold_services.master.caller_graph import CallerGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +80,36 @@ def check_counts(feeds: int, fetches: int, targets: int) -> None:
         )
 
 
-class Cut(NamedTuple):
-    """What `cut_graph` made: a client graph that no worker has been told of."""
+@dataclass(slots=True)
+class ClientGraph:
+    """Immutable once registered, but for its counts."""
 
     signature: RunSignature
+    #: Kept for RunOptions.output_partition_graphs; its nodes are shared with the session's graph.
     pruned: RuntimeGraph
     first_id: int
     next_id: int
-    parts: list[Part]
-    #: By task.
-    graph_defs: dict[str, GraphDef]
+    #: Other tasks first, the master's own last: their calls are on the wire before this thread starts to compute.
+    parts: list[Part] = field(default_factory=list)
+    #: Steps that run it now. A graph with users is never dropped.
+    users: int = 0
+    #: When it was last used, by the count of its RunTable.
+    last_used: int = 0
+    #: Runs that have begun, where the session builds a cost model.
+    runs: int = 0
+    #: How its parts hand each other tensors by push; None: they do not.
+    pushes: Arrangement | None = None
+    #: Set by caller_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
+    local: CallerGraph | None = None
+    was_offered: bool = False
+
+    def partition_graphs(self, devices: DeviceSet) -> list[GraphDef]:
+        """The parts again, for a run that asks to see them; they are not kept, since constants may be large."""
+        return list(partition(self.pruned, incarnation=devices.incarnation, first_id=self.first_id).parts.values())
+
+    @property
+    def tasks(self) -> list[str]:
+        return [part.task for part in self.parts]
 
 
 def cut_graph(
@@ -103,8 +118,9 @@ def cut_graph(
     devices: DeviceSet,
     first_id: int,
     placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
-) -> Cut:
-    """Prunes, places with `placed` if given, and cuts. Pure: on any thread.
+) -> tuple[ClientGraph, dict[str, GraphDef]]:
+    """The graph, pruned, placed with `placed` if given, and cut, and what to register with each task. Its parts have no
+    workers yet. Pure: on any thread.
 
     Raises what prune, place and partition raise, UnimplementedError for a node whose operation is not here.
     """
@@ -126,94 +142,7 @@ def cut_graph(
         _agree_on_frames(cut.parts, devices)
     tasks = sorted(cut.parts, key=lambda task: task == devices.client_task)
     parts = [_keys_of(task, cut.parts[task], cut.in_loops) for task in tasks]
-    return Cut(signature, pruned, first_id, cut.next_id, parts, cut.parts)
-
-
-@dataclass(slots=True)
-class ClientGraph:
-    """Immutable once registered, but for its counts."""
-
-    signature: RunSignature
-    #: Kept for RunOptions.output_partition_graphs; its nodes are shared with the session's graph.
-    pruned: RuntimeGraph
-    first_id: int
-    next_id: int
-    #: Other tasks first, the master's own last: their calls are on the wire before this thread starts to compute.
-    parts: list[Part] = field(default_factory=list)
-    #: Steps that run it now. A graph with users is never dropped.
-    users: int = 0
-    #: When it was last used, by the count of its RunTable.
-    last_used: int = 0
-    #: Runs that have begun, where the session builds a cost model.
-    runs: int = 0
-    #: How its parts hand each other tensors by push; None: they do not.
-    pushes: Arrangement | None = None
-    #: Set by caller_steps.py: what callers' threads may run, if this graph is such; and that the question was asked.
-    local: StepOrders[Any] | None = None
-    was_offered: bool = False
-
-    @classmethod
-    def of(cls, cut: Cut, workers: ClusterWorkers) -> tuple[ClientGraph, dict[str, GraphDef]]:
-        """The graph, unregistered, and what to register with each task. On the event loop's thread; never blocks."""
-        for part in cut.parts:
-            part.worker = workers.worker(part.task)
-        return cls(cut.signature, cut.pruned, cut.first_id, cut.next_id, cut.parts), cut.graph_defs
-
-    def partition_graphs(self, devices: DeviceSet) -> list[GraphDef]:
-        """The parts again, for a run that asks to see them; they are not kept, since constants may be large."""
-        return list(partition(self.pruned, incarnation=devices.incarnation, first_id=self.first_id).parts.values())
-
-    @property
-    def tasks(self) -> list[str]:
-        return [part.task for part in self.parts]
-
-    async def register(
-        self, session_handle: str, graph_defs: dict[str, GraphDef], config: ConfigProto, limits: MasterLimits
-    ) -> None:
-        """Registers every part with its worker, all at once.
-
-        Raises the first error, with the task that it came from, after deregistering what had succeeded;
-        UnavailableError naming the tasks that did not answer.
-        """
-
-        async def one(part: Part) -> None:
-            try:
-                part.handle = await part.worker.register_graph(session_handle, graph_defs[part.task], config)
-            except errors.DeadlineExceededError as e:
-                # no step was late: the task is out of reach, which monitored sessions wait for before they try again
-                raise from_task(errors.unavailable(e.message), part.task) from None
-            except errors.OpError as e:
-                raise from_task(e, part.task) from None
-
-        calls = [asyncio.create_task(one(part), name=f"register:{part.task};{session_handle}") for part in self.parts]
-        try:
-            _done, waiting = await asyncio.wait(
-                calls, timeout=limits.register_seconds, return_when=asyncio.FIRST_EXCEPTION
-            )
-            failed = [call.exception() for call in calls if call.done() and not call.cancelled() and call.exception()]
-            if failed and failed[0] is not None:
-                raise failed[0]
-            if waiting:
-                tasks = ", ".join(part.task for part, call in zip(self.parts, calls, strict=True) if call in waiting)
-                raise errors.unavailable(
-                    f"The graph could not be registered within {limits.register_seconds:g} s with {tasks}."
-                )
-        except BaseException:
-            for call in calls:
-                call.cancel()
-            await asyncio.gather(*calls, return_exceptions=True)
-            await self.deregister(session_handle, limits)
-            raise
-
-    async def deregister(self, session_handle: str, limits: MasterLimits) -> None:
-        """Drops the parts at their workers; bounded, and a worker that is gone is no error."""
-
-        async def one(part: Part) -> None:
-            handle, part.handle = part.handle, ""
-            async with asyncio.timeout(limits.cleanup_seconds):
-                await part.worker.deregister_graph(session_handle, handle)
-
-        await asyncio.gather(*(one(part) for part in self.parts if part.handle), return_exceptions=True)
+    return ClientGraph(signature, pruned, first_id, cut.next_id, parts), cut.parts
 
 
 def _agree_on_frames(parts: dict[str, GraphDef], devices: DeviceSet) -> None:

@@ -13,13 +13,13 @@ from tenfold_core import errors
 from tenfold_services.master.arrangement import arrange
 from tenfold_services.master.client_graph import ClientGraph, cut_graph
 from tenfold_services.master.run_table import RunTable
+from tenfold_services.master.step_state import from_task
 
 if TYPE_CHECKING:
-    from tenfold_compiler.graph.device_set import DeviceSet
-    from tenfold_protos.config_pb2 import ConfigProto
-    from tenfold_services.cluster import ClusterWorkers
+    from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_services.master.arrangement import Part
     from tenfold_services.master.client_graph import RunSignature
-    from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.env import SessionEnv
     from tenfold_services.master.session_graph import SessionGraph
     from tenfold_services.owned_tasks import OwnedTasks
 
@@ -27,23 +27,9 @@ if TYPE_CHECKING:
 class ClientGraphCache:
     """Called from the event loop's thread only."""
 
-    def __init__(
-        self,
-        session_handle: str,
-        graph: SessionGraph,
-        devices: DeviceSet,
-        workers: ClusterWorkers,
-        config: ConfigProto,
-        limits: MasterLimits,
-        tasks: OwnedTasks,
-    ) -> None:
-        self._session_handle = session_handle
-        self._graph = graph
-        self._devices = devices
-        self._workers = workers
-        self._config = config
-        self._limits = limits
-        self._tasks = tasks
+    def __init__(self, env: SessionEnv, graph: SessionGraph, tasks: OwnedTasks) -> None:
+        self._env, self._graph, self._tasks, self._limits = env, graph, tasks, env.limits
+        self._devices, self._workers = env.devices, env.master.workers
         #: Registered graphs, and what names they are run by.
         self.runs = RunTable()
         #: Signatures that are being registered. Disjoint from those of `runs`.
@@ -55,9 +41,6 @@ class ClientGraphCache:
         #: … one graph is cut after the other.
         self._cutting = asyncio.Lock()
 
-    def __len__(self) -> int:
-        return len(self.runs)
-
     async def build(self, signature: RunSignature, seconds: float | None) -> ClientGraph:
         """The graph of a signature that `runs` does not know. Callers with the same signature share the work.
 
@@ -66,7 +49,7 @@ class ClientGraphCache:
         """
         building = self._building.get(signature)
         if building is None:
-            building = self._tasks.spawn(self._build(signature), f"client_graph:{self._session_handle}")
+            building = self._tasks.spawn(self._build(signature), f"client_graph:{self._env.handle}")
             self._building[signature] = building
             building.add_done_callback(lambda _: self._building.pop(signature, None))
         # Shielded: a caller that gives up must not take the graph from the others.
@@ -107,30 +90,76 @@ class ClientGraphCache:
         async with self._cutting:
             whole, first_id = self._graph.graph, self._next_node_id
             placed = self._graph.placed if self._graph.places_pruned else None
-            cut = await self._graph.aside(lambda: cut_graph(whole, signature, self._devices, first_id, placed))
-            self._next_node_id = cut.next_id
-        graph, graph_defs = ClientGraph.of(cut, self._workers)
+            graph, graph_defs = await self._graph.aside(
+                lambda: cut_graph(whole, signature, self._devices, first_id, placed)
+            )
+            self._next_node_id = graph.next_id
+        for part in graph.parts:
+            part.worker = self._workers.worker(part.task)
         self._registering[signature] = graph
         try:
-            await graph.register(self._session_handle, graph_defs, self._config, self._limits)
+            await self._register(graph, graph_defs)
             await self.arrange_pushes(graph)
         finally:
             self._registering.pop(signature, None)
         return graph
 
+    async def _register(self, graph: ClientGraph, graph_defs: dict[str, GraphDef]) -> None:
+        """Registers every part with its worker, all at once.
+
+        Raises the first error, with the task that it came from, after deregistering what had succeeded;
+        UnavailableError naming the tasks that did not answer.
+        """
+        handle, config = self._env.handle, self._env.config
+
+        async def one(part: Part) -> None:
+            try:
+                part.handle = await part.worker.register_graph(handle, graph_defs[part.task], config)
+            except errors.DeadlineExceededError as e:
+                # no step was late: the task is out of reach, which monitored sessions wait for before they try again
+                raise from_task(errors.unavailable(e.message), part.task) from None
+            except errors.OpError as e:
+                raise from_task(e, part.task) from None
+
+        calls = [asyncio.create_task(one(part), name=f"register:{part.task};{handle}") for part in graph.parts]
+        seconds = self._limits.register_seconds
+        try:
+            _done, waiting = await asyncio.wait(calls, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            for call in calls:
+                if call.done():
+                    call.result()
+            if waiting:
+                tasks = ", ".join(part.task for part, call in zip(graph.parts, calls, strict=True) if call in waiting)
+                raise errors.unavailable(f"The graph could not be registered within {seconds:g} s with {tasks}.")
+        except BaseException:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            await self._deregister(graph)
+            raise
+
+    async def _deregister(self, graph: ClientGraph) -> None:
+        """Drops the parts at their workers; bounded, and a worker that is gone is no error."""
+
+        async def one(part: Part) -> None:
+            handle, part.handle = part.handle, ""
+            async with asyncio.timeout(self._limits.cleanup_seconds):
+                await part.worker.deregister_graph(self._env.handle, handle)
+
+        await asyncio.gather(*(one(part) for part in graph.parts if part.handle), return_exceptions=True)
+
     async def arrange_pushes(self, graph: ClientGraph) -> None:
         """Decides anew which tensors of the graph are pushed; bounded, no error."""
         own = self._devices.client_task
-        graph.pushes = await arrange(
-            self._session_handle, graph.parts, own, self._workers.worker(own), self._limits.cleanup_seconds
-        )
+        local, seconds = self._workers.worker(own), self._limits.cleanup_seconds
+        graph.pushes = await arrange(self._env.handle, graph.parts, own, local, seconds)
 
     def drop(self, graph: ClientGraph) -> None:
         """Deregisters in the background; steps under way go on."""
         self.runs.forget(graph)
         if graph.local is not None:
             graph.local.end()
-        self._tasks.spawn(graph.deregister(self._session_handle, self._limits), f"deregister:{self._session_handle}")
+        self._tasks.spawn(self._deregister(graph), f"deregister:{self._env.handle}")
 
     def close(self) -> None:
         """Gives up what is being registered and forgets the rest: the workers drop it with their session."""

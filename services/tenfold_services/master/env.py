@@ -1,6 +1,7 @@
-"""What a server gives its master: which task it is, which tasks it can reach, what steps may run on callers' threads.
+"""What a server gives its master (which task it is, which tasks it can reach), and what that gives each session.
 
-Made by server.py, once for the server's own cluster and once for each session that brings a cluster of its own.
+A MasterEnv is made by server.py, once for the server's own cluster and once for each session that brings a cluster of
+its own; a SessionEnv by master.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from tenfold_core.op_gradients import no_gradients
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from tenfold_compiler.graph.device_set import DeviceSet
+    from tenfold_compiler.graph.place import DevicesWithKernel
     from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.config_pb2 import ConfigProto
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from tenfold_services.finished import FinishedTasks
     from tenfold_services.interfaces import TaskName, WorkerInterface
     from tenfold_services.master.caller_steps import CallerSteps
+    from tenfold_services.master.limits import MasterLimits
     from tenfold_services.worker.step_pool import GraphPool
 
 
@@ -51,3 +55,15 @@ class MasterEnv:
     ask_finished: Callable[[TaskName], Awaitable[None]] | None = None
     #: The gradients of plain ops, for graphs that ask for the gradient of a function.
     gradients: OpGradients = no_gradients
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnv:
+    """Constructor argument of master_session.MasterSession, handed on to what a session is made of."""
+
+    handle: str  #: 16 hex digits
+    master: MasterEnv
+    config: ConfigProto  #: With the server's defaults.
+    devices: DeviceSet
+    devices_with_kernel: DevicesWithKernel
+    limits: MasterLimits

@@ -13,7 +13,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.part.graph_sizes import is_small
 from tenfold_core import errors, telemetry
 from tenfold_core.access import audit
@@ -24,13 +23,13 @@ from tenfold_kernels import families, registry
 from tenfold_protos import config_pb2
 from tenfold_services.master import untrusted
 from tenfold_services.master.device_finder import find_devices, tasks_named
-from tenfold_services.master.left_sessions import LeftSessions
-from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
+from tenfold_services.master.env import SessionEnv
+from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits, SetUpBudget
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
+from tenfold_services.master.partial_runs import value_bytes
 from tenfold_services.master.peer_use import PeerTable, PeerUse, peer_name
 from tenfold_services.master.request_ids import RecentRequests
-from tenfold_services.master.set_up_budget import SetUpBudget
-from tenfold_services.master.value_bytes import value_bytes
+from tenfold_services.master.worker_sessions import LeftSessions
 from tenfold_services.owned_tasks import OwnedTasks
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
@@ -44,9 +43,7 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.interfaces import Value
-    from tenfold_services.master.caller_cluster_steps import CallerClusterStep
-    from tenfold_services.master.caller_steps import CallerStep
-    from tenfold_services.master.caller_waiting_steps import CallerWaitingStep
+    from tenfold_services.master.caller_graph import CallerStep
     from tenfold_services.master.env import MasterEnv
 
 T = TypeVar("T")
@@ -77,14 +74,13 @@ class Master:
         self._sessions: dict[str, MasterSession] = {}
         #: Sessions that are being created; they count towards the limit.
         self._creating = 0
+        numbers, size = limits.remembered_requests, limits.remembered_answer_bytes
         self._requests: RecentRequests[tuple[list[Value], RunMetadata]] = RecentRequests(
-            limits.remembered_requests, limits.remembered_answers, limits.remembered_answer_bytes, _size_of_answer
+            numbers, limits.remembered_answers, size, lambda answer: sum(map(value_bytes, answer[0]))
         )
         #: Handles that were given: of partial runs and of callables.
-        self._setups: RecentRequests[Any] = RecentRequests(
-            limits.remembered_requests, limits.remembered_requests, limits.remembered_answer_bytes, lambda handle: 100
-        )
-        self._peers = PeerTable(limits)
+        self._setups: RecentRequests[Any] = RecentRequests(numbers, numbers, size, lambda handle: 100)
+        self._peers = PeerTable()
         self._stopping = False
         #: Sessions that are being closed; kept here, because the client that asked may go away meanwhile.
         self._closing = OwnedTasks(f"The master of {env.task}")
@@ -124,7 +120,7 @@ class Master:
         with spans as opened:
             session = await self._admit(graph_def, config, target, seconds, client, caller)
             opened.set_attribute("tenfold.session", session.handle)
-            return session.handle, session.graph_version
+            return session.handle, session.graph.version
 
     async def _admit(
         self, graph_def: GraphDef, config: ConfigProto, target: str, seconds: float | None, client: str, caller: Caller
@@ -137,8 +133,8 @@ class Master:
             raise self._limits.reached(
                 "sessions", f"The master of {self._env.task} has {len(self._sessions)} sessions open"
             )
-        peer = self._peers.find(name) if (name := peer_name(caller.name, client)) else None
-        if peer is not None and self._peers.is_full(peer) and not self._close_unused(peer):
+        peer = self._peers.find(peer_name(caller.name, client))
+        if peer is not None and peer.sessions >= self._limits.sessions_per_peer and not self._close_unused(peer):
             raise self._limits.reached(
                 "sessions_per_peer", f"{peer.name} has {peer.sessions} sessions open at the master of {self._env.task}"
             )
@@ -153,10 +149,7 @@ class Master:
         if peer is not None:
             self._peers.enter(peer)
         try:
-            if not merged.cluster_def.job:
-                session = await self._create(self._env, graph_def, merged, seconds)
-            else:
-                session = await self._create_in_own_cluster(graph_def, merged, target, seconds)
+            session = await self._create(graph_def, merged, target, seconds)
         except BaseException:
             if peer is not None:
                 self._peers.leave(peer)
@@ -183,60 +176,45 @@ class Master:
         self._close_in_background(session, CLOSED_BY_CLIENT)
         return True
 
-    async def _create_in_own_cluster(
-        self, graph_def: GraphDef, config: ConfigProto, target: str, seconds: float | None
+    async def _create(
+        self, graph_def: GraphDef, config: ConfigProto, target: str, patience: float | None
     ) -> MasterSession:
-        if self._env.join is None:
-            raise errors.unimplemented("ConfigProto.cluster_def is not served here.")
-        env = self._env.join(config.cluster_def, own_task(config.cluster_def, target))
+        env = self._env
+        if config.cluster_def.job:
+            if env.join is None:
+                raise errors.unimplemented("ConfigProto.cluster_def is not served here.")
+            env = env.join(config.cluster_def, own_task(config.cluster_def, target))
         try:
-            return await self._create(env, graph_def, config, seconds)
+            budget = SetUpBudget.of(config, patience, self._limits)
+            first = True
+            while True:
+                finished = set(env.finished.known) if env.finished is not None else set()
+                try:
+                    return await self._create_within(env, graph_def, config, budget)
+                except errors.UnavailableError:
+                    # A task that finished between two of our calls to it is no reason to fail, heard or unheard.
+                    if self._stopping or env.finished is None or not (first or env.finished.known.keys() - finished):
+                        raise
+                    first = False
         except BaseException:
             if env.leave is not None:
                 await asyncio.shield(env.leave())
             raise
-
-    async def _create(
-        self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, patience: float | None
-    ) -> MasterSession:
-        budget = SetUpBudget.of(config, patience, self._limits)
-        first = True
-        while True:
-            finished = set(env.finished.known) if env.finished is not None else set()
-            try:
-                return await self._create_within(env, graph_def, config, budget)
-            except errors.UnavailableError:
-                # A task that finished between two of our calls to it is no reason to fail, heard or unheard.
-                if self._stopping or env.finished is None or not (first or env.finished.known.keys() - finished):
-                    raise
-                first = False
 
     async def _create_within(
         self, env: MasterEnv, graph_def: GraphDef, config: ConfigProto, budget: SetUpBudget
     ) -> MasterSession:
         """One attempt."""
         tasks = env.workers.tasks()
-        if env.graph_pool is None or is_small(graph_def):
-            needed = tasks_named(graph_def, tasks)
-        else:
-            named = env.graph_pool.run("", lambda: tasks_named(graph_def, tasks))
-            needed = await budget.place(graph_def, named)
-        found = await find_devices(env, config.device_filters, budget, self._limits, needed)
-        devices = DeviceSet(
-            found.devices,
-            _client_device(env.task, found.devices),
-            found.excluded_tasks,
-            found.finished_tasks,
-            found.lost_tasks,
-            found.mistaken_tasks,
-        )
+        needed = await budget.place(graph_def, self._aside(graph_def, lambda: tasks_named(graph_def, tasks)))
+        devices = await find_devices(env, config.device_filters, budget, self._limits, needed)
         # kernels of device types that no task has are not even looked for
         types = [each for each in families.FOLDERS if each in devices.types]
         kernels = self._devices_with_kernel or partial(registry.devices_with_kernel, device_types=types)
-        session = MasterSession(secrets.token_hex(8), env, config, devices, kernels, self._limits)
-        await budget.place(graph_def, session.load(graph_def))
+        session = MasterSession(SessionEnv(secrets.token_hex(8), env, config, devices, kernels, self._limits))
+        await budget.place(graph_def, session.graph.load(graph_def))
         try:
-            await session.create_worker_sessions(budget.left())
+            await session.worker_sessions.create(budget.left())
             if self._stopping:
                 raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         except BaseException:
@@ -257,9 +235,12 @@ class Master:
 
     async def _check_graph(self, graph_def: GraphDef, known: frozenset[str]) -> frozenset[str]:
         """As untrusted.check_graph."""
-        if self._env.graph_pool is None or is_small(graph_def):
-            return untrusted.check_graph(graph_def, known)
-        return await self._env.graph_pool.run("", lambda: untrusted.check_graph(graph_def, known))
+        return await self._aside(graph_def, lambda: untrusted.check_graph(graph_def, known))
+
+    async def _aside(self, graph_def: GraphDef, work: Callable[[], T]) -> T:
+        """The result of `work`, which goes through the graph: in the pool, if that takes long."""
+        pool = self._env.graph_pool
+        return work() if pool is None or is_small(graph_def) else await pool.run("", work)
 
     def check_caller(self, handle: str, caller: Caller) -> None:
         """Raises PermissionDeniedError where that caller, over the network, may not use the session.
@@ -275,19 +256,18 @@ class Master:
         if untrusted.is_untrusted(caller.role):
             if session is None or session.untrusted_functions is None:
                 raise untrusted.not_his(handle)
-            if not untrusted.is_his(session.owner, caller):
-                raise untrusted.of_another(handle, caller)
+            untrusted.check_owner(handle, session.owner, caller)
 
     def check_reader(self, handle: str, caller: Caller) -> None:
         """Raises PermissionDeniedError where that caller may not see what is in the session: below the role run it
         sees what it opened. Never blocks."""
         session = self._sessions.get(handle)
-        if untrusted.is_untrusted(caller.role) and session is not None and not untrusted.is_his(session.owner, caller):
-            raise untrusted.of_another(handle, caller)
+        if untrusted.is_untrusted(caller.role) and session is not None:
+            untrusted.check_owner(handle, session.owner, caller)
 
     def find_step(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> CallerStep | CallerClusterStep | CallerWaitingStep | None:
+    ) -> CallerStep | None:
         """What runs this step on the thread of its caller; None if only `run_step` can. Any thread.
 
         As CallerSteps.find.
@@ -384,7 +364,7 @@ class Master:
         if handle:
             if handle not in self._sessions:
                 raise errors.invalid_argument(f"Session {handle} is not found. Possibly, this master has restarted.")
-            return self._sessions[handle].list_devices()
+            return self._sessions[handle].env.devices.attributes
         found = list(await self._env.local_worker.get_status())
         others = [task for task in self._env.workers.tasks() if task != self._env.task]
         seconds = self._limits.list_devices_seconds
@@ -481,14 +461,6 @@ class Master:
         return session
 
 
-def _client_device(task: str, devices: Sequence[DeviceAttributes]) -> str:
-    """Where feeds enter and fetches leave: the first CPU of the master's own task."""
-    for device in devices:
-        if device.name.startswith(f"{task}/") and device.device_type == "CPU":
-            return device.name
-    raise errors.internal(f"{task} reports no CPU device of its own")
-
-
 async def _once(
     requests: RecentRequests[T], session: MasterSession, request_id: int, work: Callable[[], Awaitable[T]]
 ) -> T:
@@ -496,8 +468,3 @@ async def _once(
     if not request_id:
         return await work()
     return await requests.run((session.handle, request_id), work, session.owner)
-
-
-def _size_of_answer(answer: tuple[list[Any], Any]) -> int:
-    """Bytes that keeping the answer would cost, strings included."""
-    return sum(map(value_bytes, answer[0]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from dataclasses import replace
 from functools import partial
@@ -19,34 +18,29 @@ from tenfold_protos import config_pb2
 from tenfold_services.master.callables import Callables
 from tenfold_services.master.client_graph import run_names
 from tenfold_services.master.client_graph_cache import ClientGraphCache
-from tenfold_services.master.cost_model import is_due
 from tenfold_services.master.partial_runs import PartialRuns, PartialStep
-from tenfold_services.master.restarts import explain_restart
-from tenfold_services.master.run_options import check_options, exec_options, run_metadata, step_seconds
+from tenfold_services.master.run_options import check_options, exec_options, is_due, run_metadata, step_seconds
 from tenfold_services.master.run_table import KnownRun
 from tenfold_services.master.session_graph import SessionGraph
 from tenfold_services.master.step_runner import StepRunner
+from tenfold_services.master.step_state import new_step_id
 from tenfold_services.master.worker_sessions import WorkerSessions
 from tenfold_services.owned_tasks import OwnedTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tenfold_compiler.graph.device_set import DeviceSet
-    from tenfold_compiler.graph.place import DevicesWithKernel
-    from tenfold_protos.config_pb2 import CallableOptions, ConfigProto, RunMetadata, RunOptions
-    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
+    from tenfold_protos.config_pb2 import CallableOptions, RunMetadata, RunOptions
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.interfaces import TaskName, Value
+    from tenfold_services.master.arrangement import Part
     from tenfold_services.master.callables import CallableGraph
     from tenfold_services.master.caller_steps import SessionSteps
-    from tenfold_services.master.env import MasterEnv
-    from tenfold_services.master.limits import MasterLimits
+    from tenfold_services.master.env import SessionEnv
     from tenfold_services.master.peer_use import PeerUse
 
     from .client_graph import ClientGraph, RunNames
-    from .graph_part import Part
 
 _log = logging.getLogger("tenfold.master")
 
@@ -59,42 +53,24 @@ CLOSED_BY_CLIENT = "Step was cancelled by an explicit call to `Session::Close()`
 class MasterSession:
     """A session. All methods are called from the event loop's thread; steps run concurrently."""
 
-    def __init__(
-        self,
-        handle: str,
-        env: MasterEnv,
-        config: ConfigProto,
-        devices: DeviceSet,
-        devices_with_kernel: DevicesWithKernel,
-        limits: MasterLimits,
-    ) -> None:
-        self.handle = handle
-        self.devices = devices
-        self._env = env
-        self._config = config
-        self._builds_costs = config.graph_options.build_cost_model > 0
-        self._limits = limits
-        self._graph = SessionGraph(handle, env.graph_pool, config, devices, devices_with_kernel, limits, env.gradients)
+    def __init__(self, env: SessionEnv) -> None:
+        self.env, self._env, self._config, self._limits = env, env.master, env.config, env.limits
+        self.handle = handle = env.handle
+        self._builds_costs = env.config.graph_options.build_cost_model > 0
+        #: What `run_step` gives each step; 0 for no limit.
+        self.timeout_in_ms = env.config.operation_timeout_in_ms
+        self.graph = SessionGraph(env)
         #: Why no step may start any more; set once, by `close`.
         self._closed: errors.OpError | None = None
         self._tasks = OwnedTasks(f"Session {handle}")
         #: Tell tasks to forget steps that are over.
         self._cleaning = OwnedTasks(f"Session {handle}")
-        self._worker_sessions = WorkerSessions(handle, env, devices, self._tasks)
-        self._client_graphs = ClientGraphCache(
-            handle,
-            self._graph,
-            devices,
-            env.workers,
-            config,
-            limits,
-            self._tasks,
-        )
-        self._partial_runs = PartialRuns(limits, lambda step: self._cleanup(step.graph.parts, step.step_id))
-        self._timeout_in_ms = config.operation_timeout_in_ms
+        self.worker_sessions = WorkerSessions(env, self._tasks)
+        self._client_graphs = ClientGraphCache(env, self.graph, self._tasks)
+        self._partial_runs = PartialRuns(env.limits, lambda step: self._cleanup(step.graph.parts, step.step_id))
         #: When the client last asked for something; see `unused_since`.
         self.last_used = time.monotonic()
-        self._callables = Callables(handle, limits.callables)
+        self._callables = Callables(handle, env.limits)
         #: Steps, in the order in which they began: in that order they end where the session does.
         self._running: dict[StepRunner, None] = {}
         #: Set while nothing runs.
@@ -119,11 +95,6 @@ class MasterSession:
         self._speed: float | None = None
         #: The count when it was last told, and when a step was last seen to run.
         self._seen, self._active = 0, self._created
-
-    @property
-    def timeout_in_ms(self) -> int:
-        """What the session gives each step; 0 for no limit."""
-        return self._timeout_in_ms
 
     def unused_since(self) -> float:
         """When the session was last used (monotonic seconds); now, while steps run or callers run them themselves."""
@@ -151,33 +122,19 @@ class MasterSession:
             "running": running,
         }
 
-    # -- set-up ------------------------------------------------------------------------------------------------------
-
-    async def load(self, graph_def: GraphDef) -> None:
-        """Builds and places the first graph. Raises what is wrong with it, naming the node."""
-        await self._graph.load(graph_def)
-
-    @property
-    def graph_version(self) -> int:
-        """Counts the extensions."""
-        return self._graph.version
+    # -- the graph ---------------------------------------------------------------------------------------------------
 
     async def extend(self, graph_def: GraphDef, current_version: int) -> int:
         """Adds nodes; the new version. On any error the session's graph is what it was."""
         self._check_open()
-        grown = await self._graph.grown(graph_def, current_version)
+        grown = await self.graph.grown(graph_def, current_version)
         self._check_open()
-        return self._graph.take(grown, graph_def, current_version)
+        return self.graph.take(grown, graph_def, current_version)
 
     async def placement(self) -> GetPlacementResponse:
         """Where the nodes of the graph as it is now are, and why."""
         self._check_open()
-        return await self._graph.placement()
-
-    async def create_worker_sessions(self, seconds: float) -> None:
-        """Opens the session at every worker; raises as WorkerSessions.create."""
-        share = self._config.experimental.share_session_state_in_clusterspec_propagation
-        await self._worker_sessions.create(self._config.isolate_session_state, seconds, share=share)
+        return await self.graph.placement()
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -198,38 +155,35 @@ class MasterSession:
         self._steps += 1
         seconds = step_seconds(options, self._config)
         if partial_run_handle:
-            values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self._graph, seconds)
+            values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self.graph, seconds)
             return values, config_pb2.RunMetadata()
         if prepared is not None:
-            return await self._run(prepared.graph, prepared.names, list(feeds.values()), options, seconds)
+            return await self._run(prepared, list(feeds.values()), options, seconds)
         check_options(options, self._config)
         run = self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
         # Seconds of the step's time that making its graph has taken.
         waited = 0.0
         if run is None:
             started = asyncio.get_running_loop().time()
-            run = await self._new_run(feeds, fetches, targets, seconds)
+            names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
+            run = KnownRun(names, await self._build(names, seconds))
             waited = asyncio.get_running_loop().time() - started
         graph = run.graph
         # It must not be dropped for another one before it has run and was offered.
         graph.users += 1
         try:
-            answer = await self._run(graph, run.names, list(feeds.values()), options, seconds, waited)
+            answer = await self._run(run, list(feeds.values()), options, seconds, waited)
             if not graph.was_offered:
                 self._offer(graph)
         finally:
             graph.users -= 1
         return answer
 
-    async def _new_run(
-        self, feeds: Iterable[str], fetches: Sequence[str], targets: Sequence[str], seconds: float | None
-    ) -> KnownRun:
-        """A run whose graph is not there yet, once it is. Raises as ClientGraphCache.build."""
-        names = run_names(tuple(feeds), tuple(fetches), tuple(targets))
+    async def _build(self, names: RunNames, seconds: float | None) -> ClientGraph:
+        """A graph that is not there yet, once it is. Raises as ClientGraphCache.build."""
         graph = await self._client_graphs.build(names.signature, seconds)
-        # The wait may have outlasted the session.
-        self._check_open()
-        return KnownRun(names, graph)
+        self._check_open()  # the wait may have outlasted the session
+        return graph
 
     def _offer(self, graph: ClientGraph) -> None:
         """Lets callers of this process run the graph by themselves, if it is one that they can."""
@@ -239,23 +193,18 @@ class MasterSession:
         if self._local is None:
             seconds = step_seconds(None, self._config)
             self._local = self._env.caller_steps.open(self.handle, seconds, self._client_graphs.runs)
-        self._local.offer(graph, partial(self._explained, graph))
-
-    def _explained(self, graph: ClientGraph, error: errors.OpError) -> Coroutine[object, object, errors.OpError]:
-        """The error that tells whether a task of the graph has restarted."""
-        remote = [task for task in graph.tasks if task != self._env.task]
-        return explain_restart(error, remote, self.devices, self._env.workers, self._limits.diagnose_seconds)
+        self._local.offer(graph, partial(self.worker_sessions.explained, graph.tasks))
 
     async def _run(
         self,
-        graph: ClientGraph,
-        names: RunNames,
+        run: KnownRun | CallableGraph,
         fed: Sequence[Value],
         options: RunOptions,
         seconds: float | None,
         waited: float = 0.0,
     ) -> tuple[list[Value], RunMetadata]:
         self._check_steps()
+        graph, names = run.graph, run.names
         if graph.pushes is not None and not graph.pushes.is_open:
             await self._client_graphs.arrange_pushes(graph)
             self._check_open()
@@ -263,14 +212,8 @@ class MasterSession:
         if self._builds_costs:
             costs = is_due(self._config.graph_options, graph.runs)
             graph.runs += 1
-        runner = StepRunner(
-            graph,
-            _new_step_id(),
-            self.handle,
-            dict(zip(names.feeds, fed, strict=True)),
-            exec_options(options, costs),
-            self._limits,
-        )
+        given = dict(zip(names.feeds, fed, strict=True))
+        runner = StepRunner(graph, new_step_id(), self.env, given, exec_options(options, costs))
         self._running[runner] = None
         if self.peer is not None:
             self.peer.steps += 1
@@ -282,7 +225,7 @@ class MasterSession:
             self._cleanup(graph.parts, runner.step_id)
             if self._closed is not None:
                 raise
-            raise await self._explained(graph, e) from None
+            raise await self.worker_sessions.explained(graph.tasks, e) from None
         except asyncio.CancelledError:
             self._cleanup(graph.parts, runner.step_id)
             raise
@@ -305,9 +248,9 @@ class MasterSession:
             await asyncio.wait(calls)
         stats = runner.step_stats()
         if stats or options.output_partition_graphs:
-            metadata = await self._graph.aside(lambda: run_metadata(options, stats, graph, self.devices, costs))
+            metadata = await self.graph.aside(lambda: run_metadata(options, stats, graph, self.env.devices, costs))
         else:
-            metadata = run_metadata(options, stats, graph, self.devices, costs)
+            metadata = run_metadata(options, stats, graph, self.env.devices, costs)
         return [values[name] for name in names.fetches], metadata
 
     def _check_steps(self) -> None:
@@ -340,11 +283,9 @@ class MasterSession:
         names = replace(names, signature=replace(names.signature, is_partial=True))
         graph = self._client_graphs.runs.graph_of(names.signature)
         if graph is None:
-            graph = await self._client_graphs.build(names.signature, step_seconds(None, self._config))
-            self._check_open()
-        return self._partial_runs.add(
-            PartialStep(graph, names, _new_step_id(), self.handle, self._env.task, self._tasks), self.peer
-        )
+            graph = await self._build(names, step_seconds(None, self._config))
+        step = PartialStep(graph, names, new_step_id(), self.handle, self._env.task, self._tasks)
+        return self._partial_runs.add(step, self.peer)
 
     # -- callables ---------------------------------------------------------------------------------------------------
 
@@ -402,7 +343,7 @@ class MasterSession:
         except TimeoutError:
             _log.warning("Session %s: %d steps did not stop in time", self.handle, len(self._running))
         self._client_graphs.close()
-        left = await self._worker_sessions.delete(self._limits.cleanup_seconds)
+        left = await self.worker_sessions.delete(self._limits.cleanup_seconds)
         # those that are told again, as their connection broke
         await self._cleaning.settled(self._limits.abort_seconds)
         await self._cleaning.cancel_all(self._limits.abort_seconds)
@@ -414,14 +355,6 @@ class MasterSession:
             return []
         return left
 
-    def list_devices(self) -> list[DeviceAttributes]:
-        return self.devices.attributes
-
     def _check_open(self) -> None:
         if self._closed is not None:
             raise self._closed
-
-
-def _new_step_id() -> int:
-    """Never 0; the high byte stays free, as TensorFlow keeps it."""
-    return secrets.randbits(56) or 1

@@ -8,26 +8,27 @@ and CheckFetches in TensorFlow's master_session.cc.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_services.interfaces import ExecOptions
 from tenfold_services.master.step_state import from_task, is_consequence, late
-from tenfold_services.master.value_bytes import value_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
+    from tenfold_services.master.arrangement import Part
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.peer_use import PeerUse
     from tenfold_services.master.session_graph import SessionGraph
     from tenfold_services.owned_tasks import OwnedTasks
 
     from .client_graph import ClientGraph, RunNames
-    from .graph_part import Part
 
 
 class PartialStep:
@@ -36,12 +37,8 @@ class PartialStep:
     def __init__(
         self, graph: ClientGraph, names: RunNames, step_id: int, session_handle: str, own_task: str, tasks: OwnedTasks
     ) -> None:
-        self.graph = graph
-        self.step_id = step_id
-        self._names = names
-        self._session_handle = session_handle
-        self._own_task = own_task
-        self._tasks = tasks
+        self.graph, self.step_id, self._names = graph, step_id, names
+        self._session_handle, self._own_task, self._tasks = session_handle, own_task, tasks
         #: Canonical names that no call has fed, or fetched, yet.
         self._unfed, self._unfetched = set(names.feeds), set(names.fetches)
         #: The parts of other tasks, once the first call has started them.
@@ -85,14 +82,9 @@ class PartialStep:
         try:
             async with asyncio.timeout(seconds):
                 values = await self._call(fed, fetched, not (self._unfed or self._unfetched))
-        except TimeoutError:
-            self.interrupt(late(seconds or 0, [self._own_task]))
-            assert self._error is not None
-            raise self._error from None
-        except errors.OpError as error:
-            self.interrupt(error)
-            assert self._error is not None
-            raise self._error from None
+        except (TimeoutError, errors.OpError) as error:
+            failure = error if isinstance(error, errors.OpError) else late(seconds or 0, [self._own_task])
+            raise self.interrupt(failure) from None
         except asyncio.CancelledError:
             if self._error is not None:
                 raise self._error from None
@@ -106,16 +98,25 @@ class PartialStep:
         _check(feeds, self._names.feeds, self._unfed, "feed", "fed")
         _check(fetches, self._names.fetches, self._unfetched, "fetch", "fetched")
 
-    def interrupt(self, error: errors.OpError) -> None:
-        """Ends the step with `error`, unless it has failed before. Never blocks."""
+    def interrupt(self, error: errors.OpError) -> errors.OpError:
+        """Ends the step with `error`, unless it has failed before; why it has failed. Never blocks."""
         if self._error is None:
             self._error = error
         for call in (*self._waiting, *(self._others or {}).values()):
             call.cancel()
+        return self._error
+
+    def hold(self, count: int) -> None:
+        """It keeps so many bytes more, or if negative fewer."""
+        self.held_bytes += count
+        if self.peer is not None:
+            self.peer.partial_run_bytes += count
 
     async def _call(self, feeds: Mapping[str, Value], fetches: Sequence[str], is_last: bool) -> dict[str, Value]:
-        others = self._start_others()
-        part = next((part for part in self.graph.parts if part.task == self._own_task), None)
+        parts = {part.task: part for part in self.graph.parts}
+        part = parts.pop(self._own_task, None)
+        if self._others is None:
+            self._others = {task: self._spawn(other, {}, [], ExecOptions()) for task, other in parts.items()}
         if part is None:
             raise errors.internal(f"The partial run has no part on {self._own_task}.")
         keys = {name: part.fetch_keys[name] for name in fetches}
@@ -127,18 +128,9 @@ class PartialStep:
         )
         self._waiting.add(own)
         own.add_done_callback(self._waiting.discard)
-        await _until(own, others, all_of_them=is_last)
+        await _until(own, self._others, all_of_them=is_last)
         result = own.result()
         return {name: result.values[key] for name, key in keys.items()}
-
-    def _start_others(self) -> dict[str, asyncio.Task[RunGraphResult]]:
-        if self._others is None:
-            self._others = {
-                part.task: self._spawn(part, {}, [], ExecOptions())
-                for part in self.graph.parts
-                if part.task != self._own_task
-            }
-        return self._others
 
     def _spawn(
         self, part: Part, feeds: Mapping[str, Value], fetches: Sequence[str], options: ExecOptions
@@ -249,7 +241,7 @@ class PartialRuns:
             return await step.run(feeds, fetches, graph, seconds)
         except BaseException:
             if not step.is_over:  # the run is as it was
-                _hold_bytes(step, -count)
+                step.hold(-count)
             raise
         finally:
             if step.is_over and self._steps.pop(handle, None) is not None:
@@ -265,24 +257,27 @@ class PartialRuns:
                 "partial_run_bytes_per_peer",
                 f"The partial runs of {step.peer.name} hold {held} bytes of feeds, and this call feeds {count} more",
             )
-        _hold_bytes(step, count)
+        step.hold(count)
         return count
 
     def _end(self, step: PartialStep) -> None:
         step.graph.users -= 1
-        _hold_bytes(step, -step.held_bytes)
+        step.hold(-step.held_bytes)
         self._forget(step)
 
     def close(self, error: errors.OpError) -> None:
         """Ends every run with `error`."""
-        for handle, step in list(self._steps.items()):
+        while self._steps:
+            step = self._steps.pop(next(iter(self._steps)))
             step.interrupt(error)
-            del self._steps[handle]
             self._end(step)
 
 
-def _hold_bytes(step: PartialStep, count: int) -> None:
-    """So many bytes more, or if negative fewer."""
-    if step.peer is not None:
-        step.held_bytes += count
-        step.peer.partial_run_bytes += count
+def value_bytes(value: Any) -> int:
+    """Bytes that `value`, a tensor, keeps in use, those of its strings included; 0 for what is no array."""
+    if not isinstance(value, np.ndarray):
+        return 0
+    total = value.nbytes
+    if value.dtype == object:
+        total += sum(len(item) for item in value.flat if isinstance(item, bytes))
+    return total

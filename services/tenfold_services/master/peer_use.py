@@ -8,10 +8,6 @@ is none, and is not counted. Used by master.py, which asks before it opens a ses
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .limits import MasterLimits
 
 
 @dataclass(slots=True)
@@ -30,17 +26,12 @@ class PeerUse:
 class PeerTable:
     """The peers that have sessions."""
 
-    def __init__(self, limits: MasterLimits) -> None:
-        self._limits = limits
+    def __init__(self) -> None:
         self._peers: dict[str, PeerUse] = {}
 
-    def find(self, name: str) -> PeerUse:
-        """The peer of that name; a new one is not kept before it `enter`s."""
-        return self._peers.get(name) or PeerUse(name)
-
-    def is_full(self, peer: PeerUse) -> bool:
-        """Whether the peer has as many sessions as it may."""
-        return peer.sessions >= self._limits.sessions_per_peer
+    def find(self, name: str) -> PeerUse | None:
+        """The peer of that name; None for "", this process. A new one is not kept before it `enter`s."""
+        return (self._peers.get(name) or PeerUse(name)) if name else None
 
     def enter(self, peer: PeerUse) -> None:
         """One session more."""

@@ -52,9 +52,7 @@ class RecentRequests(Generic[T]):
     """
 
     def __init__(self, max_requests: int, max_answers: int, max_bytes: int, size_of: Callable[[T], int]) -> None:
-        self._max_requests = max_requests
-        self._max_answers = max_answers
-        self._max_bytes = max_bytes
+        self._max_requests, self._max_answers, self._max_bytes = max_requests, max_answers, max_bytes
         self._size_of = size_of
         #: By principal; none of them is empty.
         self._groups: dict[str, _Group[T]] = {}

@@ -16,19 +16,13 @@ from tenfold_compiler.graph.placement import placement
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_compiler.part.graph_sizes import SMALL_BYTES, SMALL_NODES, is_small, small_size
 from tenfold_core import errors
-from tenfold_core.op_gradients import no_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold_compiler.graph.device_set import DeviceSet
-    from tenfold_compiler.graph.place import DevicesWithKernel
-    from tenfold_core.op_gradients import OpGradients
-    from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
-    from tenfold_services.master.limits import MasterLimits
-    from tenfold_services.worker.step_pool import GraphPool
+    from tenfold_services.master.env import SessionEnv
 
 _placement_log = logging.getLogger("tenfold.placement")
 
@@ -38,23 +32,10 @@ T = TypeVar("T")
 class SessionGraph:
     """Called from the event loop's thread only."""
 
-    def __init__(
-        self,
-        handle: str,
-        pool: GraphPool | None,
-        config: ConfigProto,
-        devices: DeviceSet,
-        devices_with_kernel: DevicesWithKernel,
-        limits: MasterLimits,
-        gradients: OpGradients = no_gradients,
-    ) -> None:
-        """Of the session `handle`. Without a `pool`, everything is done at once."""
-        self._gradients = gradients
-        self._handle, self._pool = handle, pool
-        self._config, self._limits = config, limits
-        self._devices, self._devices_with_kernel = devices, devices_with_kernel
+    def __init__(self, env: SessionEnv) -> None:
+        self._env, self._config = env, env.config
         #: Nodes are placed when a step needs them: beside them, a shell's graph may hold what cannot be placed.
-        self.places_pruned = config.graph_options.place_pruned_graph
+        self.places_pruned = env.config.graph_options.place_pruned_graph
         #: Placed as a whole, or not at all. Replaced by `take`, never changed: client graphs share its nodes.
         self.graph = RuntimeGraph()
         self.version = 0
@@ -62,19 +43,21 @@ class SessionGraph:
         self._bytes = 0
 
     async def load(self, graph_def: GraphDef) -> None:
-        """The first graph, of version 0. Raises what is wrong with it, naming the node."""
+        """The first graph, of version 0: built and placed. Raises what is wrong with it, naming the node."""
         if self._config.log_device_placement:
-            described = [(each.name, each.physical_device_desc) for each in self._devices.attributes]
+            described = [(each.name, each.physical_device_desc) for each in self._env.devices.attributes]
             lines = [f"{name} -> {text}" for name, text in described if text]
             for line in ("Device mapping:", *lines) if lines else ():
                 _log_placement(line)
-        self.graph = await self._grown_aside(self.graph, graph_def)
+        self.graph = await self.grown(graph_def, self.version)
         self._count(graph_def)
 
     async def grown(self, graph_def: GraphDef, current_version: int) -> RuntimeGraph:
-        """The graph with new nodes, for `take`. Raises AbortedError where the client knows another version."""
+        """The graph with new nodes, for `take`; made in the pool where it is large or has functions. Neither graph
+        changes meanwhile. Raises AbortedError where the client knows another version."""
         self._check(current_version)
-        return await self._grown_aside(self.graph, graph_def)
+        graph = self.graph
+        return await self._aside(lambda: self._grown(graph, graph_def), self.is_small and is_small(graph_def))
 
     def take(self, grown: RuntimeGraph, graph_def: GraphDef, current_version: int) -> int:
         """Goes on with what `grown` made of `graph_def`; the new version. AbortedError if another one was faster."""
@@ -92,10 +75,6 @@ class SessionGraph:
         if current_version != self.version:
             raise errors.aborted(f"Current version is {self.version} but caller expected {current_version}.")
 
-    async def _grown_aside(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
-        """`_grown`, in the pool where the graph is large or has functions. Neither graph changes meanwhile."""
-        return await self._aside(lambda: self._grown(graph, graph_def), self.is_small and is_small(graph_def))
-
     @property
     def is_small(self) -> bool:
         """Whether going through the graph takes little time."""
@@ -108,32 +87,33 @@ class SessionGraph:
         return await self._aside(work, self.is_small)
 
     async def _aside(self, work: Callable[[], T], at_once: bool) -> T:
-        return work() if at_once or self._pool is None else await self._pool.run(self._handle, work)
+        pool = self._env.master.graph_pool
+        return work() if at_once or pool is None else await pool.run(self._env.handle, work)
 
     def _grown(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
         """The graph and new nodes, without functions and placed, unless each step's part is placed by itself."""
-        limit = self._limits.nodes
+        limit = self._env.limits.nodes
         keep = self._config.experimental.executor_type == "SINGLE_THREADED_EXECUTOR"
         extended = graph.extend(graph_def, max_nodes=limit)
-        lowered = lower(extended, max_nodes=limit, control_flow=not keep, gradients=self._gradients)
+        lowered = lower(extended, max_nodes=limit, control_flow=not keep, gradients=self._env.master.gradients)
         return lowered if self.places_pruned else self.placed(lowered)
 
     def placed(self, graph: RuntimeGraph) -> RuntimeGraph:
         """The graph with every node on a device. Raises what cannot be placed, naming the node."""
         return place(
             graph,
-            self._devices,
-            devices_with_kernel=self._devices_with_kernel,
+            self._env.devices,
+            devices_with_kernel=self._env.devices_with_kernel,
             soft=self._config.allow_soft_placement,
             log=_log_placement if self._config.log_device_placement else None,
         )
 
     async def placement(self) -> GetPlacementResponse:
         """Where the nodes are, and why: worked out now."""
-        graph, version = self.graph, self.version
+        graph, version, env = self.graph, self.version, self._env
         soft = self._config.allow_soft_placement
         found = await self.aside(
-            lambda: placement(graph, self._devices, devices_with_kernel=self._devices_with_kernel, soft=soft)
+            lambda: placement(graph, env.devices, devices_with_kernel=env.devices_with_kernel, soft=soft)
         )
         found.graph_version = version
         return found

@@ -19,6 +19,7 @@ from tenfold_link.spin_wait import SpinWait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Future
 
     from tenfold_core.access.credentials import Credentials
     from tenfold_link.link_settings import LinkSettings
@@ -173,12 +174,9 @@ class StepLinkPool:
 
     def ask(self, start: Callable[[], Any]) -> Any:
         """The result of a coroutine of the event loop. Raises what it raises, UnavailableError without a loop."""
-        coroutine = start()
-        try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:
-            coroutine.close()
-            raise errors.unavailable("The server of this process does not run.") from None
+        future = self._begin(start)
+        if future is None:
+            raise errors.unavailable("The server of this process does not run.")
         try:
             return future.result(_ASK_SECONDS)
         except TimeoutError:
@@ -187,11 +185,17 @@ class StepLinkPool:
 
     def tell(self, start: Callable[[], Any]) -> None:
         """Starts a coroutine of the event loop, without waiting for its result."""
+        future = self._begin(start)
+        if future is not None:
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _begin(self, start: Callable[[], Any]) -> Future[Any] | None:
         coroutine = start()
         try:
-            asyncio.run_coroutine_threadsafe(coroutine, self._loop).add_done_callback(_look_at)
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
             coroutine.close()
+            return None
 
     def _open(self, lines: StepLinks, task: str, worker: PushWorker) -> None:
         if time.monotonic() < self._not_before.get(task, 0.0):
@@ -203,8 +207,3 @@ class StepLinkPool:
         except errors.OpError:
             self._not_before[task] = time.monotonic() + self._settings.retry_seconds
             raise
-
-
-def _look_at(done: Any) -> None:
-    if not done.cancelled():
-        done.exception()

@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
+from tenfold_services.exchange.plan import numbered
 from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, Start, StepState, from_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Mapping
 
     from tenfold_protos.step_stats_pb2 import StepStats
     from tenfold_services.exchange.plan import Sent
     from tenfold_services.interfaces import ExecOptions, RunGraphResult, RunningPart, Value
-    from tenfold_services.master.limits import MasterLimits
-
-    from .client_graph import ClientGraph
-    from .graph_part import Part
+    from tenfold_services.master.arrangement import Arrangement, Part
+    from tenfold_services.master.client_graph import ClientGraph
+    from tenfold_services.master.env import SessionEnv
 
 _log = logging.getLogger("tenfold.master")
 
@@ -36,25 +36,21 @@ class StepRunner:
         self,
         graph: ClientGraph,
         step_id: int,
-        session_handle: str,
+        session: SessionEnv,
         feeds: Mapping[str, Value],
         options: ExecOptions,
-        limits: MasterLimits,
     ) -> None:
         """`feeds` by canonical tensor name; the caller leaves the arrays unchanged until the step is over."""
         self.graph = graph
         self.step_id = step_id
-        self._session_handle = session_handle
-        self._feeds = feeds
-        self.options = options
-        self._limits = limits
+        self._session, self._feeds, self._options = session, feeds, options
         self._interrupted: errors.OpError | None = None
         #: The task that awaits a single part in place; None in the other mode and outside of the call.
         self._awaiting: asyncio.Task[object] | None = None
         self._state: StepState | None = None
         self._finished: asyncio.Future[None] | None = None
         #: What runs, by task: an asyncio task, or a call that reports to `_on_end` by itself.
-        self._calls: dict[str, _PartCall] = {}
+        self._calls: dict[str, asyncio.Task[RunGraphResult] | RunningPart] = {}
         self._pushes = graph.pushes
         #: Until all parts are started: what our own part has sent, by consumer. It goes with the call.
         self._held: dict[str, list[Sent]] | None = None
@@ -125,7 +121,9 @@ class StepRunner:
         loop = asyncio.get_running_loop()
         state = self._state = StepState(self.graph.tasks)
         self._finished = loop.create_future()
-        deadline = None if seconds is None else loop.call_later(max(0.0, seconds - waited), self._on_deadline, seconds)
+        deadline = None
+        if seconds is not None:
+            deadline = loop.call_later(max(0.0, seconds - waited), lambda: self._apply(state.deadline(seconds)))
         try:
             self._start(state)
             try:
@@ -148,14 +146,14 @@ class StepRunner:
         if state.error is not None:
             raise state.error if state.failed_task is None else from_task(state.error, state.failed_task)
 
-    def _call(self, part: Part) -> _RunGraphCall:
+    def _call(self, part: Part) -> Coroutine[Any, Any, RunGraphResult]:
         return part.worker.run_graph(
-            self._session_handle,
+            self._session.handle,
             part.handle,
             self.step_id,
-            self.feeds_of(part),
+            self._feeds_of(part),
             list(part.fetch_keys.values()),
-            self.options,
+            self._options,
         )
 
     def _start(self, state: StepState) -> None:
@@ -169,23 +167,25 @@ class StepRunner:
         self._held = None
 
     def _apply(self, decisions: list[Decision]) -> None:
-        loop = asyncio.get_running_loop()
+        state = self._state
+        assert state is not None
         for decision in decisions:
             match decision:
                 case Start(task):
-                    self._start_part(task)
+                    self._start_part(state, task)
                 case Cancel(task):
-                    self._cancel(task)
+                    call = self._calls.get(task)
+                    if call is not None:
+                        call.cancel()
                 case ArmGrace():
                     if self._grace is None:
-                        self._grace = loop.call_later(self._limits.abort_seconds, self._on_grace_over)
+                        loop, seconds = asyncio.get_running_loop(), self._session.limits.abort_seconds
+                        self._grace = loop.call_later(seconds, lambda: self._apply(state.grace_over()))
                 case Finish():
                     if self._finished is not None and not self._finished.done():
                         self._finished.set_result(None)
 
-    def _start_part(self, task: str) -> None:
-        state = self._state
-        assert state is not None
+    def _start_part(self, state: StepState, task: str) -> None:
         if state.error is not None:
             # another part failed before this one was started
             if not state.finished:
@@ -193,20 +193,27 @@ class StepRunner:
             return
         part = next(part for part in self.graph.parts if part.task == task)
         pushes = self._pushes
-        done = partial(self._on_end, task)
-        try:
-            if pushes is not None and task in pushes.plans:
-                held = self._held.pop(task, ()) if self._held is not None else ()
-                self._calls[task] = pushes.start(self, part, held, done)
-                return
-        except errors.OpError as error:
-            self._on_end(task, None, error)
+        if pushes is not None and task in pushes.plans:
+            try:
+                self._calls[task] = self._start_plan(pushes, part)
+            except errors.OpError as error:
+                self._on_end(task, None, error)
             return
         call = asyncio.create_task(self._call(part), name=f"run_graph:{task};{self.step_id:x}")
         self._calls[task] = call
         call.add_done_callback(partial(self._on_task_end, task))
 
-    def push(self, task: str, step_id: int, tensors: list[Sent]) -> None:
+    def _start_plan(self, pushes: Arrangement, part: Part) -> RunningPart:
+        """Runs a part that has a plan. Another task gets what is held for it along with the call."""
+        task, step_id, options = part.task, self.step_id, self._options
+        plan, done = pushes.plans[task], partial(self._on_end, task)
+        if task != pushes.own_task:
+            held = self._held.pop(task, ()) if self._held is not None else ()
+            return pushes.workers[task].start_plan(plan, step_id, numbered(held, plan), options, done)
+        feeds, session, graph = self._feeds_of(part), plan.session_handle, plan.graph_handle
+        return pushes.local.start_run(session, graph, step_id, feeds, plan.fetches, options, done, plan, self._push)
+
+    def _push(self, task: str, step_id: int, tensors: list[Sent]) -> None:
         """Takes what our own part has sent to `task`. Raises UnavailableError."""
         if self._held is not None:
             self._held.setdefault(task, []).extend(tensors)
@@ -214,21 +221,17 @@ class StepRunner:
             assert self._pushes is not None
             self._pushes.workers[task].push(step_id, tensors)
 
-    def feeds_of(self, part: Part) -> dict[str, Value]:
+    def _feeds_of(self, part: Part) -> dict[str, Value]:
         """What the client feeds into a part, by rendezvous key."""
         return {key: self._feeds[name] for name, key in part.feed_keys.items()}
 
-    def _cancel(self, task: str) -> None:
-        call = self._calls.get(task)
-        if call is not None:
-            call.cancel()
-
     def _on_task_end(self, task: str, call: asyncio.Task[RunGraphResult]) -> None:
         """A part's task is over. Reads its exception in any case, so that asyncio does not report it as lost."""
-        error = None if call.cancelled() else call.exception()
         if call.cancelled():
-            error = errors.cancelled(f"The call to {task} was cancelled, though not by its step.")
-        self._on_end(task, None if error is not None else call.result(), error)
+            self._on_end(task, None, errors.cancelled(f"The call to {task} was cancelled, though not by its step."))
+        else:
+            error = call.exception()
+            self._on_end(task, None if error is not None else call.result(), error)
 
     def _on_end(self, task: str, result: RunGraphResult | None, error: BaseException | None) -> None:
         """A part is over."""
@@ -246,14 +249,6 @@ class StepRunner:
         else:
             self._apply(state.part_failed(task, error))
 
-    def _on_deadline(self, seconds: float) -> None:
-        if self._state is not None:
-            self._apply(self._state.deadline(seconds))
-
-    def _on_grace_over(self) -> None:
-        if self._state is not None:
-            self._apply(self._state.grace_over())
-
     def _fetched(self) -> dict[str, Value]:
         values: dict[str, Value] = {}
         for part in self.graph.parts:
@@ -270,11 +265,3 @@ def _unexpected(error: BaseException, step_id: int, task: str) -> errors.OpError
     """A worker broke its contract of raising OpError only."""
     _log.error("Step %x on %s failed with an unexpected exception", step_id, task, exc_info=error)
     return from_task(errors.internal(f"{type(error).__name__}: {error}"), task)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any, TypeAlias
-
-    _PartCall: TypeAlias = asyncio.Task[RunGraphResult] | RunningPart
-    _RunGraphCall: TypeAlias = Coroutine[Any, Any, RunGraphResult]

@@ -7,11 +7,17 @@ the later is a cause. Follows TensorFlow's RunManyGraphs and StatusGroup in mast
 
 from __future__ import annotations
 
+import os
+import random
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_core import errors
+
+#: Of the numbers of steps: its own, as programs seed the global one alike. A process that forks does not share it.
+_step_ids = random.Random()
+os.register_at_fork(after_in_child=_step_ids.seed)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,6 +134,12 @@ class StepState:
     def _finish(self) -> list[Decision]:
         self.finished = True
         return [Finish()]
+
+
+def new_step_id() -> int:
+    """The number of a step, unlike those of all other masters. Never 0; the high byte stays free, as TensorFlow keeps
+    it. Any thread."""
+    return _step_ids.getrandbits(56) or 1
 
 
 def is_consequence(error: errors.OpError) -> bool:

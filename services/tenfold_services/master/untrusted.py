@@ -45,44 +45,33 @@ def check_graph(graph_def: GraphDef, known: frozenset[str]) -> frozenset[str]:
 def _check(nodes: Iterable[NodeDef], functions: frozenset[str], where: str) -> None:
     for node in nodes:
         why = _refusal(node.op)
-        if why is not None and node.op in functions and not table.has(node.op):
-            continue  # a call of a function, whose nodes are checked themselves
-        if why is not None:
-            raise errors.PermissionDeniedError(
-                None,
-                None,
+        # a function that is called has its own nodes checked
+        if why is not None and (node.op not in functions or table.has(node.op)):
+            raise errors.permission_denied(
                 f"Node '{node.name}'{where} is a {node.op}, which a session of the role {Role.RUN_UNTRUSTED.word} may "
-                f"not run: {why}. {_NEEDED}",
+                f"not run: {why}. {_NEEDED}"
             )
 
 
 def isolate(config: ConfigProto) -> None:
     """Gives the session containers of its own. Raises PermissionDeniedError for one that brings its own cluster."""
     if config.cluster_def.job:
-        raise errors.PermissionDeniedError(
-            None,
-            None,
+        raise errors.permission_denied(
             f"A session of the role {Role.RUN_UNTRUSTED.word} may not bring a cluster of its own "
-            f"(ConfigProto.cluster_def): this task would dial its addresses. {_NEEDED}",
+            f"(ConfigProto.cluster_def): this task would dial its addresses. {_NEEDED}"
         )
     config.isolate_session_state = True
 
 
-def is_his(owner: str, caller: Caller) -> bool:
-    """Whether such a caller may use the session that the principal `owner` opened: itself, or acting for others, as the
-    control service does, which looks whose it is."""
-    return caller.itself >= Role.RUN or caller.principal == owner
+def check_owner(handle: str, owner: str, caller: Caller) -> None:
+    """Raises PermissionDeniedError where such a caller may not use the session that the principal `owner` opened: it is
+    neither that one nor acts for others, as the control service does, which looks whose it is."""
+    if caller.itself < Role.RUN and caller.principal != owner:
+        raise errors.permission_denied(
+            f"Session {handle} was opened by another caller than {caller.name}: that one may use it. {_NEEDED}"
+        )
 
 
-def of_another(handle: str, caller: Caller) -> errors.PermissionDeniedError:
-    """For a caller that names a session of somebody else of the same role."""
-    return errors.PermissionDeniedError(
-        None, None, f"Session {handle} was opened by another caller than {caller.name}: that one may use it. {_NEEDED}"
-    )
-
-
-def not_his(handle: str) -> errors.PermissionDeniedError:
+def not_his(handle: str) -> errors.OpError:
     """For a caller that names a session which no untrusted caller opened, or none."""
-    return errors.PermissionDeniedError(
-        None, None, f"Session {handle} was not opened by the role {Role.RUN_UNTRUSTED.word}. {_NEEDED}"
-    )
+    return errors.permission_denied(f"Session {handle} was not opened by the role {Role.RUN_UNTRUSTED.word}. {_NEEDED}")

@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from tenfold_link.aio.methods import PeerLink
     from tenfold_link.wire.values import ValueReader
     from tenfold_protos.config_pb2 import RunMetadata
-    from tenfold_services.master.caller_cluster_steps import CallerClusterStep
-    from tenfold_services.master.caller_steps import CallerStep
-    from tenfold_services.master.caller_waiting_steps import CallerWaitingStep
+    from tenfold_services.master.caller_graph import CallerStep
     from tenfold_services.master.master import Master
 
     from ..interfaces import Value
@@ -61,7 +59,7 @@ class _NumberedStep:
         check_counts(len(request.feed), len(request.fetch), len(request.target))
         self.names = StepNames.of(request)
         #: Once it is known that the step needs no other task.
-        self.step: CallerStep | CallerClusterStep | CallerWaitingStep | None = None
+        self.step: CallerStep | None = None
 
 
 class MasterEndpoint:

@@ -8,7 +8,7 @@ A pure machine, without event loop, thread or lock. A waiter calls `turn` and do
     raises   the error that ends the run: the first one
 
 The waiters are graph_run.py, functions.py and, on a caller's thread, services: master/caller_cluster_run.py and
-master/caller_waiting_steps.py; outbox.run_at_once takes one turn. A program that is one call has direct_call.py.
+master/caller_own_steps.py; outbox.run_at_once takes one turn. A program that is one call has direct_call.py.
 """
 
 from __future__ import annotations

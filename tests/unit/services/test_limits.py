@@ -265,4 +265,4 @@ def test_a_callable_of_too_many_names_is_refused_before_they_are_looked_at() -> 
     options = config_pb2.CallableOptions(feed=["x:0"] * count, fetch=["y:0"])
     options.feed_devices["x:0"] = "/cpu:0"
     with pytest.raises(errors.ResourceExhaustedError, match="16384 feeds, 1 fetches"):
-        Callables("s", 10).signature(options)
+        Callables("s", MasterLimits()).signature(options)

@@ -15,11 +15,11 @@ import pytest
 from support.moments import started
 from support.programs import TASK, Sums, numbers, sums
 from tenfold_core import errors
-from tenfold_services.master import caller_cluster_steps, caller_steps
-from tenfold_services.master.caller_steps import CallerStep, CallerSteps, SessionSteps
-from tenfold_services.master.caller_waiting_steps import CallerWaitingGraph
+from tenfold_services.master import caller_cluster_steps, caller_own_steps, caller_steps
+from tenfold_services.master.arrangement import Part
+from tenfold_services.master.caller_own_steps import CallerDirectStep, CallerWaitingStep
+from tenfold_services.master.caller_steps import CallerSteps, SessionSteps
 from tenfold_services.master.client_graph import ClientGraph, RunSignature
-from tenfold_services.master.graph_part import Part
 from tenfold_services.master.run_table import RunTable
 from tenfold_services.step_count import StepCount
 from tenfold_services.worker.direct_call import DirectCall
@@ -114,7 +114,7 @@ async def test_a_deadline_is_watched_by_others_unless_it_is_far(monkeypatch: pyt
     assert step.run(numbers(1, 2)) is not None
 
     clock = iter((0, 700_000_000))
-    monkeypatch.setattr("tenfold_services.master.caller_steps.perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr("tenfold_services.master.caller_own_steps.perf_counter_ns", lambda: next(clock))
     with pytest.raises(errors.DeadlineExceededError, match="within 500 ms; it took 700 ms"):
         step.run(numbers(1, 2))
     assert step.run(numbers(1, 2)) is None
@@ -189,9 +189,9 @@ async def test_refusing_waits_for_the_steps_of_all_sessions() -> None:
 # -- what a step counts, and how it fails ------------------------------------------------------------------------------
 
 
-def step_of(steps: CallerSteps, handle: str = "h") -> CallerStep:
+def step_of(steps: CallerSteps, handle: str = "h") -> CallerDirectStep:
     found = steps.find(handle, ("x", "y"), ("plus", "minus"), ())
-    assert isinstance(found, CallerStep)
+    assert isinstance(found, CallerDirectStep)
     return found
 
 
@@ -425,7 +425,7 @@ async def test_a_run_is_timed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     opened(steps, client_graph(found))
     step, policy = step_of(steps), found.program.policy
     clock = iter((1000, 1300))
-    monkeypatch.setattr(caller_steps, "clock", lambda: next(clock))
+    monkeypatch.setattr(caller_own_steps, "clock", lambda: next(clock))
     noted: list[tuple[int, Any]] = []
     monkeypatch.setattr(type(policy), "times_next", lambda self: len(noted) == 0)
     monkeypatch.setattr(type(policy), "note", lambda self, spent, shapes=(): noted.append((spent, shapes)))
@@ -445,7 +445,7 @@ async def test_a_step_in_time_notes_how_long_it_took(monkeypatch: pytest.MonkeyP
     noted: list[tuple[float, float]] = []
     monkeypatch.setattr(type(policy), "note_deadline", lambda self, took, seconds: noted.append((took, seconds)))
     clock = iter((100, 500_000_100))
-    monkeypatch.setattr(caller_steps, "perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr(caller_own_steps, "perf_counter_ns", lambda: next(clock))
     assert step.run(numbers(1, 2)) is not None, "in time to the tick"
     assert noted == [(0.5, 0.5)]
 
@@ -470,19 +470,17 @@ async def test_a_graph_over_tasks_is_taken_where_there_are_lines_and_time(
 ) -> None:
     made: list[tuple[Any, ...]] = []
     linked: Any = object()
-    monkeypatch.setattr(
-        caller_cluster_steps.CallerClusterGraph, "of", lambda *arguments: made.append(arguments) or linked
-    )
+    monkeypatch.setattr(caller_cluster_steps, "cluster_graph", lambda *arguments: made.append(arguments) or linked)
     lines: Any = object()
     steps = CallerSteps(TASK, lines)
     session, graph = steps.open("h", seconds, RunTable()), pushed_graph()
     session.offer(graph, none)
     assert (graph.local is linked) == taken
-    assert made == [(session, "h", graph, lines, none)] * taken
+    assert made == [(session, graph, lines, none)] * taken
 
 
 async def test_a_graph_over_tasks_of_which_some_edge_is_not_pushed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caller_cluster_steps.CallerClusterGraph, "of", lambda *arguments: None)
+    monkeypatch.setattr(caller_cluster_steps, "cluster_graph", lambda *arguments: None)
     graph = pushed_graph()
     CallerSteps(TASK, cast("Any", object())).open("h", None, RunTable()).offer(graph, none)
     assert graph.local is None, "and it is not taken for one part of ours either"
@@ -491,7 +489,8 @@ async def test_a_graph_over_tasks_of_which_some_edge_is_not_pushed_stays(monkeyp
 async def test_a_graph_with_pushes_but_without_lines_may_still_be_one_part_of_ours() -> None:
     graph = pushed_graph()
     CallerSteps(TASK).open("h", None, RunTable()).offer(graph, none)
-    assert isinstance(graph.local, caller_steps.CallerGraph)
+    assert graph.local is not None
+    assert graph.local._kind is CallerDirectStep
     refused = CallerSteps(TASK, cast("Any", object()))
     refused.refuse()
     graph = pushed_graph()
@@ -507,5 +506,4 @@ async def test_a_program_that_waits_for_kernels_alone_is_taken_without_a_deadlin
     monkeypatch.setattr(caller_steps, "waits_for_kernels_only", lambda program: waits)
     graph = client_graph(sums())
     CallerSteps(TASK).open("h", seconds, RunTable()).offer(graph, none)
-    assert (type(graph.local) is CallerWaitingGraph) == taken
-    assert (graph.local is None) == (not taken)
+    assert (graph.local and graph.local._kind) == (CallerWaitingStep if taken else None)

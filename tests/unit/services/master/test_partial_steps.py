@@ -13,8 +13,8 @@ from support.moments import PATIENCE, started
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import errors
 from tenfold_services.interfaces import ExecOptions, RunGraphResult
+from tenfold_services.master.arrangement import Part
 from tenfold_services.master.client_graph import ClientGraph, run_names
-from tenfold_services.master.graph_part import Part
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.partial_runs import PartialRuns, PartialStep
 from tenfold_services.master.peer_use import PeerUse

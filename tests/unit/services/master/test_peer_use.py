@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.peer_use import PeerTable, peer_name
 
 
@@ -23,16 +22,19 @@ def test_a_peer_is_what_it_was_let_in_as_and_where_it_is(who: str, address: str,
 
 
 def test_a_peer_is_known_as_long_as_it_has_sessions() -> None:
-    table = PeerTable(MasterLimits(sessions_per_peer=2))
+    table = PeerTable()
+    assert table.find("") is None, "this process is not counted"
     first = table.find("a")
+    assert first is not None
     assert table.find("a") is not first, "it has none yet"
     table.enter(first)
-    again = table.find("a")
-    assert again is first
-    assert not table.is_full(again)
-    table.enter(again)
-    assert table.is_full(table.find("a"))
-    assert not table.is_full(table.find("b"))
+    assert table.find("a") is first
+    assert first.sessions == 1
+    table.enter(first)
+    assert first.sessions == 2
+    assert table.find("b") is not first
     table.leave(first)
+    assert table.find("a") is first
     table.leave(first)
+    assert first.sessions == 0
     assert table.find("a") is not first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,10 @@ from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_core import errors
+from tenfold_core.op_gradients import no_gradients
 from tenfold_protos import config_pb2, graph_pb2
 from tenfold_services.master import session_graph
+from tenfold_services.master.env import SessionEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.session_graph import SessionGraph
 
@@ -35,10 +38,10 @@ class Pool:
 
 def session(pool: Any = None, devices: Any = None, limit: int = 5000, **config: Any) -> SessionGraph:
     found = devices or [fake_device(TASK)]
-    return SessionGraph(
-        "handle", pool, config_pb2.ConfigProto(**config), DeviceSet(found, found[0].name),
-        lambda op, attrs: ("CPU",), MasterLimits(nodes=limit),
-    )  # fmt: skip
+    master: Any = SimpleNamespace(graph_pool=pool, gradients=no_gradients)
+    devices, limits = DeviceSet(found, found[0].name), MasterLimits(nodes=limit)
+    asked_for = config_pb2.ConfigProto(**config)
+    return SessionGraph(SessionEnv("handle", master, asked_for, devices, lambda op, attrs: ("CPU",), limits))
 
 
 async def grow(graph: SessionGraph, text: str, version: int) -> int:

@@ -543,7 +543,7 @@ async def test_a_closed_session_refuses_everything(opened: OpenSession, monkeypa
     async def asked(*arguments: Any) -> Any:
         raise AssertionError("a closed session has begun something")
 
-    monkeypatch.setattr(own._graph, "grown", asked)
+    monkeypatch.setattr(own.graph, "grown", asked)
     monkeypatch.setattr(own._client_graphs, "build", asked)
     monkeypatch.setattr(own._client_graphs, "register", asked)
     calls: list[Any] = [
@@ -568,7 +568,7 @@ async def test_what_was_begun_before_the_end_does_not_go_on_after_it(
     own = session_of(opened)
     await opened.run(X, ("z",))
     (graph,) = own._client_graphs.runs.graphs
-    grown = await own._graph.grown(parse_text("more = NoOp()"), 0)
+    grown = await own.graph.grown(parse_text("more = NoOp()"), 0)
 
     def ends_with(result: Any) -> Any:
         async def call(*arguments: Any) -> Any:
@@ -577,7 +577,7 @@ async def test_what_was_begun_before_the_end_does_not_go_on_after_it(
 
         return call
 
-    monkeypatch.setattr(own._graph, "grown", ends_with(grown))
+    monkeypatch.setattr(own.graph, "grown", ends_with(grown))
     monkeypatch.setattr(own._client_graphs, "build", ends_with(graph))
     monkeypatch.setattr(own._client_graphs, "register", ends_with(graph))
     for call in (
@@ -590,7 +590,7 @@ async def test_what_was_begun_before_the_end_does_not_go_on_after_it(
         with pytest.raises(errors.FailedPreconditionError, match="Session is closed"):
             await cast("Any", call())
     own._closed = None
-    assert own.graph_version == 0
+    assert own.graph.version == 0
     assert len(opened.cluster[MASTER].called("run_graph")) == 1
 
 
@@ -692,16 +692,3 @@ async def test_a_step_that_does_not_stop_is_not_waited_for_without_end(
     await own.close()
     assert f"Session {opened.handle}: 0 steps did not stop in time" in caplog.text
     own._idle.set()
-
-
-async def test_devices_are_those_of_the_session(opened: OpenSession) -> None:
-    own = session_of(opened)
-    assert [device.name for device in own.list_devices()] == [device.name for device in own.devices.attributes]
-    assert len(own.list_devices()) == 3
-
-
-def test_the_number_of_a_step_is_never_nought(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(master_session.secrets, "randbits", lambda bits: asked.append(bits) or 0)
-    assert master_session._new_step_id() == 1
-    assert asked == [56]

@@ -177,7 +177,8 @@ class Endless:
 def step(worker: Endless) -> StepRunner:
     part = SimpleNamespace(task=TASK, worker=worker, handle="h", feed_keys={}, fetch_keys={})
     graph: Any = SimpleNamespace(parts=[part], tasks=[TASK], pushes=None)
-    return StepRunner(graph, 1, "session", {}, DEFAULT_EXEC_OPTIONS, MasterLimits(abort_seconds=0.05))
+    about: Any = SimpleNamespace(handle="session", limits=MasterLimits(abort_seconds=0.05))
+    return StepRunner(graph, 1, about, {}, DEFAULT_EXEC_OPTIONS)
 
 
 @pytest.mark.parametrize("waited", [3600.0, 7200.0])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from tenfold_core import errors
+from tenfold_services.master import step_state
 from tenfold_services.master.step_state import (
     ArmGrace,
     Cancel,
@@ -14,6 +19,7 @@ from tenfold_services.master.step_state import (
     describe_pending,
     from_task,
     is_consequence,
+    new_step_id,
 )
 
 PS, W0, W1 = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"
@@ -158,3 +164,31 @@ def test_pending_tasks_are_listed_up_to_ten() -> None:
 def test_what_counts_as_a_consequence() -> None:
     assert is_consequence(failure("x", errors.CancelledError))
     assert not is_consequence(failure("x", errors.UnavailableError))
+
+
+# -- numbers of steps --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("drawn", "number"), [(0, 1), (1, 1), ((1 << 56) - 1, (1 << 56) - 1)])
+def test_the_number_of_a_step_is_never_nought(monkeypatch: pytest.MonkeyPatch, drawn: int, number: int) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(step_state, "_step_ids", SimpleNamespace(getrandbits=lambda bits: asked.append(bits) or drawn))
+    assert new_step_id() == number
+    assert asked == [56]
+
+
+FORK = """
+import os
+from tenfold_services.master.step_state import new_step_id
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    os.write(theirs, str(new_step_id()).encode())
+    os._exit(0)
+print(int(os.read(ours, 100)) != new_step_id())
+os.wait()
+"""
+
+
+def test_a_process_that_forks_does_not_share_its_numbers() -> None:
+    found = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout == "True\n"

@@ -11,8 +11,7 @@ import pytest
 from tenfold_core import errors
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.graph_pb2 import GraphDef
-from tenfold_services.master.limits import MasterLimits
-from tenfold_services.master.set_up_budget import SetUpBudget
+from tenfold_services.master.limits import MasterLimits, SetUpBudget
 
 LIMITS = MasterLimits(create_session_seconds=100.0, longest_create_session_seconds=500.0, answer_before_seconds=2.0)
 

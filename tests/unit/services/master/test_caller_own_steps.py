@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
-from tenfold_services.master import caller_waiting_steps
+from tenfold_services.master import caller_own_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +22,12 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Counts up each time that a step is about to sleep."""
     entered = threading.Semaphore(0)
 
-    class Observed(caller_waiting_steps.SimpleQueue):  # type: ignore[type-arg]
+    class Observed(caller_own_steps.SimpleQueue):  # type: ignore[type-arg]
         def get(self, *args: Any) -> Any:
             entered.release()
             return super().get(*args)
 
-    monkeypatch.setattr(caller_waiting_steps, "SimpleQueue", Observed)
+    monkeypatch.setattr(caller_own_steps, "SimpleQueue", Observed)
     return entered
 
 
