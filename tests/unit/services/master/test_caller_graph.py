@@ -6,6 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from tenfold_core import telemetry
+from tenfold_services import step_spans
+from tenfold_services.master import caller_graph
 from tenfold_services.master.arrangement import Arrangement, Part
 from tenfold_services.master.caller_cluster_run import CallerClusterGraph
 from tenfold_services.master.caller_cluster_steps import CallerClusterStep
@@ -73,3 +76,49 @@ async def test_a_step_across_tasks_that_has_ended_does_not_run() -> None:
     graph.end()
     assert step.run([]) is None, "the scheduled path says why"
     assert not session.running
+
+
+# -- spans, and steps that run now -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_one_part", [True, False])
+async def test_a_step_in_spans_has_a_number_that_its_part_shares(
+    monkeypatch: pytest.MonkeyPatch, is_one_part: bool
+) -> None:
+    ran: list[Any] = []
+    shown: list[Any] = []
+
+    class Noted(Step):
+        def run(self, feeds: Any, step_id: int = 0) -> Any:
+            ran.append((feeds, step_id))
+            return ["value"]
+
+    def on_callers_thread(run: Any, *about: Any) -> Any:
+        shown.append(about)
+        return run()
+
+    monkeypatch.setattr(caller_graph, "new_step_id", lambda: 99)
+    monkeypatch.setattr(step_spans, "on_callers_thread", on_callers_thread)
+    session = CallerSteps(TASK).open("h", None, RunTable())
+    graph = CallerGraph(session, Noted, Part(TASK, {}, {"a:0": "key of a"}), None)
+    monkeypatch.setattr(graph, "is_one_part", is_one_part)
+    step = graph.step((), ("a:0",), ("init",))
+    assert step is not None
+
+    assert step.run_in_spans([5]) == ["value"]
+
+    assert ran == [([5], 99)]
+    assert shown == [(TASK, "h", telemetry.wanted_names(("a:0",), ("init",)), 99 if is_one_part else 0)]
+
+
+async def test_a_step_of_no_kind_does_not_run() -> None:
+    session = CallerSteps(TASK).open("h", None, RunTable())
+    step = CallerGraph(session, CallerStep, None, None).step(("x:0",), ())
+    assert step is not None
+    with pytest.raises(NotImplementedError):
+        step.run([1])
+
+
+def test_a_fetch_without_a_key_is_a_defect(orders: Any) -> None:
+    with pytest.raises(KeyError, match="c:0"):
+        orders.step((), ("c:0",))

@@ -13,7 +13,8 @@ from support.fake_cluster import FakeCluster, Gate
 from support.moments import PATIENCE, started
 from tenfold_core import errors
 from tenfold_protos import config_pb2
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
+from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.step_runner import StepRunner
 
@@ -230,3 +231,241 @@ async def test_a_step_that_was_ended_before_does_not_begin() -> None:
     with pytest.raises(errors.CancelledError, match="closed"):
         await runner.run(None)
     assert not worker.entered.is_set()
+
+
+# -- parts that push ---------------------------------------------------------------------------------------------------
+
+OWN, FAR, NEAR = TASK, "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1"
+
+
+class Running:
+    """A part that was started with its plan."""
+
+    def __init__(self, done: Any) -> None:
+        self.done, self.cancelled = done, 0
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+class Pushing:
+    """Workers and an arrangement by which all that the parts send is pushed; says what was started, in order."""
+
+    def __init__(self, own_first: bool = False, sends: tuple[tuple[str, str], ...] = ()) -> None:
+        self.started: list[tuple[Any, ...]] = []
+        self.pushed: list[tuple[Any, ...]] = []
+        self.running: dict[str, Running] = {}
+        self.errors: dict[str, errors.OpError] = {}
+        self.own_task, self.sends = OWN, sends
+        self.forgetful = frozenset((OWN, FAR))
+        self._own_first = own_first
+        self.plans = {
+            OWN: ExchangePlan("h", "graph of ours", fetches=("fetch y",)),
+            FAR: ExchangePlan("h", "graph of far", brought=("w>f", "w>f2")),
+        }
+        self.local = SimpleNamespace(start_run=self._start_run)
+        self.workers = {FAR: SimpleNamespace(start_plan=self._start_plan, push=self._push_to(FAR))}
+
+    def own_first(self) -> bool:
+        return self._own_first
+
+    def _push_to(self, task: str) -> Any:
+        return lambda step_id, tensors: self.pushed.append((task, step_id, tensors))
+
+    def _begin(self, task: str, done: Any, *about: Any) -> Running:
+        self.started.append((task, *about))
+        if task in self.errors:
+            raise self.errors[task]
+        running = self.running[task] = Running(done)
+        return running
+
+    def _start_plan(self, plan: Any, step_id: int, brought: Any, options: Any, done: Any) -> Running:
+        return self._begin(FAR, done, plan, step_id, brought, options)
+
+    def _start_run(
+        self,
+        session: str,
+        graph: str,
+        step_id: int,
+        feeds: Any,
+        fetches: Any,
+        options: Any,
+        done: Any,
+        plan: Any,
+        push: Any,
+    ) -> Running:
+        running = self._begin(OWN, done, session, graph, step_id, feeds, fetches, options, plan)
+        for task, key in self.sends:
+            push(task, step_id, [(key, 1.0, False)])
+        self.push = push
+        return running
+
+    def end(self, task: str, values: Any = None, error: errors.OpError | None = None) -> None:
+        self.running[task].done(None if error is not None else RunGraphResult(values or {}), error)
+
+
+def pushing_step(pushes: Pushing, near: Any = None) -> StepRunner:
+    parts = [SimpleNamespace(task=FAR, worker=None, handle="graph of far", feed_keys={}, fetch_keys={})]
+    if near is not None:
+        parts.append(SimpleNamespace(task=NEAR, worker=near, handle="n", feed_keys={}, fetch_keys={}))
+    parts.append(
+        SimpleNamespace(
+            task=OWN, worker=None, handle="graph of ours", feed_keys={"x:0": "feed x"}, fetch_keys={"y:0": "fetch y"}
+        )
+    )
+    graph: Any = SimpleNamespace(parts=parts, tasks=[part.task for part in parts], pushes=pushes)
+    about: Any = SimpleNamespace(handle="h", limits=MasterLimits(abort_seconds=0.05))
+    return StepRunner(graph, 77, about, {"x:0": 3.0, "unused": 4.0}, DEFAULT_EXEC_OPTIONS)
+
+
+OWN_STARTED = (OWN, "h", "graph of ours", 77, {"feed x": 3.0}, ("fetch y",), DEFAULT_EXEC_OPTIONS)
+
+
+async def test_parts_with_a_plan_are_started_by_it() -> None:
+    pushes = Pushing(sends=((FAR, "w>f"),))
+    runner = pushing_step(pushes)
+    step = await started(runner.run(None))
+
+    assert pushes.started == [
+        (FAR, pushes.plans[FAR], 77, [], DEFAULT_EXEC_OPTIONS),
+        (*OWN_STARTED, pushes.plans[OWN]),
+    ]
+    assert pushes.pushed == [(FAR, 77, [("w>f", 1.0, False)])], "it was called before"
+    pushes.end(FAR)
+    assert not step.done()
+    pushes.end(OWN, {"fetch y": 5.0})
+    assert await step == {"y:0": 5.0}
+    assert runner.unforgotten == []
+    assert runner.unfinished_calls == []
+
+
+async def test_what_our_part_sends_first_goes_with_the_calls() -> None:
+    pushes = Pushing(own_first=True, sends=((FAR, "w>f"), (FAR, "w>f2")))
+    step = await started(pushing_step(pushes).run(None))
+
+    assert pushes.started == [
+        (*OWN_STARTED, pushes.plans[OWN]),
+        (FAR, pushes.plans[FAR], 77, [(0, 1.0, False), (1, 1.0, False)], DEFAULT_EXEC_OPTIONS),
+    ]
+    assert pushes.pushed == []
+    pushes.push(FAR, 77, [("later", 2.0, False)])
+    assert pushes.pushed == [(FAR, 77, [("later", 2.0, False)])]
+    for task in (FAR, OWN):
+        pushes.end(task, {"fetch y": 5.0})
+    await step
+
+
+async def test_a_part_without_a_plan_is_called_and_told_to_forget() -> None:
+    near = Endless()
+    pushes = Pushing()
+    runner = pushing_step(pushes, near)
+    step = await started(runner.run(None))
+    async with asyncio.timeout(PATIENCE):
+        await near.entered.wait()
+    assert [part.task for part in runner.unforgotten] == [NEAR]
+
+    pushes.end(FAR, error=errors.invalid_argument("wrong"))
+    assert pushes.running[OWN].cancelled == 1
+    pushes.end(OWN, error=errors.cancelled("as told"))
+
+    with pytest.raises(errors.InvalidArgumentError, match=f"From {FAR}:\nwrong"):
+        await step
+
+
+@pytest.mark.parametrize("own_first", [False, True])
+async def test_a_part_that_cannot_be_started_keeps_the_others_from_it(own_first: bool) -> None:
+    pushes = Pushing(own_first)
+    first, other = (OWN, FAR) if own_first else (FAR, OWN)
+    pushes.errors[first] = errors.unavailable("no link")
+
+    with pytest.raises(errors.UnavailableError, match=f"From {first}:\nno link"):
+        await pushing_step(pushes).run(None)
+
+    assert [task for task, *_ in pushes.started] == [first]
+    assert other not in pushes.running
+
+
+async def test_what_ends_after_the_step_changes_nothing() -> None:
+    pushes = Pushing()
+    runner = pushing_step(pushes)
+    step = await started(runner.run(0.01))
+    with pytest.raises(errors.DeadlineExceededError, match=f"within 10 ms; still pending on {FAR}, {OWN}"):
+        await step
+    assert [running.cancelled for running in pushes.running.values()] == [1, 1]
+    pushes.end(OWN, {"fetch y": 5.0})
+    assert runner.results == {}
+
+
+async def test_a_value_that_a_worker_does_not_give_is_named() -> None:
+    pushes = Pushing()
+    step = await started(pushing_step(pushes).run(None))
+    for task in (FAR, OWN):
+        pushes.end(task)
+    with pytest.raises(errors.InvalidArgumentError, match=r"The tensor returned for y:0 was not valid\."):
+        await step
+
+
+async def test_a_call_that_is_cancelled_by_somebody_else_is_an_error() -> None:
+    class Cancelled(Endless):
+        async def run_graph(self, *_: Any) -> Any:
+            raise asyncio.CancelledError
+
+    pushes = Pushing()
+    step = await started(pushing_step(pushes, Cancelled()).run(None))
+    await started(asyncio.sleep(0))
+    await started(asyncio.sleep(0))
+    for task in (FAR, OWN):
+        pushes.end(task, {"fetch y": 5.0})
+    with pytest.raises(errors.CancelledError, match=f"The call to {NEAR} was cancelled, though not by its step"):
+        await step
+
+
+async def test_the_traces_of_all_parts_are_those_of_the_step() -> None:
+    pushes = Pushing()
+    runner = pushing_step(pushes)
+    step = await started(runner.run(None))
+    stats: Any = ["of far"]
+    pushes.running[FAR].done(RunGraphResult({}, stats), None)
+    pushes.end(OWN, {"fetch y": 5.0})
+    await step
+    assert runner.step_stats() == [stats]
+
+
+async def test_a_step_of_one_part_is_awaited_where_it_is() -> None:
+    class Quick:
+        def __init__(self) -> None:
+            self.asked: list[Any] = []
+            self.task: Any = None
+
+        async def run_graph(self, *about: Any) -> RunGraphResult:
+            self.asked.append(about)
+            self.task = asyncio.current_task()
+            return RunGraphResult({"k": 5.0})
+
+    worker = Quick()
+    part = SimpleNamespace(task=TASK, worker=worker, handle="g", feed_keys={"x": "feed"}, fetch_keys={"y": "k"})
+    graph: Any = SimpleNamespace(parts=[part], tasks=[TASK], pushes=None)
+    about: Any = SimpleNamespace(handle="h", limits=MasterLimits())
+    runner = StepRunner(graph, 1, about, {"x": 3.0}, DEFAULT_EXEC_OPTIONS)
+
+    assert await runner.run(None) == {"y": 5.0}
+
+    assert worker.asked == [("h", "g", 1, {"feed": 3.0}, ["k"], DEFAULT_EXEC_OPTIONS)]
+    assert worker.task is asyncio.current_task()
+    assert runner.unforgotten == [part]
+    assert runner.unfinished_calls == []
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+async def test_a_defect_of_a_worker_names_it_and_is_logged(in_place: bool, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Endless):
+        async def run_graph(self, *_: Any) -> Any:
+            raise ZeroDivisionError("by nought")
+
+    with pytest.raises(errors.InternalError) as caught:
+        await step(Broken()).run(None if in_place else PATIENCE)
+
+    assert caught.value.message == f"From {TASK}:\nZeroDivisionError: by nought"
+    (record,) = caplog.records
+    assert record.message == f"Step 1 on {TASK} failed with an unexpected exception"
+    assert record.exc_info is not None
