@@ -43,8 +43,8 @@ BREAKAGES = (
         "P1",
         "the deadline of a step passes, and nothing comes of it",
         _STEP_STATE,
-        '"""The step\'s time is up."""\n        if self.finished:',
-        '"""The step\'s time is up."""\n        if True:',
+        "return self.interrupt(late(seconds, self.pending))",
+        "return []",
         f"{_TEST_STEP_STATE}::test_the_deadline_names_what_is_pending_and_nothing_replaces_it",
     ),
     Breakage(

@@ -176,7 +176,10 @@ class CallerClusterRun:
             runs = self._advance(own)
         except errors.OpError as error:
             raise from_task(error, self._graph.session.task) from None
-        self._flush()
+        if self._out:
+            out, self._out = self._out, {}
+            for task, tensors in out.items():
+                push(self._lines.links[task], self._step_id, tensors)
         return runs
 
     def _advance(self, own: PartRun) -> bool:
@@ -194,12 +197,6 @@ class CallerClusterRun:
     def _send(self, key: str, value: Value | Variable, is_dead: bool) -> None:
         """What our own part sends."""
         self._out.setdefault(self._graph.sends[key], []).append((key, read_now(value), is_dead))
-
-    def _flush(self) -> None:
-        if self._out:
-            out, self._out = self._out, {}
-            for task, tensors in out.items():
-                push(self._lines.links[task], self._step_id, tensors)
 
     def _call(self, task: str, plan: ExchangePlan, *, known: bool) -> None:
         link = self._lines.links[task]

@@ -86,11 +86,7 @@ def _place(spec: DeviceSpec) -> tuple[str | None, int | None]:
 
 
 async def find_devices(
-    env: MasterEnv,
-    filters: Sequence[str],
-    budget: SetUpBudget,
-    limits: MasterLimits,
-    needed: Collection[TaskName] = (),
+    env: MasterEnv, filters: Sequence[str], budget: SetUpBudget, limits: MasterLimits, needed: Collection[TaskName]
 ) -> DeviceSet:
     """The devices of every task that passes the filters. Waits for them all, but not for a task that has finished or is
     known to be lost, unless it is `needed`.

@@ -130,14 +130,12 @@ class Master:
             raise errors.unavailable(f"The master of {self._env.task} is shutting down.")
         check_room("a new session")
         if len(self._sessions) + self._creating >= self._limits.sessions and not self._close_unused():
-            raise self._limits.reached(
-                "sessions", f"The master of {self._env.task} has {len(self._sessions)} sessions open"
-            )
+            text = f"The master of {self._env.task} has {len(self._sessions)} sessions open"
+            raise self._limits.reached("sessions", text)
         peer = self._peers.find(peer_name(caller.name, client))
         if peer is not None and peer.sessions >= self._limits.sessions_per_peer and not self._close_unused(peer):
-            raise self._limits.reached(
-                "sessions_per_peer", f"{peer.name} has {peer.sessions} sessions open at the master of {self._env.task}"
-            )
+            text = f"{peer.name} has {peer.sessions} sessions open at the master of {self._env.task}"
+            raise self._limits.reached("sessions_per_peer", text)
         merged = config_pb2.ConfigProto()
         merged.CopyFrom(self._env.default_config)
         merged.MergeFrom(config)
@@ -370,15 +368,13 @@ class Master:
         seconds = self._limits.list_devices_seconds
 
         async def one(task: str) -> list[DeviceAttributes]:
-            async with asyncio.timeout(seconds):
-                return await self._env.workers.devices(task, timeout=seconds)
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._env.workers.devices(task, timeout=seconds)
+            except (errors.OpError, TimeoutError):
+                return []
 
-        for answer in await asyncio.gather(*(one(task) for task in others), return_exceptions=True):
-            if isinstance(answer, list):
-                found.extend(answer)
-            elif not isinstance(answer, (errors.OpError, TimeoutError)):
-                raise answer
-        return found
+        return found + [device for answer in await asyncio.gather(*map(one, others)) for device in answer]
 
     async def placement(self, handle: str) -> GetPlacementResponse:
         """Where the session's nodes are, and why. AbortedError for a handle that is not known."""
@@ -448,10 +444,11 @@ class Master:
     def _close_in_background(self, session: MasterSession, reason: str) -> asyncio.Task[None]:
         if session.peer is not None:
             self._peers.leave(session.peer)
-        return self._closing.spawn(self._close(session, reason), f"close:{session.handle}")
 
-    async def _close(self, session: MasterSession, reason: str) -> None:
-        self._left.add(session.handle, await session.close(reason))
+        async def close() -> None:
+            self._left.add(session.handle, await session.close(reason))
+
+        return self._closing.spawn(close(), f"close:{session.handle}")
 
     def _session(self, handle: str, hint: str = "") -> MasterSession:
         session = self._sessions.get(handle)

@@ -255,15 +255,12 @@ class MasterSession:
 
     def _check_steps(self) -> None:
         """Raises ResourceExhaustedError where no step may begin beside those that run."""
-        if len(self._running) >= self._limits.running_steps:
-            raise self._limits.reached(
-                "running_steps", f"Session {self.handle} runs {len(self._running)} steps at once"
-            )
-        peer = self.peer
+        running, peer = len(self._running), self.peer
+        if running >= self._limits.running_steps:
+            raise self._limits.reached("running_steps", f"Session {self.handle} runs {running} steps at once")
         if peer is not None and peer.steps >= self._limits.running_steps_per_peer:
-            raise self._limits.reached(
-                "running_steps_per_peer", f"The sessions of {peer.name} run {peer.steps} steps at once"
-            )
+            text = f"The sessions of {peer.name} run {peer.steps} steps at once"
+            raise self._limits.reached("running_steps_per_peer", text)
 
     def _cleanup(self, parts: Sequence[Part], step_id: int) -> list[asyncio.Task[None]]:
         """Tells the tasks to forget the step, in the background: the client need not wait for that."""

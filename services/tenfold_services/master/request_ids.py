@@ -65,7 +65,8 @@ class RecentRequests(Generic[T]):
         earlier = None if group is None else group.entries.get(key)
         if earlier is not None:
             return await self._again(key, earlier)
-        entry = self._add(key, by, asyncio.get_running_loop().create_future())
+        pending = asyncio.get_running_loop().create_future()
+        entry = self._add(key, by, pending)
         try:
             answer = await work()
         except errors.OpError as e:
@@ -76,8 +77,7 @@ class RecentRequests(Generic[T]):
             self._keep(key, entry, answer, by)
             return answer
         finally:
-            if entry.pending is not None and not entry.pending.done():
-                entry.pending.set_result(None)
+            pending.set_result(None)
             entry.pending = None
             self._forget_oldest()
 

@@ -33,12 +33,7 @@ class StepRunner:
     """Runs once. `interrupt` may be called at any time from the event loop's thread; nothing here is thread-safe."""
 
     def __init__(
-        self,
-        graph: ClientGraph,
-        step_id: int,
-        session: SessionEnv,
-        feeds: Mapping[str, Value],
-        options: ExecOptions,
+        self, graph: ClientGraph, step_id: int, session: SessionEnv, feeds: Mapping[str, Value], options: ExecOptions
     ) -> None:
         """`feeds` by canonical tensor name; the caller leaves the arrays unchanged until the step is over."""
         self.graph = graph
@@ -189,7 +184,7 @@ class StepRunner:
         if state.error is not None:
             # another part failed before this one was started
             if not state.finished:
-                self._apply(state.part_cancelled(task))
+                self._apply(state.part_done(task))
             return
         part = next(part for part in self.graph.parts if part.task == task)
         pushes = self._pushes
@@ -245,7 +240,7 @@ class StepRunner:
         elif not isinstance(error, errors.OpError):
             self._apply(state.part_failed(task, _unexpected(error, self.step_id, task)))
         elif error.code == errors.CANCELLED and state.error is not None:
-            self._apply(state.part_cancelled(task))
+            self._apply(state.part_done(task))
         else:
             self._apply(state.part_failed(task, error))
 

@@ -85,7 +85,7 @@ class StepState:
         return [Start(task) for task in self.pending]
 
     def part_done(self, task: str) -> list[Decision]:
-        """The part ran to its end. Raises KeyError for a part that is not running."""
+        """The part ran to its end, or stopped because it was told to. Raises KeyError for one that is not running."""
         del self.pending[task]
         return self._after_end()
 
@@ -95,20 +95,9 @@ class StepState:
         weight = _Weight.CONSEQUENCE if is_consequence(error) else _Weight.CAUSE
         return self._fail(error, task, weight)
 
-    def part_cancelled(self, task: str) -> list[Decision]:
-        """The part stopped because it was told to; that is no error of its own."""
-        del self.pending[task]
-        return self._after_end()
-
     def deadline(self, seconds: float) -> list[Decision]:
         """The step's time is up."""
-        if self.finished:
-            return []
-        return self._fail(
-            late(seconds, self.pending),
-            None,
-            _Weight.VERDICT,
-        )
+        return self.interrupt(late(seconds, self.pending))
 
     def interrupt(self, error: errors.OpError) -> list[Decision]:
         """The session closes, or the client gave up."""

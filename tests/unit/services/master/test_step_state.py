@@ -52,8 +52,8 @@ def test_the_first_error_cancels_the_others_and_waits_for_them() -> None:
     state = started(PS, W0, W1)
 
     assert state.part_failed(W0, failure("bad shape")) == [Cancel(PS), Cancel(W1), ArmGrace()]
-    assert state.part_cancelled(PS) == []
-    assert state.part_cancelled(W1) == [Finish()]
+    assert state.part_done(PS) == []
+    assert state.part_done(W1) == [Finish()]
     assert state.error is not None
     assert state.error.message == "bad shape"
     assert state.failed_task == W0
@@ -115,7 +115,7 @@ def test_a_verdict_from_outside_replaces_an_error_that_still_waits_for_parts() -
     state.part_failed(PS, failure("cause"))
 
     assert state.interrupt(failure("session closed", errors.CancelledError)) == []
-    assert state.part_cancelled(W0) == [Finish()]
+    assert state.part_done(W0) == [Finish()]
     assert state.error is not None
     assert state.error.message == "session closed"
 
@@ -144,7 +144,7 @@ def test_a_late_end_after_the_grace_decides_nothing() -> None:
     state.part_failed(PS, failure("cause"))
     state.grace_over()
 
-    assert state.part_cancelled(W0) == []
+    assert state.part_done(W0) == []
 
 
 def test_the_task_is_named_once() -> None:

@@ -52,11 +52,6 @@ class StepStateMachine(RuleBasedStateMachine):
     def part_done(self, data: st.DataObject) -> None:
         self._expect(self.state.part_done(self._part(data)))
 
-    @precondition(lambda self: self.running and not self.finished and self.error)
-    @rule(data=st.data())
-    def part_cancelled(self, data: st.DataObject) -> None:
-        self._expect(self.state.part_cancelled(self._part(data)))
-
     @precondition(lambda self: self.running and not self.finished)
     @rule(data=st.data(), kind=st.sampled_from((CONSEQUENCE, CAUSE)), derived=st.booleans())
     def part_failed(self, data: st.DataObject, kind: int, derived: bool) -> None:
