@@ -260,7 +260,7 @@ class _Unary:
             code, message = error.code, error.message
         elif isinstance(error, MemoryError):
             code = errors.RESOURCE_EXHAUSTED
-            message = f"{self._name} at {self._where()}: OOM: {error or 'the memory is used up'}"
+            message = f"{self._name} at {self._where()}: OOM: {str(error) or 'the memory is used up'}"
         else:
             _log.error("%s at %s failed", self._name, self._where(), exc_info=error)
             code, message = errors.INTERNAL, f"{self._name} at {self._where()}: {type(error).__name__}: {error}"
