@@ -205,7 +205,11 @@ async def test_a_step_that_cannot_run_at_once_is_scheduled_with_its_metadata(mas
 
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("in_body", [True, False])
-async def test_an_error_goes_where_the_client_looks_for_it(master: FakeMaster, at_once: bool, in_body: bool) -> None:
+async def test_an_error_goes_where_the_client_looks_for_it(
+    master: FakeMaster, at_once: bool, in_body: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[Any] = []
+    monkeypatch.setattr(errors, "forget_frames", forgotten.append)
     error = errors.invalid_argument("bad\n\t [[{{node a/b}}]] and [[{{node c}}]]")
     if at_once:
         master.at_once = error
@@ -218,6 +222,7 @@ async def test_an_error_goes_where_the_client_looks_for_it(master: FakeMaster, a
 
     if in_body:
         assert (answer.status_code, answer.status_error_message) == (3, error.message)
+        assert forgotten == [error]
     else:
         assert isinstance(answer, Failure)
         assert (answer.code, answer.text) == (3, "bad\n\t [[Node: a/b = ]] and [[Node: c = ]]")
@@ -258,26 +263,36 @@ async def test_large_values_go_as_pieces_behind_the_others(
     assert kept == [LARGE]
 
 
+async def test_a_step_gives_as_many_values_as_it_fetches(master: FakeMaster) -> None:
+    master.at_once = [Y, Y]
+    failure = await call(master, "RunStep", step())
+    assert failure.code == 13
+
+
 # -- callables ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, graph_wire.LARGE])
-async def test_a_callable_is_run(master: FakeMaster, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [-1, 0])
+async def test_a_callable_is_run(master: FakeMaster, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
     apart: list[Any] = []
     real = graph_wire.apart
     monkeypatch.setattr(graph_wire, "apart", lambda work, *given: (apart.append(given), real(work, *given))[1])
     master.values, master.metadata = [Y, X], RunMetadata(partition_graphs=[GRAPH])
-    request = master_pb2.RunCallableRequest(session_handle="s", handle=8, request_id=9)
+    size = graph_wire.LARGE // 2
+    request = master_pb2.RunCallableRequest(session_handle="s" * (size - 1000), handle=8, request_id=9)
     encode_into(request.feed.add(), np.zeros(size, np.uint8))
+    request.session_handle += "s" * (graph_wire.LARGE + more - request.ByteSize())
+    assert request.ByteSize() == graph_wire.LARGE + more
 
     answer = await call(master, "RunCallable", request)
 
     check, (name, handle, number, feeds, request_id) = master.asked
-    assert check == ("check", "s", CALLER)
-    assert (name, handle, number, request_id, [feed.size for feed in feeds]) == ("run_callable", "s", 8, 9, [size])
+    assert check == ("check", request.session_handle, CALLER)
+    assert (name, handle, number, request_id) == ("run_callable", request.session_handle, 8, 9)
+    assert [feed.size for feed in feeds] == [size]
     assert [decode(each, "y").tolist() for each in answer.fetch] == [[3], [1, 2]]
     assert answer.metadata == master.metadata
-    assert (() in apart) == (size > 1)
+    assert (() in apart) == (more == 0)
 
 
 async def test_a_feed_of_a_callable_that_cannot_be_decoded_is_numbered(master: FakeMaster) -> None:

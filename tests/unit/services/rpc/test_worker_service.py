@@ -63,6 +63,16 @@ def test_a_number_that_came_before_is_refused() -> None:
         ids.check(7, "RunGraph")
 
 
+def test_so_many_numbers_are_remembered() -> None:
+    ids = RequestIds()
+    for number in range(1, 100_001):
+        ids.check(number, "RunGraph")
+    with pytest.raises(errors.AbortedError):
+        ids.check(1, "RunGraph")
+    ids.check(100_001, "RunGraph")
+    ids.check(1, "RunGraph")
+
+
 # -- the service -------------------------------------------------------------------------------------------------------
 
 
@@ -184,14 +194,15 @@ def run_request(**more: Any) -> worker_pb2.RunGraphRequest:
     return worker_pb2.RunGraphRequest(**fields)
 
 
-@pytest.mark.parametrize("size", [1, graph_wire.LARGE])
-async def test_a_run_is_handed_on_and_answered(
-    worker: FakeWorker, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("more", [-1, 0])
+async def test_a_run_is_handed_on_and_answered(worker: FakeWorker, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
     apart: list[Any] = []
     real = graph_wire.apart
     request = run_request(recv_key=["out"])
-    encode_into(request.send.add(name="in").tensor, np.zeros(size, np.uint8))
+    encode_into(request.send.add(name="in").tensor, np.zeros(graph_wire.LARGE // 2, np.uint8))
+    request.graph_handle = "g" * (graph_wire.LARGE // 2 - 1000)
+    request.graph_handle += "g" * (graph_wire.LARGE + more - request.ByteSize())
+    assert request.ByteSize() == graph_wire.LARGE + more
     stats = StepStats(dev_stats=[DeviceStepStats(device="d")])
     worker.result = RunGraphResult({"out": np.float32([1, 2])}, stats, [GRAPH])
     # what the whole request is read by is another matter
@@ -200,12 +211,12 @@ async def test_a_run_is_handed_on_and_answered(
     answer = await call(worker, "RunGraph", request)
 
     (_, *looked_up), (_, session, graph, step_id, feeds, fetches, options) = worker.asked
-    assert looked_up == ["s", "g"]
-    assert (session, graph, step_id, fetches, options) == ("s", "g", 7, ["out"], ExecOptions())
-    assert feeds["in"].shape == (size,)
+    assert looked_up == ["s", request.graph_handle]
+    assert (session, graph, step_id, fetches, options) == ("s", request.graph_handle, 7, ["out"], ExecOptions())
+    assert feeds["in"].shape == (graph_wire.LARGE // 2,)
     assert [(item.name, decode(item.tensor, "x").tolist()) for item in answer.recv] == [("out", [1, 2])]
     assert (answer.step_stats, list(answer.partition_graph)) == (stats, [GRAPH])
-    assert (() in apart) == (size > 1)
+    assert (() in apart) == (more == 0)
 
 
 @pytest.mark.parametrize(
@@ -242,14 +253,18 @@ async def test_what_cannot_be_decoded_is_named(worker: FakeWorker) -> None:
 
 
 @pytest.mark.parametrize("in_body", [True, False])
-async def test_an_error_of_a_run_goes_where_the_master_looks_for_it(worker: FakeWorker, in_body: bool) -> None:
+async def test_an_error_of_a_run_goes_where_the_master_looks_for_it(
+    worker: FakeWorker, in_body: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[Any] = []
+    monkeypatch.setattr(errors, "forget_frames", forgotten.append)
     worker.result = errors.not_found("no graph g")
     answer = await call(worker, "RunGraph", run_request(store_errors_in_response_body=in_body))
     if in_body:
         assert (answer.status_code, answer.status_error_message) == (5, "no graph g")
-        assert worker.result.__traceback__ is None or worker.result.__context__ is None
     else:
         assert (answer.code, answer.text) == (5, "no graph g")
+    assert forgotten == [worker.result]
 
 
 @pytest.mark.parametrize("method", ["RunGraph", "RecvTensor"])
