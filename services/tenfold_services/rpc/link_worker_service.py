@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import DecodeError
@@ -235,8 +236,7 @@ async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
         except errors.OpError:
             return False
 
-    reachable = await asyncio.gather(*(one(task) for task in tasks))
-    return [task for task, yes in zip(tasks, reachable, strict=True) if yes]
+    return list(compress(tasks, await asyncio.gather(*map(one, tasks))))
 
 
 def linked(worker: Any, task: str) -> PushWorker:

@@ -495,6 +495,7 @@ def test_the_end_of_a_producers_link_ends_runs_that_wait_for_it(end: WorkerEndpo
     link, gone = FakeLink(), errors.unavailable("gone")
     for task in ("a", "b"):
         assert end.producer(cast("Any", link), LinkProducer(task=task).SerializeToString(), []) == (b"", ())
+        assert len(link.closers) == 1
 
     [closed] = link.closers
     closed(gone)
