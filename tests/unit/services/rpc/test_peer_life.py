@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tenfold_core import errors
 from tenfold_core.access.credentials import NO_CREDENTIALS
+from tenfold_protos import worker_pb2
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import peer_life
 from tenfold_services.rpc.peer_life import PeerLife
@@ -95,3 +97,86 @@ async def test_a_first_connection_that_stays_silent_is_given_up_in_the_end(monke
 
     with pytest.raises(errors.DeadlineExceededError):
         await life(monkeypatch, Beside(None), late).check()
+
+
+async def test_the_peer_is_asked_beside_at_its_address_for_what_is_left_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    opened: list[Any] = []
+    came = asyncio.Event()
+    beside = Beside(None)
+
+    async def ask(*given: Any) -> None:
+        asked.append(given)
+        if len(asked) == 2:
+            came.set()
+
+    made = life(monkeypatch, beside, lambda _: came.wait())
+    monkeypatch.setattr(peer_life, "ask", ask)
+    monkeypatch.setattr(peer_life, "open_channel", lambda *given: (opened.append(given), beside)[1])
+
+    await made.check()
+
+    assert opened == [("host:1", NO_CREDENTIALS)]
+    path, request, response = asked[0][1:4]
+    assert (path, request, response) == (
+        "/tensorflow.WorkerService/GetStatus",
+        worker_pb2.GetStatusRequest(),
+        worker_pb2.GetStatusResponse,
+    )
+    channel, *_, task, address, seconds = asked[0]
+    assert (channel, task, address) == (beside, "/job:ps/task:0", "host:1")
+    assert seconds == pytest.approx(LIMITS.probe_answer_seconds * 0.85)
+
+
+async def test_an_error_on_the_first_connection_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(seconds: float) -> None:
+        raise errors.unavailable("broke")
+
+    with pytest.raises(errors.UnavailableError, match="broke"):
+        await life(monkeypatch, Beside(None), broken).check()
+
+
+async def test_the_first_connection_is_not_asked_any_more_once_the_second_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = asyncio.Event()
+
+    async def behind(seconds: float) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            gone.set()
+
+    with pytest.raises(errors.DeadlineExceededError):
+        await life(monkeypatch, Beside(LATE), behind).check()
+    assert gone.is_set()
+
+
+async def test_an_answer_that_fails_while_it_is_cancelled_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def behind(seconds: float) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise errors.unavailable("broke while it was cancelled")
+
+    with pytest.raises(errors.DeadlineExceededError):
+        await life(monkeypatch, Beside(LATE), behind).check()
+    gc.collect()
+    assert caplog.records == []
+
+
+async def test_closing_again_or_before_anything_was_asked_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside, came = Beside(None), asyncio.Event()
+    beside.on_ask = came.set
+    made = life(monkeypatch, beside, lambda _: came.wait())
+    await made.close()
+    await made.check()
+    await made.close()
+    assert beside.asked == -1
+    beside.asked = 0
+    await made.close()
+    assert beside.asked == 0
