@@ -172,10 +172,9 @@ class GrpcWorker:
         response = await self._wait("RunGraph", request)
         if response.status_code:
             raise errors.from_code(int(response.status_code), response.status_error_message)
-        return RunGraphResult(
-            {item.name: _writable(decode(item.tensor, f"{item.name} from {self.task}")) for item in response.recv},
-            response.step_stats if response.HasField("step_stats") else None,
-        )
+        # a fetched array belongs to the receiver; the message's bytes do not
+        values = {item.name: decode(item.tensor, f"{item.name} from {self.task}").copy() for item in response.recv}
+        return RunGraphResult(values, response.step_stats if response.HasField("step_stats") else None)
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
         request = worker_pb2.RecvTensorRequest(step_id=step_id, rendezvous_key=key, request_id=new_request_id())
@@ -219,7 +218,8 @@ class GrpcWorker:
         told: list[tuple[str, str]] | None = None,
     ) -> Any:
         """The response; `told` takes the metadata that came with it."""
-        self._check_address()
+        if not self.address:
+            raise errors.unavailable(f"{self.task} cannot be reached: it has not registered yet.")
         try:
             call = self._method(method)(request, timeout=timeout, wait_for_ready=False)
             response = await call
@@ -233,9 +233,9 @@ class GrpcWorker:
 
     async def _wait(self, method: str, request: Message) -> Any:
         """A call without a deadline. Raises UnavailableError also when the peer gives no sign of life."""
-        self._check_address()
         call = asyncio.ensure_future(self._call(method, request, None))
-        call.add_done_callback(_look_at)
+        # looked at however it ends, so that asyncio does not report an error that is never retrieved
+        call.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         lost: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.add(lost)
         if self._probe is None or self._probe.done():
@@ -276,10 +276,6 @@ class GrpcWorker:
             if not lost.done():
                 lost.set_exception(errors.unavailable(text))
 
-    def _check_address(self) -> None:
-        if not self.address:
-            raise errors.unavailable(f"{self.task} cannot be reached: it has not registered yet.")
-
     def _method(self, method: str) -> Callable[..., Any]:
         found = self._methods.get(method)
         if found is None:
@@ -298,14 +294,3 @@ class GrpcWorker:
     def _parse(self, response_class: type[Message], data: bytes) -> Message:
         self._traffic.received += len(data)
         return response_class.FromString(data)
-
-
-def _look_at(call: asyncio.Future[Any]) -> None:
-    """Looks at how a call ended, so that asyncio does not report an error that is never retrieved."""
-    if not call.cancelled():
-        call.exception()
-
-
-def _writable(value: Value) -> Value:
-    """A fetched array belongs to the receiver; the message's bytes do not."""
-    return value if getattr(value, "flags", None) is None or value.flags.writeable else value.copy()

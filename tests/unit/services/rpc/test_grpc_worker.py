@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,13 @@ class Answer:
 
     def __await__(self) -> Any:
         async def wait() -> Any:
-            outcome = await self._outcome if isinstance(self._outcome, asyncio.Future) else self._outcome
+            waits = isinstance(self._outcome, asyncio.Future)
+            outcome = await self._outcome if waits else self._outcome
+            if isinstance(outcome, type):
+                outcome = await outcome()
             if isinstance(outcome, BaseException):
                 raise outcome
-            return outcome
+            return outcome() if callable(outcome) else outcome
 
         return wait().__await__()
 
@@ -84,7 +88,7 @@ class FakeChannel:
             self.entered.setdefault(method, asyncio.Event()).set()
             outcomes = self.outcomes.get(method) or [getattr(worker_pb2, f"{method}Response")()]
             outcome = outcomes.pop(0) if len(outcomes) > 1 else outcomes[0]
-            if isinstance(outcome, (BaseException, asyncio.Future)):
+            if callable(outcome) or isinstance(outcome, (BaseException, asyncio.Future)):
                 return Answer(outcome, self.trailing)
             return Answer(response_deserializer(outcome.SerializeToString()), self.trailing)
 
@@ -545,3 +549,34 @@ async def test_closing_ends_what_waits_and_the_probe(channel: FakeChannel, life:
 async def test_one_that_never_waited_closes_too(channel: FakeChannel) -> None:
     await GrpcWorker(TASK, "host:1", LIMITS).close()
     assert channel.closed == 1
+
+
+async def test_errors_that_nobody_waits_for_any_more_are_not_reported(
+    probed: GrpcWorker, channel: FakeChannel, life: type[FakeLife]
+) -> None:
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+    waiting = asyncio.get_running_loop().create_future()
+
+    class Stubborn:
+        """A call that breaks where it is cancelled."""
+
+        def __await__(self) -> Any:
+            try:
+                yield from waiting
+            finally:
+                raise broken()
+
+    channel.outcomes["RecvTensor"] = [Stubborn]
+    life.outcomes = [errors.unavailable("refused")]
+    with pytest.raises(errors.UnavailableError, match="refused"):
+        await probed.recv_tensor(1, "k")
+    # given up in the moment of its answer
+    dead = worker_pb2.RecvTensorResponse(is_dead=True)
+    channel.outcomes["RecvTensor"] = [lambda: (probed._give_up("too late"), dead)[1]]
+    life.outcomes = [None] * 9
+    assert await probed.recv_tensor(1, "k") == (None, True)
+
+    await asyncio.sleep(0)
+    gc.collect()
+    assert reported == []
