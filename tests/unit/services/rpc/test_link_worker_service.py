@@ -200,9 +200,9 @@ def test_a_short_run_is_answered_within_the_read(end: WorkerEndpoint, worker: Fa
     result = read_answer(FED, reply, lambda *_: None)
     assert result is not None
     assert result.values["out"].tolist() == [1]
-    looked_up, (name, session, graph, step_id, feeds, tensors, plan, push_on) = worker.asked
+    looked_up, (name, step_id, feeds, tensors, plan, push_on) = worker.asked
     assert looked_up == ("program", "s", "g")
-    assert (name, session, graph, step_id, plan, push_on) == ("run_at_once", "s", "g", 7, FED, end._push_on)
+    assert (name, step_id, plan, push_on) == ("run_at_once", 7, FED, end._push_on)
     assert (feeds["in"].tolist(), tensors) == ([1], {})
 
 
@@ -233,7 +233,7 @@ def test_tensors_that_come_along_reach_a_run_at_once(end: WorkerEndpoint, worker
     read_answer(SENDING, reply, lambda *given: answered.append(given))
     [(key, value, is_dead)] = answered
     assert (key, value.tolist(), is_dead) == ("edge", [2], False)
-    tensors = worker.asked[-1][5]
+    tensors = worker.asked[-1][3]
     assert list(tensors) == ["b", "a"]
     assert (tensors["b"][0].tolist(), tensors["b"][1], tensors["a"]) == ([1], False, (None, True))
 
