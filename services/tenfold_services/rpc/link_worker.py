@@ -97,8 +97,7 @@ class LinkWorker(GrpcWorker):
             return False
         if _INTRODUCED not in link.state:
             message = LinkProducer(task=self._own_task, incarnation=self._own_incarnation)
-            await link.call(LinkCall.PRODUCER, message.SerializeToString())
-            link.state[_INTRODUCED] = True
+            link.state[_INTRODUCED] = await link.call(LinkCall.PRODUCER, message.SerializeToString())
         return True
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:

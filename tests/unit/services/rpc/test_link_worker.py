@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -184,7 +185,18 @@ async def test_links_are_dialled_by_open_link(worker: LinkWorker, dialer: FakeDi
 async def test_one_more_link_is_asked_for_as_this_task(
     worker: LinkWorker, asked: list[Any], tls: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker._tls = tls
+    credentials: Any = SimpleNamespace(of=lambda address: "certificates" if tls and address == "host:1" else None)
+    worker = LinkWorker(
+        PS,
+        "host:1",
+        own_task=ME,
+        own_incarnation=5,
+        on_link=on_link,
+        settings=DEFAULT_LINK_SETTINGS,
+        deliver=lambda *given: None,
+        credentials=credentials,
+    )
+    assert FakeDialer.made.named["credentials"] is credentials
     made: list[Any] = []
     monkeypatch.setattr(
         module.handshake, "ask", lambda *given, **named: (made.append((given, named)), OpenLinkRequest(task=ME))[1]
