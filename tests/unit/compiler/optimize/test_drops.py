@@ -104,3 +104,120 @@ def test_guards_stay(op: str) -> None:
     part.node("Neg", "y", ["x", "^guard"], T=F32)
     part.fetch("y")
     assert Optimized(part).op("guard") == op
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "gone"),
+    [
+        ("Identity", {"T": F32}, True),
+        ("StopGradient", {"T": F32}, True),
+        ("Snapshot", {"T": F32}, True),
+        ("Cast", {"SrcT": F32, "DstT": F32}, True),
+        ("Cast", {"SrcT": F32, "DstT": dtypes.float64}, False),
+        ("Neg", {"T": F32}, False),
+    ],
+)
+def test_what_hands_on_its_input(op: str, attrs: dict[str, Any], gone: bool) -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node(op, "y", ["x"], **attrs)
+    dtype = attrs.get("DstT", F32)
+    part.node("Neg", "z", ["y"], T=dtype)
+    part.fetch("z", dtype)
+    optimized = Optimized(part)
+    assert optimized.op("y") == ("NoOp" if gone else op)
+    assert optimized.counts["drop_identities"] == int(gone)
+    if gone:
+        assert optimized.controls("y") == ["x"]
+
+
+@pytest.mark.parametrize("constant", [np.bool_(True), np.float32(1), np.int64(1)])
+def test_only_numbers_are_neutral(constant: Any) -> None:
+    part = PartBuilder()
+    part.feed("x", dtypes.as_dtype(constant.dtype))
+    part.const("c", constant)
+    dtype = dtypes.as_dtype(constant.dtype)
+    if constant.dtype == bool:
+        return
+    part.node("Mul", "y", ["x", "c"], T=dtype)
+    part.fetch("y", dtype)
+    assert Optimized(part).op("y") == "NoOp"
+
+
+def test_division_by_one_and_by_two() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.const("one", 1.0)
+    part.const("two", 2.0)
+    for name in ("one", "two"):
+        part.node("Div", f"by_{name}", ["x", name], T=F32)
+        part.fetch(f"by_{name}")
+    optimized = Optimized(part)
+    assert (optimized.op("by_one"), optimized.op("by_two")) == ("NoOp", "Div")
+
+
+def test_an_identity_of_a_branch_or_of_a_reference_stays() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.feed("p", dtypes.bool_)
+    part.node("Switch", "s", ["x", "p"], T=F32)
+    part.node("Identity", "in_branch", ["s:1"], T=F32)
+    part.node("Neg", "n", ["in_branch"], T=F32)
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.node("Identity", "read", ["v"], T=F32)
+    part.node("Neg", "m", ["read"], T=F32)
+    for name in ("n", "m"):
+        part.send(name, F32, "/job:worker/replica:0/task:0/device:CPU:0", name)
+    optimized = Optimized(part)
+    assert (optimized.op("in_branch"), optimized.op("read")) == ("Identity", "Identity")
+
+
+def test_a_chain_of_dead_nodes_goes_to_its_end() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Neg", "a", ["x"], T=F32)
+    part.node("Square", "b", ["a"], T=F32)
+    part.node("Neg", "c", ["a"], T=F32)
+    part.node("NoOp", "group", ["^b"])
+    part.fetch("c")
+    part.fetch("x", inputs=["^group"])
+    optimized = Optimized(part)
+    assert [optimized.op(name) for name in "abc"] == ["Neg", "NoOp", "Neg"]
+    assert optimized.controls("b") == ["a"]
+    assert optimized.counts["drop_dead_code"] == 1
+
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Neg", "a", ["x"], T=F32)
+    part.node("Square", "b", ["a"], T=F32)
+    part.node("NoOp", "group", ["^b"])
+    part.fetch("x", inputs=["^group"])
+    optimized = Optimized(part)
+    assert [optimized.op(name) for name in "ab"] == ["NoOp", "NoOp"]
+    assert optimized.counts["drop_dead_code"] == 2
+    assert optimized.controls("a") == ["x"]
+
+
+def test_a_dead_node_of_a_branch_stays() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.feed("p", dtypes.bool_)
+    part.node("Switch", "s", ["x", "p"], T=F32)
+    part.node("Neg", "n", ["s:1"], T=F32)
+    part.node("NoOp", "group", ["^n"])
+    part.send("x", F32, "/job:worker/replica:0/task:0/device:CPU:0", "x", ["^group"])
+    assert Optimized(part).op("n") == "Neg"
+
+
+@pytest.mark.parametrize("op", ["RandomUniform", "Const"])
+def test_what_has_an_effect_or_is_known_is_not_dropped(op: str) -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.const("shape", [2])
+    if op == "Const":
+        part.const("n", 1.0)
+    else:
+        part.node(op, "n", ["shape"], dtype=F32, T=I32)
+    part.node("NoOp", "group", ["^n"])
+    part.fetch("x", inputs=["^group"])
+    assert Optimized(part).op("n") == ("constant" if op == "Const" else op)

@@ -238,3 +238,119 @@ def test_slices_that_others_read_or_of_other_masks_stay() -> None:
     slices(part, begin_mask=1)
     part.fetch("total")
     assert Optimized(part).op("slice1") == "StridedSliceGrad"
+
+
+# -- which sums stay -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attrs", [{"transpose_a": False}, {"transpose_b": True}], ids=["a as it is", "b transposed"])
+def test_products_of_other_transposes_stay(attrs: dict[str, bool]) -> None:
+    part = PartBuilder()
+    products(part, 2, **attrs)
+    part.fetch("total")
+    optimized = Optimized(part)
+    assert optimized.op("total") == "AddN"
+    assert optimized.counts["join_sums_of_products"] == 0
+
+
+def test_a_sum_with_another_term_is_no_product() -> None:
+    part = PartBuilder()
+    products(part, 2)
+    part.feed("x")
+    part.node("Neg", "other", ["x"], T=F32)
+    part.graph_def.node[6].input.append("other")
+    del part.graph_def.node[6]
+    part.node("AddN", "total", ["product0", "product1", "other"], N=3, T=F32)
+    part.fetch("total")
+    assert Optimized(part).op("total") == "AddN"
+
+
+@pytest.mark.parametrize(("op", "joined"), [("AddV2", True), ("Add", True), ("AddN", True), ("Sub", False)])
+@pytest.mark.parametrize("product_first", [True, False])
+def test_which_ops_add_a_product_to_a_total(op: str, joined: bool, product_first: bool) -> None:
+    part = PartBuilder()
+    for name in ("start", "a", "b"):
+        part.feed(name)
+    part.node("Neg", "before", ["start"], T=F32)
+    part.node("MatMul", "product", ["a", "b"], T=F32, transpose_a=True, transpose_b=False)
+    terms = ["product", "before"] if product_first else ["before", "product"]
+    part.node(op, "total", terms, T=F32, **({"N": 2} if op == "AddN" else {}))
+    part.fetch("total")
+    optimized = Optimized(part)
+    assert optimized.op("total") == ("MatMul" if joined else op)
+    if joined:
+        assert optimized.sources("total") == ["before", "a", "b"]
+        assert optimized.counts["join_sums_of_products"] == 1
+        assert optimized.controls("total") == ["product"]
+        assert optimized.node("total").attrs["transpose_a"]
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.complex64])
+def test_of_which_types_products_are_joined(dtype: Any) -> None:
+    part = PartBuilder()
+    for name in ("a", "b"):
+        part.feed(name, dtype)
+    for i in range(2):
+        part.node("MatMul", f"product{i}", ["a", "b"], T=dtype, transpose_a=True, transpose_b=bool(i) and False)
+        part.node("Neg", f"n{i}", ["a"], T=dtype)
+    part.node("MatMul", "other", ["n0", "b"], T=dtype, transpose_a=True, transpose_b=False)
+    part.node("AddN", "total", ["product0", "other"], N=2, T=dtype)
+    part.fetch("total", dtype)
+    assert Optimized(part).op("total") == ("MatMul" if dtype is dtypes.float64 else "AddN")
+
+
+def test_a_total_that_is_known_is_not_written() -> None:
+    part = PartBuilder()
+    for name in ("a", "b"):
+        part.feed(name)
+    part.const("start", np.ones((2, 2), np.float32))
+    part.node("MatMul", "product", ["a", "b"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", "total", ["start", "product"], T=F32)
+    part.fetch("total")
+    assert Optimized(part).op("total") == "AddV2"
+
+
+def test_a_total_that_is_read_from_a_variable_is_not_written() -> None:
+    part = PartBuilder()
+    for name in ("a", "b"):
+        part.feed(name)
+    part.node("VariableV2", "v", dtype=F32, shape=[2, 2])
+    part.node("Identity", "read", ["v"], T=F32)
+    part.node("MatMul", "product", ["a", "b"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", "by_name", ["read", "product"], T=F32)
+    part.fetch("by_name")
+    part.node("MatMul", "product2", ["b", "a"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", "by_reference", ["v", "product2"], T=F32)
+    part.fetch("by_reference")
+    optimized = Optimized(part)
+    assert (optimized.op("by_name"), optimized.op("by_reference")) == ("AddV2", "AddV2")
+
+
+def test_slices_of_another_shape_or_op_are_not_joined() -> None:
+    part = PartBuilder()
+    for i in range(4):
+        part.feed(f"x{i}")
+        part.const(f"paddings{i}", [[i, 3 - i]], I32)
+    for i in (0, 1):
+        part.node("Pad", f"pad{i}", [f"x{i}", f"paddings{i}"], T=F32, Tpaddings=I32)
+    part.node("Neg", "other", ["x2"], T=F32)
+    part.node("AccumulateNV2", "total", ["pad0", "other", "pad1"], N=3, T=F32, shape=[4])
+    part.fetch("total")
+    optimized = Optimized(part)
+    assert optimized.counts["join_sums_of_slices"] == 2
+    assert optimized.sources("total") == ["other", "pad1"]
+    assert optimized.op("pad0") == "NoOp"
+    assert optimized.sources("pad1") == ["x0", "paddings0", "x1", "paddings1"]
+    assert "pad0" in optimized.controls("pad1")
+
+
+def test_one_slice_alone_stays() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.const("paddings", [[1, 1]], I32)
+    part.node("Pad", "pad", ["x", "paddings"], T=F32, Tpaddings=I32)
+    part.node("Neg", "other", ["x"], T=F32)
+    part.node("AddN", "total", ["pad", "other"], N=2, T=F32)
+    part.fetch("total")
+    optimized = Optimized(part)
+    assert (optimized.op("total"), optimized.op("pad")) == ("AddN", "Pad")
