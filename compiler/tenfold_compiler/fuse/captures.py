@@ -78,9 +78,8 @@ def _launches(item: PartNode | Group) -> bool:
 def device_of(item: PartNode | Group, levels: Levels) -> str:
     """The GPU on which the item can be recorded, or ""."""
     if not isinstance(item, PartNode):
-        if isinstance(item.run, DeviceUpdates):
-            return item.members[0].node_def.device if all(device_of(node, levels) for node in item.members) else ""
-        return item.members[0].node_def.device if isinstance(item.run, DeviceRun) else ""
+        is_update = isinstance(item.run, DeviceUpdates) and all(device_of(node, levels) for node in item.members)
+        return item.members[0].node_def.device if is_update or isinstance(item.run, DeviceRun) else ""
     node = item
     if node.op in ALIAS_OPS and node.index not in levels.constants and node.deref[0]:
         # it reads a variable, of a GPU if its source is there
@@ -98,8 +97,7 @@ def device_of(item: PartNode | Group, levels: Levels) -> str:
         given = levels.resolve(edge)[0]
         if not (flag or dtype.is_ref_dtype or given in levels.constants or levels.is_of_shapes(given)):
             return ""
-    references = [dtype.is_ref_dtype for dtype in node.output_types]
-    if not all(flag or is_reference for flag, is_reference in zip(outputs, references, strict=True)):
+    if not all(flag or dtype.is_ref_dtype for flag, dtype in zip(outputs, node.output_types, strict=True)):
         return ""
     return node.node_def.device if registry.may_replay(node.op, node.attrs, "GPU") else ""
 
@@ -128,37 +126,31 @@ def stretches(order: Sequence[PartNode | Group], levels: Levels) -> list[PartNod
     ready: dict[str, list[int]] = {}
 
     def add(position: int) -> None:
-        item = order[position]
-        early = is_nothing(item, levels) or not _waits_for_gpu(item)
-        heapq.heappush(ready.setdefault(devices[position] or ("early" if early else "late"), []), position)
+        waits = isinstance(item := order[position], PartNode) and item.op == "_CopyToHost"
+        heapq.heappush(ready.setdefault(devices[position] or ("late" if waits else "early"), []), position)
 
     for position in pending.first():
         add(position)
     now = ""
     while any(ready.values()):
         # first the host's; then on with the GPU at hand; what waits for a GPU only when nothing else is left
-        kinds = [kind for kind in ("early", now, *sorted(ready), "late") if ready.get(kind)]
-        kind = next((kind for kind in kinds if kind != "late"), "late")
+        kind = next((each for each in ("early", now, *sorted(ready)) if each != "late" and ready.get(each)), "late")
         position = heapq.heappop(ready[kind])
         item = order[position]
+        last = found[-1] if found and isinstance(found[-1], Stretch) else None
         if devices[position]:
-            if not (found and isinstance(found[-1], Stretch) and found[-1].device == kind):
-                found.append(Stretch(kind))
-            stretch = found[-1]
-            assert isinstance(stretch, Stretch)
-            stretch.items.append(item)
+            if last is None or last.device != kind:
+                last = Stretch(kind)
+                found.append(last)
+            last.items.append(item)
             now = kind
         elif is_nothing(item, levels):
             # it costs nothing and ends no stretch
-            found.insert(len(found) - 1 if found and isinstance(found[-1], Stretch) else len(found), item)
-        elif found and isinstance(found[-1], Stretch) and looks_into(found[-1], item, levels):
-            found[-1].items.append(item)
+            found.insert(len(found) - (last is not None), item)
+        elif last is not None and looks_into(last, item, levels):
+            last.items.append(item)
         else:
             found.append(item)
         for successor in pending.done(position):
             add(successor)
     return found
-
-
-def _waits_for_gpu(item: PartNode | Group) -> bool:
-    return isinstance(item, PartNode) and item.op == "_CopyToHost"

@@ -127,9 +127,7 @@ def _key(f: NameAttrList) -> tuple[str, bytes]:
     return f.name, f.SerializeToString(deterministic=True)
 
 
-def _gradient_of_op(
-    f: NameAttrList, name: str, library: FunctionLibrary, of_op: OpGradients
-) -> FunctionBody | None:
+def _gradient_of_op(f: NameAttrList, name: str, library: FunctionLibrary, of_op: OpGradients) -> FunctionBody | None:
     """(The op's inputs, the gradient of each output) → the gradient of each input; None where nothing flows back."""
     if f.name in _NO_GRADIENT_HERE:
         raise _no_gradient(f.name)
