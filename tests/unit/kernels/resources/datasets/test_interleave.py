@@ -205,6 +205,21 @@ def test_how_many_turns_there_are(selector: Dataset, datasets: list[Dataset], st
     assert directed(selector, *datasets, stops=stops).cardinality() == count
 
 
+def test_a_cancellation_is_no_element_of_a_cycle() -> None:
+    def cancelled(n: Any) -> Any:
+        raise errors.CancelledError(None, None, "the step has ended")
+
+    source = mapped(numbers(3), cancelled)
+    for dataset in (
+        Interleave(INT, SCALAR, source, Called(repeated), (), cycle=2, fills_at_once=True),
+        Interleave(INT, SCALAR, numbers(3), Called(lambda n: source.as_array()), (), cycle=2, fills_at_once=True),
+    ):
+        machine = dataset.iterate(Run())
+        for _ in range(3):
+            with pytest.raises(errors.CancelledError, match="the step has ended"):
+                machine()
+
+
 def test_turns_end_with_their_run() -> None:
     run = Run()
     machines = [directed(ENDLESS, ENDLESS).iterate(run), Interleave(
@@ -221,5 +236,7 @@ def test_the_fastest_is_the_first_of_those_that_are_alike() -> None:
     assert drained(dataset) == [0, 1, 2]
     assert dataset.cardinality() == 3
     assert Fastest(INT, SCALAR, [UNSURE]).cardinality() == UNKNOWN
+    assert Fastest(INT, SCALAR, [UNSURE, numbers(3)]).cardinality() == 3
+    assert drained(Fastest(INT, SCALAR, [chosen(7), chosen(8)])) == [7]
     with pytest.raises(errors.InvalidArgumentError, match=r"must have the same elements; their numbers are 3, -2, 2\."):
         Fastest(INT, SCALAR, [numbers(3), UNSURE, numbers(2)])
