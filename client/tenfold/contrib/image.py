@@ -76,9 +76,7 @@ def _rows(values: Any, what: str, single: int) -> Any:
     raise TypeError(f"{what} should have rank {single} or {single + 1}.")
 
 
-def angles_to_projective_transforms(
-    angles: Any, image_height: Any, image_width: Any, name: str | None = None
-) -> Any:
+def angles_to_projective_transforms(angles: Any, image_height: Any, image_width: Any, name: str | None = None) -> Any:
     """Transforms (number, 8) that turn around the middle of an image."""
     with name_scope(name, "angles_to_projective_transforms"):
         angles = _rows(angles, "Angles", 0)

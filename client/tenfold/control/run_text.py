@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-
 class Shown(Protocol):
     """A run, as it is shown: run_answers.Run, or a row of a table."""
 

@@ -147,8 +147,7 @@ def filtered(source: DatasetNode, predicate: Callable[..., Any]) -> DatasetNode:
     function = StructuredFunction(predicate, "Dataset.filter()", source.element_spec)
     if not _SCALAR_BOOL.is_compatible_with(function.output_structure):
         raise ValueError(
-            "`predicate` return type must be convertible to a scalar boolean tensor. "
-            f"Was {function.output_structure}."
+            f"`predicate` return type must be convertible to a scalar boolean tensor. Was {function.output_structure}."
         )
     return _by_predicate("FilterDataset", source, function)
 

@@ -49,9 +49,7 @@ def from_tensor_slices(element: Any) -> DatasetNode:
     rows = Dimension(dimension_value(tensors[0].shape[0]))
     for tensor in tensors[1:]:
         rows.assert_is_compatible_with(Dimension(dimension_value(tensor.shape[0])))
-    variant = tensor_op(
-        "TensorSliceDataset", components=tensors, output_shapes=structure.get_flat_tensor_shapes(spec)
-    )
+    variant = tensor_op("TensorSliceDataset", components=tensors, output_shapes=structure.get_flat_tensor_shapes(spec))
     return DatasetNode(variant, spec)
 
 

@@ -55,9 +55,7 @@ def common_spec(datasets: list[Any], message: str) -> Any:
         shapes = structure.legacy_shapes(spec)
         pairs = zip(nest.flatten(shapes), nest.flatten(structure.legacy_shapes(other.element_spec)), strict=True)
         weaker = nest.pack_sequence_as(shapes, [a.most_specific_compatible_shape(b) for a, b in pairs])
-        spec = structure.convert_legacy_structure(
-            structure.legacy_types(spec), weaker, structure.legacy_classes(spec)
-        )
+        spec = structure.convert_legacy_structure(structure.legacy_types(spec), weaker, structure.legacy_classes(spec))
     return spec
 
 
@@ -76,9 +74,7 @@ def shuffled(source: DatasetNode, buffer_size: Any, seed: Any, reshuffle: bool |
     size = int64(buffer_size, "buffer_size")
     first, second = get_seed(seed)
     again = True if reshuffle is None else reshuffle
-    return _same(
-        "ShuffleDataset", source, buffer_size=size, seed=first, seed2=second, reshuffle_each_iteration=again
-    )
+    return _same("ShuffleDataset", source, buffer_size=size, seed=first, seed2=second, reshuffle_each_iteration=again)
 
 
 def shuffled_and_repeated(source: DatasetNode, buffer_size: Any, count: Any, seed: Any) -> DatasetNode:

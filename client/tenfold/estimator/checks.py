@@ -103,7 +103,5 @@ def chosen_predictions(predictions: Any, predict_keys: Any) -> Any:
         raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
     chosen = {key: value for key, value in predictions.items() if key in predict_keys}
     if not chosen:
-        raise ValueError(
-            f"Expected to run at least one output from {predictions.keys()}, provided {predict_keys}."
-        )
+        raise ValueError(f"Expected to run at least one output from {predictions.keys()}, provided {predict_keys}.")
     return chosen

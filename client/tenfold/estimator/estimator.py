@@ -394,9 +394,7 @@ class Estimator:
     def _assert_members_are_not_overridden(self) -> None:
         checks.check_members_are_not_overridden(Estimator, self)
 
-    def _get_features_from_input_fn(
-        self, input_fn: Callable[..., Any], mode: str
-    ) -> tuple[Any, list[SessionRunHook]]:
+    def _get_features_from_input_fn(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, list[SessionRunHook]]:
         features, _, hooks = util.parse_input_fn_result(self._call_input_fn(input_fn, mode))
         self._validate_features_in_predict_input(features)
         return features, hooks

@@ -170,14 +170,10 @@ class _NewCheckpointListenerForEvaluate(hooks.CheckpointSaverListener):
             self._is_first_run = False
             return None
         if not self._continuous_eval_listener.before_eval():
-            logging.info(
-                "Exiting training and evaluation loop, as requested by _ContinuousEvalListener.before_eval."
-            )
+            logging.info("Exiting training and evaluation loop, as requested by _ContinuousEvalListener.before_eval.")
             return True
         if not self._timer.should_trigger_for_step(global_step_value):
-            logging.info(
-                "Skip the current checkpoint eval due to throttle secs (%s secs).", self._eval_throttle_secs
-            )
+            logging.info("Skip the current checkpoint eval due to throttle secs (%s secs).", self._eval_throttle_secs)
             return None
         if not self._continuous_eval_listener.after_eval(self._evaluate(global_step_value)):
             logging.info("Exiting evaluation, as requested by _ContinuousEvalListener.after_eval.")

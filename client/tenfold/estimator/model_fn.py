@@ -75,8 +75,7 @@ class EstimatorSpec(_EstimatorSpec):
         if mode == ModeKeys.PREDICT:
             export_outputs = get_export_outputs(export_outputs, predictions)
         hooks = [
-            _checked_hooks(each)
-            for each in (training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks)
+            _checked_hooks(each) for each in (training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks)
         ]
         return super().__new__(
             cls,
@@ -161,8 +160,7 @@ def _checked_metrics(metrics: Any) -> dict[str, Any]:
     for key, value in metrics.items():
         if not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(
-                "Values of eval_metric_ops must be (metric_value, update_op) tuples, given: "
-                f"{value} for key: {key}"
+                f"Values of eval_metric_ops must be (metric_value, update_op) tuples, given: {value} for key: {key}"
             )
         for part in nest.flatten(value):
             if not isinstance(part, (Operation, Tensor, Variable)):
@@ -218,7 +216,6 @@ def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params
     parts = made.items() if isinstance(made, dict) else [("", made)]
     if not all(isinstance(key, str) and isinstance(value, Tensor) for key, value in parts):
         raise ValueError(
-            "logit_fn should return a Tensor or a dictionary mapping strings to Tensors.  "
-            f"logit_fn returned: {made}"
+            f"logit_fn should return a Tensor or a dictionary mapping strings to Tensors.  logit_fn returned: {made}"
         )
     return made

@@ -49,9 +49,7 @@ def _with_label_and_weight(
 ) -> dict[str, Any]:
     spec: dict[str, Any] = make_parse_example_spec(feature_columns)
     if label_key in spec:
-        raise ValueError(
-            f"label should not be used as feature. label_key: {label_key}, features: {spec.keys()}"
-        )
+        raise ValueError(f"label should not be used as feature. label_key: {label_key}, features: {spec.keys()}")
     spec[label_key] = label
     if weight_column is None:
         return spec

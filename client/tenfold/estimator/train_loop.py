@@ -130,9 +130,7 @@ def _saving_hooks(
 def _writing_hooks(config: RunConfig, spec: EstimatorSpec) -> list[SessionRunHook]:
     hooks: list[SessionRunHook] = []
     if config.save_summary_steps and config.save_summary_steps > 0:
-        hooks.append(
-            SummarySaverHook(config.save_summary_steps, output_dir=config.model_dir, scaffold=spec.scaffold)
-        )
+        hooks.append(SummarySaverHook(config.save_summary_steps, output_dir=config.model_dir, scaffold=spec.scaffold))
     if config.log_step_count_steps and config.log_step_count_steps > 0:
         hooks.append(StepCounterHook(config.log_step_count_steps, output_dir=config.model_dir))
     return hooks

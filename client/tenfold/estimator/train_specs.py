@@ -124,7 +124,6 @@ def _validate_exporters(exporters: Any) -> tuple[Exporter, ...]:
             raise ValueError(f"An Exporter must have a string name. Given: {type(name)}")
         if name in names[:number]:
             raise ValueError(
-                "`exporters` must have unique names. Such a name cannot be `None`. "
-                f"All exporter names: {names}"
+                f"`exporters` must have unique names. Such a name cannot be `None`. All exporter names: {names}"
             )
     return given

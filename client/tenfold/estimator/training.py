@@ -120,9 +120,7 @@ class _TrainingExecutor:
         methods = [name for name in dir(self) if name.startswith("run_") and callable(getattr(self, name))]
         supported = [name[len("run_") :] for name in methods if name != "run_local"]
         if config.task_type not in supported:
-            raise ValueError(
-                f"Task type {config.task_type} is not supported. Supported task types are {supported}"
-            )
+            raise ValueError(f"Task type {config.task_type} is not supported. Supported task types are {supported}")
         # run_chief, run_worker, run_ps, run_evaluator, …
         getattr(self, f"run_{config.task_type}")()
         return None

@@ -142,4 +142,5 @@ def _reciprocal(x: Any) -> Any:
     """1 / x, and 0 of 0."""
     return math_ops.div_no_nan(array_ops.ones_like(x), x)
 
+
 not_differentiable("ResizeBilinearGrad", why="as in TensorFlow")

@@ -285,7 +285,6 @@ def _next_after(_: Operation, g: Tensor) -> Any:
     return g, apply_op("ZerosLike", x=g)
 
 
-
 not_differentiable("HistogramFixedWidth", "RaggedRange", why="counts and ranges")
 not_implemented(
     "Mod",

@@ -174,6 +174,8 @@ def _sparse_sparse_extreme(op: Operation, *_: Any) -> Any:
 def _ragged_tensor_to_sparse(op: Operation, _: Any, g: Tensor, __: Any) -> Any:
     flat = op.inputs[-1]
     return (*[None] * (len(op.inputs) - 1), apply_op("Reshape", tensor=g, shape=array_ops.shape(flat)))
+
+
 not_differentiable(
     "AddManySparseToTensorsMap",
     "AddSparseToTensorsMap",

@@ -134,9 +134,7 @@ def rgb_to_yiq(images: Any) -> Tensor:
 
 def yiq_to_rgb(images: Any) -> Tensor:
     """The inverse of `rgb_to_yiq`."""
-    return _mixed(
-        images, [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
-    )
+    return _mixed(images, [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]])
 
 
 def rgb_to_yuv(images: Any) -> Tensor:

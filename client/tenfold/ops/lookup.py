@@ -202,7 +202,6 @@ class StaticHashTable(LookupInterface):
         result: Operation = self.initializer
         return result
 
-
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys and values."""
         with name_scope(name, f"{self._name}_Export", [self.resource_handle]):

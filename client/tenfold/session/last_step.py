@@ -53,4 +53,3 @@ def note_open_sessions() -> None:
     for session in [] if observer is None else list(observer.sessions):
         if time.monotonic() < end:
             session.note_last_step()
-

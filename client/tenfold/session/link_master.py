@@ -24,9 +24,8 @@ from tenfold_core import errors
 from tenfold_core.tensor_util import tensor_to_proto
 from tenfold_link.link_settings import LinkSettings
 from tenfold_link.memory import private_mappings
-from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall
+from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_ANSWER, STEP_DONE, LinkCall, StepNames
 from tenfold_link.wire.short_ids import AssignedIds
-from tenfold_link.wire.step_names import StepNames
 from tenfold_link.wire.values import ValueReader, pack_value
 from tenfold_protos.config_pb2 import RunMetadata
 from tenfold_protos.master_pb2 import RunStepRequest

@@ -102,9 +102,7 @@ def evaluate_once(
             if isinstance(hook, StopAfterNEvalsHook):
                 hook._set_evals_completed_tensor(completed)
     logging.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.localtime()))
-    creator = ChiefSessionCreator(
-        scaffold, master=master, config=config, checkpoint_filename_with_path=checkpoint_path
-    )
+    creator = ChiefSessionCreator(scaffold, master=master, config=config, checkpoint_filename_with_path=checkpoint_path)
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
     with MonitoredSession(creator, [*all_hooks, final]) as session:
         while eval_ops is not None and not session.should_stop():

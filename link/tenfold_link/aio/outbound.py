@@ -60,10 +60,8 @@ class AioOutbound:
         self.queued_bytes = 0
         #: Frames are collected in the queue and flushed together.
         self.corked = False
-        #: Callers that wait for the queue to become shorter.
-        self._waiting_for_room: deque[asyncio.Future[None]] = deque()
-        #: Set once the queue is empty, for `drain`.
-        self._drained: asyncio.Future[None] | None = None
+        #: Set where little waits for the socket, and at the end: who waits for that looks again.
+        self._moved = asyncio.Event()
         #: Blocks of the peer's arena that are no longer used here. Appended to by finalizers, on any thread.
         self._returned: deque[int] = deque()
         self._return_scheduled = False
@@ -133,23 +131,14 @@ class AioOutbound:
                 self._loop.add_writer(self._fd, self.flush)
             else:
                 self._loop.remove_writer(self._fd)
-        if not queue and self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
-        if self._waiting_for_room and self.queued_bytes <= self._settings.outbound_high_water:
-            self._wake_waiting()
+        if self.queued_bytes <= self._settings.outbound_high_water:
+            self._moved.set()
 
     async def room(self) -> None:
         """Waits until little enough waits for the socket, or the link has ended."""
         while self.queued_bytes > self._settings.outbound_high_water and not self.closed:
-            waiter = self._loop.create_future()
-            self._waiting_for_room.append(waiter)
-            await waiter
-
-    def _wake_waiting(self) -> None:
-        waiting, self._waiting_for_room = self._waiting_for_room, deque()
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+            self._moved.clear()
+            await self._moved.wait()
 
     def say_goodbye(self, reason: str) -> None:
         """As much as fits, for the peer's error message."""
@@ -162,8 +151,8 @@ class AioOutbound:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.queue and not self.closed:
-                    self._drained = self._loop.create_future()
-                    await self._drained
+                    self._moved.clear()
+                    await self._moved.wait()
 
     def close(self) -> None:
         """Drops what is queued, and wakes what waits for it. Before the socket is closed."""
@@ -175,9 +164,7 @@ class AioOutbound:
         if self._share is not None:
             self._share.bytes -= self.queued_bytes
         self.queued_bytes = 0
-        self._wake_waiting()
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
+        self._moved.set()
 
     def _lost(self, reason: str) -> None:
         """Ends the link in a later round of the loop: a user inside a call of the link expects no callbacks there."""

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tenfold_protos.master_pb2 import RunStepRequest
 
 
 class LinkCall(IntEnum):
@@ -55,3 +59,31 @@ PUSH = struct.Struct("<QH")
 #: RECV_TENSOR: step u64 · key. Its answer is a tensor.
 #: CLEANUP_GRAPH: step u64 …
 STEP = struct.Struct("<Q")
+
+
+class StepNames(NamedTuple):
+    """A run signature as its client says it: a session, and what a step feeds, fetches and runs, in the client's order
+    and spelling. A number stands for it once it was said (short_ids.py)."""
+
+    session_handle: str
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, request: RunStepRequest) -> StepNames:
+        """What a RunStepRequest names."""
+        return cls(
+            request.session_handle,
+            tuple([feed.name for feed in request.feed]),
+            tuple(request.fetch),
+            tuple(request.target),
+        )
+
+    def say(self, request: RunStepRequest) -> None:
+        """Makes a RunStepRequest name it."""
+        request.session_handle = self.session_handle
+        for name in self.feeds:
+            request.feed.add(name=name)
+        request.fetch.extend(self.fetches)
+        request.target.extend(self.targets)

@@ -24,9 +24,9 @@ from tenfold_link.wire.calls import (
     STEP_DONE,
     UNKNOWN_NUMBER,
     LinkCall,
+    StepNames,
 )
 from tenfold_link.wire.short_ids import KnownIds
-from tenfold_link.wire.step_names import StepNames
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
 from tenfold_services.exchange.step_frames import ReadApartError, pack_result, quick_reader, reader

@@ -20,7 +20,7 @@ from tenfold_core.access.roles import Role
 from tenfold_core.errors import InternalError
 from tenfold_kernels.resources.messages import encode
 from tenfold_link.wire import calls, values
-from tenfold_link.wire.step_names import StepNames
+from tenfold_link.wire.calls import StepNames
 from tenfold_protos.config_pb2 import RunMetadata
 from tenfold_protos.master_pb2 import RunStepRequest
 from tenfold_protos.step_stats_pb2 import StepStats

@@ -68,8 +68,7 @@ def forward_features(
         spec = estimator.model_fn(features, labels, mode, config)
         if not isinstance(spec.predictions, dict):
             raise ValueError(
-                "Predictions should be a dict to be able to forward features. "
-                f"Given: {type(spec.predictions)}"
+                f"Predictions should be a dict to be able to forward features. Given: {type(spec.predictions)}"
             )
         forwarded = {}
         for key in features.keys() if wanted is None else wanted:
@@ -92,8 +91,7 @@ def _checked_keys(keys: Any) -> list[str] | None:
     for key in keys:
         if not isinstance(key, str):
             raise TypeError(
-                "All items in the given keys list should be a string. "
-                f"There exist an item with type: {type(key)}"
+                f"All items in the given keys list should be a string. There exist an item with type: {type(key)}"
             )
     return list(keys)
 

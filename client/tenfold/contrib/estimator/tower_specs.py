@@ -41,9 +41,7 @@ def eval_spec(specs: Sequence[EstimatorSpec], place: str) -> EstimatorSpec:
     with control_dependencies(updates):
         joined = _reduce_metric_variables(len(specs))
     metrics = {name: (value, joined) for name, (value, _) in specs[0].eval_metric_ops.items()}
-    return specs[0]._replace(
-        loss=sum_on_device([each.loss for each in specs], place, "loss"), eval_metric_ops=metrics
-    )
+    return specs[0]._replace(loss=sum_on_device([each.loss for each in specs], place, "loss"), eval_metric_ops=metrics)
 
 
 def _reduce_metric_variables(number: int) -> Any:

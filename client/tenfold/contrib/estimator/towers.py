@@ -85,9 +85,7 @@ def replicate_model_fn(
     TensorFlow 1.15's `tf.contrib.estimator.replicate_model_fn`.
     """
     if loss_reduction == Reduction.NONE:
-        raise ValueError(
-            f"Tower losses need to be reduced in some way, yet {loss_reduction} reduction is specified."
-        )
+        raise ValueError(f"Tower losses need to be reduced in some way, yet {loss_reduction} reduction is specified.")
     places = list(devices or _local_devices("GPU") or _local_devices("CPU"))
     shared = places[0] if len(places) == 1 and "GPU" in places[0].upper() else "/CPU:0"
     logging.info("Replicating the `model_fn` across %s.  Variables are going to be placed on %s.", places, shared)
@@ -124,9 +122,7 @@ def _split_batch(features: Any, labels: Any, number: int, place: str) -> tuple[l
             return list(sparse_split(sp_input=value, num_split=number, axis=0))
         size = convert_to_tensor(value).get_shape().as_list()[0]
         if size is not None and size % number:
-            raise ValueError(
-                f"Batch size {size} needs to be divisible by the number of GPUs, which is {number}."
-            )
+            raise ValueError(f"Batch size {size} needs to be divisible by the number of GPUs, which is {number}.")
         return list(slicing.split(value, number))
 
     def shards(value: Any) -> list[Any]:
@@ -158,9 +154,7 @@ def _build_towers(
                 device(_local_device_setter(place, [shared])),
             ):
                 offered = {"params": copy.deepcopy(params), "config": copy.deepcopy(config)}
-                spec = call_with_known(
-                    model_fn, offered, mode=mode, features=features[number], labels=labels[number]
-                )
+                spec = call_with_known(model_fn, offered, mode=mode, features=features[number], labels=labels[number])
                 if spec.train_op is not None and len(places) > 1 and not state.used:
                     raise ValueError(
                         "Please wrap optimizers with TowerOptimizer in order to use replicate_model_fn with multiple "

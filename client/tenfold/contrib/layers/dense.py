@@ -66,9 +66,7 @@ def fully_connected(
             _scope=inner,
             _reuse=reuse,
         )
-        outputs = finished(
-            layer(inputs), layer, variables_collections, normalizer_fn, normalizer_params, activation_fn
-        )
+        outputs = finished(layer(inputs), layer, variables_collections, normalizer_fn, normalizer_params, activation_fn)
         return collect_named_outputs(outputs_collections, inner.name, outputs)
 
 

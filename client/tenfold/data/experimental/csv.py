@@ -171,9 +171,7 @@ class _Source:
         for filename in self._filenames:
             first = next(self._rows(filename), None)
             if first is None:
-                raise ValueError(
-                    f"Received StopIteration when reading the header line of {filename}.  Empty file?"
-                )
+                raise ValueError(f"Received StopIteration when reading the header line of {filename}.  Empty file?")
             if found is not None and first != found:
                 raise ValueError("Files have different column names in the header row.")
             found = first

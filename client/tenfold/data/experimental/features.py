@@ -65,9 +65,7 @@ def _parsed(dataset: DatasetNode, plan: Any, num_parallel_calls: Any) -> Dataset
     )
 
 
-def shuffled_rounds(
-    dataset: Dataset, num_epochs: int | None, shuffle: bool, buffer_size: Any, seed: Any
-) -> Dataset:
+def shuffled_rounds(dataset: Dataset, num_epochs: int | None, shuffle: bool, buffer_size: Any, seed: Any) -> Dataset:
     """`num_epochs` rounds (None: without end), in random order if `shuffle`."""
     if num_epochs != 1 and shuffle:
         return Dataset(shuffled_and_repeated(dataset, buffer_size, num_epochs, seed))

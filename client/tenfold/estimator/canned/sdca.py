@@ -138,9 +138,7 @@ def sdca_model_fn(
     summary.scalar("fraction_of_zero_weights", fraction_of_zeros([weights[each] for each in weights if each != "bias"]))
     if mode != ModeKeys.TRAIN:
         return head.create_estimator_spec(features=features, mode=mode, labels=labels, logits=logits)
-    solver, train_op = optimizer.train_step(
-        weights, head._weight_column, loss_type, feature_columns, features, labels
-    )
+    solver, train_op = optimizer.train_step(weights, head._weight_column, loss_type, feature_columns, features, labels)
     spec = head.create_estimator_spec(
         features=features, mode=mode, labels=labels, logits=logits, train_op_fn=lambda _: train_op
     )

@@ -101,8 +101,7 @@ def _checked_receivers(receivers: Any, alternatives: Any) -> tuple[dict[str, Any
     if not isinstance(alternatives, dict):
         raise ValueError(f"receiver_tensors_alternatives must be a dict: {alternatives}.")
     checked = {
-        name: wrap_and_check_input_tensors(each, "receiver_tensors_alternative")
-        for name, each in alternatives.items()
+        name: wrap_and_check_input_tensors(each, "receiver_tensors_alternative") for name, each in alternatives.items()
     }
     return receivers, checked
 

@@ -81,9 +81,7 @@ def _log_signature_report(signature_def_map: Mapping[str, Any], excluded_signatu
         said = _FRIENDLY_METHOD_NAMES.get(method, method)
         logging.info("Signatures INCLUDED in export for %s: %s", said, found or "None")
     if excluded_signatures:
-        logging.info(
-            "Signatures EXCLUDED from export because they cannot be be served via TensorFlow Serving APIs:"
-        )
+        logging.info("Signatures EXCLUDED from export because they cannot be be served via TensorFlow Serving APIs:")
         for name, why in excluded_signatures.items():
             logging.info("'%s' : %s", name, why)
     if not signature_def_map:

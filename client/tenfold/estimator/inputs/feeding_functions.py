@@ -176,8 +176,7 @@ class _GeneratorFeedFn:
             for key, column in zip(self._keys, columns, strict=True):
                 if key not in row:
                     raise KeyError(
-                        "key mismatch between dicts emitted by GenFun "
-                        f"Expected {self._keys} keys; got {row.keys()}"
+                        f"key mismatch between dicts emitted by GenFun Expected {self._keys} keys; got {row.keys()}"
                     )
                 column.append(row[key])
         if self._pad_value is not None:
@@ -226,8 +225,7 @@ def _components(data: Any) -> tuple[list[Any], list[Any], Any]:
         types = [dtypes.as_dtype(each) if isinstance(each, np.dtype) else dtypes.string for each in kinds]
         return types, [()] * len(types), _PandasFeedFn
     raise TypeError(
-        "data must be either a numpy array or pandas DataFrame if pandas is installed; "
-        f"got {type(data).__name__}"
+        f"data must be either a numpy array or pandas DataFrame if pandas is installed; got {type(data).__name__}"
     )
 
 

@@ -52,7 +52,7 @@ def numpy_input_fn(
             shape_of_y = {key: value.shape for key, value in targets.items()} if isinstance(y, dict) else None
             raise ValueError(
                 "Length of tensors in x and y is mismatched. All elements in x and y must have the same length.\n"
-                f"Shapes in x: {({key: features[key].shape for key in feature_keys})}\n"
+                f"Shapes in x: { ({key: features[key].shape for key in feature_keys}) }\n"
                 f"Shapes in y: {shape_of_y or (None if y is None else y.shape)}\n"
             )
         queue = _enqueue_data(

@@ -51,9 +51,7 @@ def pandas_input_fn(
                 f"{data.columns}"
             )
         if not np.array_equal(data.index, y.index):
-            raise ValueError(
-                f"Index for x and y are mismatched.\nIndex for x: {data.index}\nIndex for y: {y.index}\n"
-            )
+            raise ValueError(f"Index for x and y are mismatched.\nIndex for x: {data.index}\nIndex for y: {y.index}\n")
         if is_data_frame(y):
             targets = [(column, _get_unique_target_key(data, column)) for column in y]
             for column, key in targets:
