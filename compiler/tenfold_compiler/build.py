@@ -27,7 +27,6 @@ from tenfold_compiler.part.node_facts import (
     views_of_references,
     with_copies,
 )
-from tenfold_compiler.part.part_graph import node_error
 from tenfold_compiler.part.read_part import read_part
 from tenfold_compiler.part.regions import cut_regions
 from tenfold_compiler.part.split_part import split_part
@@ -36,7 +35,6 @@ from tenfold_compiler.program import Program, transfers_of
 from tenfold_compiler.write.codegen import generate
 from tenfold_compiler.write.loop_writer import find_loops
 from tenfold_compiler.write.region_schedule import schedule
-from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, COPY_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
 from tenfold_kernels import contexts, registry
 from tenfold_kernels.cuda import copies
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from tenfold_compiler.fuse.nodes import Shapes
     from tenfold_compiler.node_kernels import Target
     from tenfold_compiler.part.node_facts import Constants
-    from tenfold_compiler.part.part_graph import PartGraph, PartNode
+    from tenfold_compiler.part.part_graph import PartGraph
     from tenfold_compiler.part.split_part import PartHalf
     from tenfold_kernels.fusion.cache import FusionCache
     from tenfold_kernels.resources.state import ResourceManager
@@ -68,7 +66,7 @@ def build(graph_def: GraphDef, target: Target) -> Program:
     part = read_part(graph_def, target.task, target.most_nodes)
     uses_gpu = note_memory(part)
     constants = target.constants(part)
-    optimize(part, constants, target.host_kernel)
+    optimize(part, constants, lambda node: target.kernel(node, "CPU"))
     if uses_gpu:
         insert_copies(part, constants, views_of_references(part, constants))
     kernels = _kernels(part, constants, target)
@@ -106,11 +104,9 @@ def _kernels(part: PartGraph, constants: Constants, target: Target) -> dict[int,
     views = views_of_references(part, constants)
     kernels: dict[int, Any] = {}
     for node in part.nodes:
-        if node.op in _EXECUTORS_OWN:
-            _check_transfer(node)
-        elif node.index in constants:
+        if node.op in _EXECUTORS_OWN or node.index in constants:
             continue
-        elif node.op in COPY_OPS:
+        if node.op in COPY_OPS:
             place = node.node_def.device if node.op == "_CopyToDevice" else ""
             kernels[node.index] = copies.begin if node.op == "_BeginCopyToHost" else copies.kernel(place)
         else:
@@ -125,15 +121,6 @@ def _kernels(part: PartGraph, constants: Constants, target: Target) -> dict[int,
     for index in independent_host_functions(part):
         kernels[index], part.nodes[index].blocking = on_a_thread(kernels[index]), True
     return kernels
-
-
-def _check_transfer(node: PartNode) -> None:
-    """Raises InvalidArgumentError for a Send or Recv whose key cannot be made."""
-    if node.op in RECV_OPS or node.op in SEND_OPS:
-        try:
-            node.rendezvous_key()
-        except (UnicodeDecodeError, TypeError, ValueError) as error:
-            raise node_error(node, errors.invalid_argument(f"Its attributes make no key: {error}")) from error
 
 
 def _structured(
@@ -169,9 +156,9 @@ def _structured(
         flow=flow,
     )
     if halves is not None:
-        rest, piece = (_half(program, half, is_piece=half is halves[1]) for half in halves)
+        programs = tuple(_half(program, half, is_piece=half is halves[1]) for half in halves)
         keys = halves[0].keys | halves[1].keys
-        return replace(program, halves=(rest, piece), cut_keys=frozenset(keys), size=program.size + part.size)
+        return replace(program, halves=programs, cut_keys=frozenset(keys), size=program.size + part.size)
     if part.is_dynamic and flow is None:
         return program
     regions, region_of = cut_regions(part, None if flow is None else flow.tree.members)
@@ -190,7 +177,12 @@ def _written(program: Program, fuses: bool) -> Program:
         return replace(program, halves=tuple(_written(half, fuses) for half in program.halves))
     if program.part.is_dynamic and program.flow is None:
         return program
-    fusible = _fusible(program) if fuses else None
+    fusible = None
+    if fuses:
+        # counting steps is not worth it for each program
+        nodes = fusible_nodes(program.part, program.constants)
+        worth = bool(program.flow and program.flow.tree.loops) or program.uses_gpu or worth_fusing(nodes)
+        fusible = nodes if worth or nodes_of_shapes(program.part, program.constants) else None
     generated = generate(program, ticks=fusible is not None)
     return replace(
         program,
@@ -199,11 +191,3 @@ def _written(program: Program, fuses: bool) -> Program:
         schedule=schedule(program.regions, program.region_of, generated, program.transfers.keys),
         feed_slots=[(generated.slot_of[feed.node.index], feed) for feed in program.transfers.feeds],
     )
-
-
-def _fusible(program: Program) -> list[PartNode] | None:
-    """The nodes that may be fused; None where it is not worth counting steps."""
-    nodes = fusible_nodes(program.part, program.constants)
-    loops = program.flow is not None and program.flow.tree.loops
-    worth = loops or program.uses_gpu or worth_fusing(nodes) or nodes_of_shapes(program.part, program.constants)
-    return nodes if worth else None

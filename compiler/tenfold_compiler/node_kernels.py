@@ -62,34 +62,24 @@ class Target:
 
         Raises the OpError of the look-up or the builder, naming the node.
         """
-        try:
-            return self._kernel(node, device_type)
-        except Exception as error:
-            raise node_error(node, error) from error
-
-    def host_kernel(self, node: PartNode) -> Callable[..., Any]:
-        """The node's kernel for the host, where constants are folded."""
-        return self.kernel(node, "CPU")
-
-    def _kernel(self, node: PartNode, device_type: str) -> Callable[..., Any]:
         device = node.node_def.device or f"{self.task}/device:CPU:0"
+        key = (node.name, node.op, device)
         kernel_node = registry.KernelNode(
-            name=node.name,
-            op=node.op,
-            attrs=node.attrs,
-            input_types=node.input_types,
-            output_types=node.output_types,
-            device=device,
-            resources=self.resources,
+            node.name,
+            node.op,
+            node.attrs,
+            node.input_types,
+            node.output_types,
+            device,
+            self.resources,
             functions=self.functions,
             is_own_session=self.is_own_session,
         )
-        builder = registry.lookup(kernel_node, device_type or device_type_of(device))
-        if self.stateful is None or not opdefs.get(node.op).is_stateful:
-            return builder(kernel_node)
-        key = (node.name, node.op, device)
-        kernel = self.stateful.get(key)
-        if kernel is None:
+        try:
+            builder = registry.lookup(kernel_node, device_type or device_type_of(device))
+            if self.stateful is None or not opdefs.get(node.op).is_stateful:
+                return builder(kernel_node)
             # Two graphs may be compiled at once; all use the first kernel made.
-            kernel = self.stateful.setdefault(key, builder(kernel_node))
-        return kernel
+            return self.stateful.get(key) or self.stateful.setdefault(key, builder(kernel_node))
+        except Exception as error:
+            raise node_error(node, error) from error

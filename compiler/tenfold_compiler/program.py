@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.part.part_graph import node_error
+from tenfold_core import errors
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
 from tenfold_protos import graph_pb2
 
@@ -107,7 +109,7 @@ class Program:
 
 
 def transfers_of(part: PartGraph) -> Transfers:
-    """Reads the Sends and Recvs of a part."""
+    """Reads the Sends and Recvs of a part. Raises InvalidArgumentError for one whose key cannot be made."""
     keys: dict[int, str] = {}
     feeds: list[Feed] = []
     fetches: dict[int, str] = {}
@@ -116,7 +118,10 @@ def transfers_of(part: PartGraph) -> Transfers:
     for node in part.nodes:
         if node.op not in RECV_OPS and node.op not in SEND_OPS:
             continue
-        key = keys[node.index] = node.rendezvous_key()
+        try:
+            key = keys[node.index] = node.rendezvous_key()
+        except (UnicodeDecodeError, TypeError, ValueError) as error:
+            raise node_error(node, errors.invalid_argument(f"Its attributes make no key: {error}")) from error
         if node.op in SEND_OPS:
             (fetches if node.client_terminated else sends)[node.index] = key
         elif node.client_terminated:

@@ -20,7 +20,7 @@ from tenfold_compiler.graph.copy_constants import copy_constants
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.graph.partition import partition
 from tenfold_compiler.graph.place import place
-from tenfold_compiler.graph.placement_reasons import placement_reasons
+from tenfold_compiler.graph.placement import placement_reasons
 from tenfold_compiler.graph.prune import prune
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_compiler.graph.send_recv import channel_of

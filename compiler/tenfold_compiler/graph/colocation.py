@@ -8,12 +8,15 @@ asks for another device than the producer, the producer wins and the consumer's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
 from tenfold_core.device import DeviceSpec
 from tenfold_core.node_names import at_node
+
+from .device_set import of_task
 
 if TYPE_CHECKING:
     from .device_set import DeviceSet
@@ -50,7 +53,6 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     sets = _UnionFind()
     followers: set[str] = set()
     for node in graph.nodes.values():
-        sets.add(node.name)
         for name in class_names(node) if not soft else ():
             sets.join(name, node.name)
         if node.attrs.get("_lowered"):
@@ -63,15 +65,11 @@ def colocation_groups(graph: RuntimeGraph, devices: DeviceSet, *, soft: bool) ->
     if soft:
         _join_where_tasks_agree(graph, sets, followers, devices)
 
-    by_root: dict[str, ColocationGroup] = {}
+    by_root: defaultdict[str, ColocationGroup] = defaultdict(ColocationGroup)
     result: dict[str, ColocationGroup] = {}
     for node in graph.nodes.values():
-        root = sets.find(node.name)
-        group = by_root.get(root)
-        if group is None:
-            group = by_root[root] = ColocationGroup()
+        group = result[node.name] = by_root[sets.find(node.name)]
         group.members.append(node)
-        result[node.name] = group
     for group in by_root.values():
         _merge_requests(group, followers, devices, soft=soft)
     return result
@@ -86,13 +84,12 @@ def _join_where_tasks_agree(graph: RuntimeGraph, sets: _UnionFind, followers: se
         if wanted:
             spec = devices.resolve_job(DeviceSpec.from_string(wanted))
             root = sets.find(node.name)
-            merged = _merge(tasks.get(root, _ANYWHERE), _task_of(spec), soft=True)
+            merged = _merge(tasks.get(root, _ANYWHERE), of_task(spec), soft=True)
             if merged is not None:
                 # of two that are tied and contradict each other, _merge_requests tells
                 tasks[root] = merged
     for node in graph.nodes.values():
         for name in class_names(node):
-            sets.add(name)
             own, other = sets.find(node.name), sets.find(name)
             merged = _merge(tasks.get(other, _ANYWHERE), tasks.get(own, _ANYWHERE), soft=True)
             if merged is not None:
@@ -100,18 +97,11 @@ def _join_where_tasks_agree(graph: RuntimeGraph, sets: _UnionFind, followers: se
                 tasks[sets.find(name)] = merged
 
 
-def _task_of(spec: DeviceSpec) -> DeviceSpec:
-    return replace(spec, device_type=None, device_index=None)
-
-
 def class_names(node: Node) -> list[str]:
     """The groups named in `_class`, maybe by the node's own name. One that is not in the graph still names a group."""
-    values = node.attrs.get("_class") or ()
-    found = []
-    for value in values if isinstance(values, list) else ():
-        if isinstance(value, bytes) and value.startswith(_CLASS_PREFIX):
-            found.append(value[len(_CLASS_PREFIX) :].decode(errors="replace"))
-    return found
+    values = node.attrs.get("_class")
+    groups = [value for value in values if isinstance(value, bytes)] if isinstance(values, list) else []
+    return [g.removeprefix(_CLASS_PREFIX).decode(errors="replace") for g in groups if g.startswith(_CLASS_PREFIX)]
 
 
 def _merge_requests(group: ColocationGroup, followers: set[str], devices: DeviceSet, *, soft: bool) -> None:
@@ -126,39 +116,24 @@ def _merge_requests(group: ColocationGroup, followers: set[str], devices: Device
     for node in (*leaders, *rest):
         wanted = devices.resolve_job(DeviceSpec.from_string(node.requested_device))
         if group.device:
-            _check_against_placed(group, node, wanted, followers, soft=soft)
-            continue
-        merged = _merge(group.spec, wanted, soft=soft)
-        if merged is not None:
-            group.spec = merged
-            group.asked_by = group.asked_by or node
-        elif node.name not in followers and group.asked_by is not None:
-            raise _conflict(group.asked_by, group.spec.to_string(), node, wanted.to_string())
-
-
-def _check_against_placed(
-    group: ColocationGroup, node: Node, wanted: DeviceSpec, followers: set[str], *, soft: bool
-) -> None:
-    """A node that came later with a request of its own must fit where its group already is."""
-    if node.device or node.name in followers or group.asked_by is None:
-        return
-    if soft:
-        wanted = _task_of(wanted)
-    if not wanted.matches(DeviceSpec.from_string(group.device)):
-        raise _conflict(group.asked_by, group.device, node, wanted.to_string())
+            # a node that came later with a request of its own must fit where its group already is
+            wanted = of_task(wanted) if soft else wanted
+            fits = bool(node.device) or wanted.matches(DeviceSpec.from_string(group.device))
+        else:
+            merged = _merge(group.spec, wanted, soft=soft)
+            fits = merged is not None
+            if merged is not None:
+                group.spec, group.asked_by = merged, group.asked_by or node
+        if not fits and node.name not in followers and group.asked_by is not None:
+            raise _conflict(group.asked_by, group.device or group.spec.to_string(), node, wanted.to_string())
 
 
 def _merge(a: DeviceSpec, b: DeviceSpec, *, soft: bool) -> DeviceSpec | None:
     """Both requests in one, or None where they contradict."""
-    for left, right in ((a.job, b.job), (a.replica, b.replica), (a.task, b.task)):
-        if left is not None and right is not None and left != right:
-            return None
-    types_differ = a.device_type is not None and b.device_type is not None and a.device_type != b.device_type
-    indices_differ = a.device_index is not None and b.device_index is not None and a.device_index != b.device_index
     merged = a.make_merged_spec(b)
-    if types_differ or indices_differ:
-        return replace(merged, device_type=None, device_index=None) if soft else None
-    return merged
+    if a.matches(merged):
+        return merged
+    return of_task(merged) if soft and of_task(a).matches(merged) else None
 
 
 def _conflict(first: Node, first_device: str, second: Node, second_device: str) -> errors.OpError:
@@ -170,24 +145,18 @@ def _conflict(first: Node, first_device: str, second: Node, second_device: str) 
 
 
 class _UnionFind:
-    """Disjoint sets of names, with path halving; the name that came first stays the root."""
+    """Disjoint sets of names, with path halving; a name that was never joined is a set of its own."""
 
     def __init__(self) -> None:
         self._parent: dict[str, str] = {}
 
-    def add(self, name: str) -> None:
-        self._parent.setdefault(name, name)
-
     def find(self, name: str) -> str:
         parent = self._parent
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
+        while (above := parent.setdefault(name, name)) != name:
+            parent[name] = parent[above]
             name = parent[name]
         return name
 
     def join(self, a: str, b: str) -> None:
-        self.add(a)
-        self.add(b)
-        root_a, root_b = self.find(a), self.find(b)
-        if root_a != root_b:
-            self._parent[root_b] = root_a
+        """Joins two sets; the root of the first stays the root."""
+        self._parent[self.find(b)] = self.find(a)

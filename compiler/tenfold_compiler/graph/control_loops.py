@@ -19,8 +19,7 @@ from tenfold_core import dtypes, errors
 from tenfold_core.node_names import at_node
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 
-from .cycles import in_order, is_back_edge
-from .node import assigned, make_node, new_def, no_floats
+from .node import assigned, in_order, is_back_edge, make_node, new_def, no_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable

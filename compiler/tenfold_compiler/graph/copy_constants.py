@@ -1,9 +1,8 @@
 """Copies small constants to the tasks that use them, instead of sending them there in every step.
 
-Called by master/client_graph.py between prune and partition. A tensor that crosses costs a message in each step; a copy
-costs its bytes once. TensorFlow sends constants; see docs/decisions/0003-small-constants-are-copied.md. An update whose
-constant came from another task ran after the reads of its variable on every worker, since a message takes longer; one
-whose constant is copied is told to wait for them (0135).
+Called by master/client_graph.py between prune and partition; see docs/decisions/0003-small-constants-are-copied.md. An
+update whose constant came from another task ran after the reads of its variable on every worker, since a message takes
+longer; one whose constant is copied waits for them (0135).
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ MAX_BYTES = 4096
 
 
 def copy_constants(graph: RuntimeGraph) -> RuntimeGraph:
-    """The graph with a copy of each small constant on every task that takes it.
-
-    An original without consumers is dropped. What the client fetches is still computed where the program
-    put it.
+    """The graph with a copy of each small constant on every task that takes it, and no original without consumers. What
+    the client fetches is still computed where the program put it.
     """
     #: (constant, task of a consumer) → the copy there.
     copies: dict[tuple[str, str], Node] = {}
@@ -64,11 +61,11 @@ def copy_constants(graph: RuntimeGraph) -> RuntimeGraph:
     return graph.with_nodes([*copies.values(), *kept])
 
 
-def _writes_to(node: Node, tensor: TensorName, graph: RuntimeGraph) -> bool:
-    """Whether the node changes the variable that `tensor` stands for, on the variable's own task."""
+def _writes_to(node: Node, tensor: TensorName, graph: RuntimeGraph) -> bool | None:
+    """Whether the node changes the variable that `tensor` stands for, on the variable's own task; None for no such."""
     variable = graph.nodes[tensor.node]
     if variable.op not in VARIABLE_OPS or task_of(variable.device) != task_of(node.device):
-        return False
+        return None
     kind = node.input_types[node.inputs.index(tensor)]
     return kind.is_ref_dtype or (kind.base_dtype is dtypes.resource and node.op not in STATE_READING_OPS)
 
@@ -76,10 +73,7 @@ def _writes_to(node: Node, tensor: TensorName, graph: RuntimeGraph) -> bool:
 def _only_reads(node: Node, graph: RuntimeGraph) -> bool:
     if len(node.inputs) != 1 or node.control_inputs or node.op in TRANSFER_OPS | DYNAMIC_OPS:
         return False
-    (tensor,) = node.inputs
-    variable = graph.nodes[tensor.node]
-    same = variable.op in VARIABLE_OPS and task_of(variable.device) == task_of(node.device)
-    return same and not _writes_to(node, tensor, graph)
+    return _writes_to(node, node.inputs[0], graph) is False
 
 
 def _is_small_constant(node: Node) -> bool:
@@ -88,10 +82,9 @@ def _is_small_constant(node: Node) -> bool:
 
 
 def _may_be_copied(constant: Node, consumer: Node) -> bool:
-    if consumer.op in SEND_OPS or constant.device == consumer.device:
-        return False
     here, there = DeviceSpec.from_string(constant.device), DeviceSpec.from_string(consumer.device)
-    return here.task_name != there.task_name and here.device_type == there.device_type
+    elsewhere = here.task_name != there.task_name and here.device_type == there.device_type
+    return elsewhere and consumer.op not in SEND_OPS
 
 
 def _copy_for(graph: RuntimeGraph, constant: Node, consumer: Node, copies: dict[tuple[str, str], Node]) -> Node:

@@ -7,7 +7,7 @@ sessions share is looked for in TensorFlow's own order (`first_for_all`), which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tenfold_core.device import DeviceSpec
@@ -22,12 +22,6 @@ TYPE_PRIORITY = {"GPU": 210, "CPU": 70}
 
 #: Two names of one job: what TensorFlow 1.x and 2.x call the job of a server that stands alone.
 LOCAL_JOBS = ("localhost", "local")
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    spec: DeviceSpec
-    attributes: DeviceAttributes
 
 
 class DeviceSet:
@@ -51,64 +45,47 @@ class DeviceSet:
 
         Raises ValueError if a device's name is not a full one or `client_device` is not among the devices.
         """
-        #: Every device in order of preference; never empty.
-        self._entries = [_Entry(_full_spec(d.name), d) for d in devices]
-        self._by_name = {entry.attributes.name: entry for entry in self._entries}
-        if client_device not in self._by_name:
-            raise ValueError(f"the master's own device {client_device} is not among {sorted(self._by_name)}")
+        devices = list(devices)
+        specs = {device.name: _full_spec(device.name) for device in devices}
+        if client_device not in specs:
+            raise ValueError(f"the master's own device {client_device} is not among {sorted(specs)}")
         self.client_device = client_device
-        self.client_task = self._by_name[client_device].spec.task_name
-        self._entries.sort(key=self._preference)
-        self._excluded = sorted(set(excluded_tasks))
-        self._finished = sorted(set(finished_tasks))
-        self._lost = sorted(set(lost_tasks))
-        self._mistaken = dict(mistaken_tasks or {})
+        self.client_task = specs[client_device].task_name
+        #: All devices in order of preference, the master's own task first; never empty.
+        self.attributes = sorted(devices, key=lambda device: self._preference(specs[device.name]))
+        self._by_name = {device.name: device for device in self.attributes}
+        self._specs = {name: specs[name] for name in self._by_name}
+        #: The device types that there are.
+        self.types = frozenset(device.device_type for device in self.attributes)
+        self.tasks = list(dict.fromkeys(spec.task_name for spec in self._specs.values()))
+        lost = "was lost when this session was created: open a new session once the task is back"
+        #: Tasks that may not be used, each with the reason.
+        self._absent = [
+            *((task, "is excluded by the session's device_filters") for task in sorted(set(excluded_tasks))),
+            *((task, "has finished") for task in sorted(set(finished_tasks))),
+            *((task, lost) for task in sorted(set(lost_tasks))),
+            *(mistaken_tasks or {}).items(),
+        ]
         #: Job → its task indices, of the tasks that may be used.
         self.jobs: dict[str, list[int]] = {}
-        for job, task in sorted({(e.spec.job or "", e.spec.task or 0) for e in self._entries}):
+        for job, task in sorted({(spec.job or "", spec.task or 0) for spec in specs.values()}):
             self.jobs.setdefault(job, []).append(task)
         self._cache: dict[tuple[DeviceSpec, frozenset[str] | None], list[str]] = {}
 
-    def _preference(self, entry: _Entry) -> tuple[bool, int, str, int, int, int]:
-        s = entry.spec
-        priority = TYPE_PRIORITY.get(s.device_type or "", 0)
-        return (
-            s.task_name != self.client_task,
-            -priority,
-            s.job or "",
-            s.replica or 0,
-            s.task or 0,
-            s.device_index or 0,
-        )
-
-    @property
-    def attributes(self) -> list[DeviceAttributes]:
-        """All devices, the master's own task first."""
-        return [entry.attributes for entry in self._entries]
-
-    @property
-    def types(self) -> frozenset[str]:
-        """The device types that there are."""
-        return frozenset(entry.attributes.device_type for entry in self._entries)
-
-    @property
-    def tasks(self) -> list[str]:
-        return list(dict.fromkeys(entry.spec.task_name for entry in self._entries))
-
-    @property
-    def excluded_tasks(self) -> list[str]:
-        return list(self._excluded)
+    def _preference(self, s: DeviceSpec) -> tuple[bool, int, str, int, int, int]:
+        elsewhere = s.task_name != self.client_task
+        return elsewhere, -_priority(s), s.job or "", s.replica or 0, s.task or 0, s.device_index or 0
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
 
     def incarnation(self, name: str) -> int:
         """The device's incarnation, unsigned. Raises KeyError for a name that is not in the set."""
-        return self._by_name[name].attributes.incarnation
+        return self._by_name[name].incarnation
 
     def device(self, name: str) -> DeviceAttributes:
         """Raises KeyError for a name that is not in the set."""
-        return self._by_name[name].attributes
+        return self._by_name[name]
 
     def resolve_job(self, spec: DeviceSpec) -> DeviceSpec:
         """`/job:local` and `/job:localhost` name the same job where only one of them exists."""
@@ -123,9 +100,9 @@ class DeviceSet:
         found = self._cache.get((spec, types))
         if found is None:
             found = [
-                e.attributes.name
-                for e in self._entries
-                if spec.matches(e.spec) and (types is None or e.spec.device_type in types)
+                name
+                for name, each in self._specs.items()
+                if spec.matches(each) and (types is None or each.device_type in types)
             ]
             if len(self._cache) < self._MAX_CACHED:
                 self._cache[spec, types] = found
@@ -136,51 +113,45 @@ class DeviceSet:
 
         Raises ValueError for no names, KeyError for one that is not in the set.
         """
-        return min(names, key=lambda name: (-TYPE_PRIORITY.get(self._by_name[name].spec.device_type or "", 0), name))
+        return min(names, key=lambda name: (-_priority(self._specs[name]), name))
 
     def explain_no_match(self, spec: DeviceSpec) -> str:
         """Why no device lies within `spec`: what there is instead. Ends with a full stop."""
         if spec.job is not None and spec.job not in self.jobs:
             return self._excluded_text(spec) or f"there is no job '{spec.job}'; the cluster has {self._job_list()}."
-        if spec.task is not None:
-            holders = [job for job, tasks in self.jobs.items() if spec.task in tasks and spec.job in (None, job)]
-            if not holders:
-                if spec.job is None:
-                    return (
-                        self._excluded_text(spec)
-                        or f"no job has a task {spec.task}; the cluster has {self._job_list()}."
-                    )
-                tasks = self.jobs[spec.job]
-                return self._excluded_text(spec) or f"job '{spec.job}' has {_tasks_text(tasks)} only."
-        if spec.replica is not None and not self.matching(
-            DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task)
-        ):
+        in_job = list(self.jobs.values()) if spec.job is None else [self.jobs[spec.job]]
+        if spec.task is not None and not any(spec.task in tasks for tasks in in_job):
+            if spec.job is None:
+                there = f"no job has a task {spec.task}; the cluster has {self._job_list()}."
+            else:
+                there = f"job '{spec.job}' has {_tasks_text(self.jobs[spec.job])} only."
+            return self._excluded_text(spec) or there
+        here = self.matching(of_task(spec))
+        if spec.replica is not None and not here:
             return f"there is no replica {spec.replica}; every task is of replica 0."
-        here = self.matching(DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task))
         kinds = ", ".join(sorted({name.rpartition("/device:")[2] for name in here}))
-        if spec.job is not None and spec.task is not None:
-            return f"that task has {kinds} only."
-        if spec.job is not None:
+        if spec.job is None:
+            return f"the tasks of this cluster have {kinds} only."
+        if spec.task is None:
             return f"the tasks of job '{spec.job}' have {kinds} only."
-        return f"the tasks of this cluster have {kinds} only."
+        return f"that task has {kinds} only."
 
     def _excluded_text(self, spec: DeviceSpec) -> str:
-        wanted = DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task)
-        for tasks, why in (
-            (self._excluded, "is excluded by the session's device_filters"),
-            (self._finished, "has finished"),
-            (self._lost, "was lost when this session was created: open a new session once the task is back"),
-        ):
-            found = next((task for task in tasks if wanted.matches(DeviceSpec.from_string(task))), None)
-            if found is not None:
-                return f"{found} {why}."
-        for task, why in self._mistaken.items():
-            if wanted.matches(DeviceSpec.from_string(task)):
-                return f"{task} {why}."
-        return ""
+        within = of_task(spec)
+        found = (f"{task} {why}." for task, why in self._absent if within.matches(DeviceSpec.from_string(task)))
+        return next(found, "")
 
     def _job_list(self) -> str:
         return ", ".join(f"{job} ({_tasks_text(tasks)})" for job, tasks in self.jobs.items())
+
+
+def of_task(spec: DeviceSpec) -> DeviceSpec:
+    """What a (partial) device says of its task."""
+    return replace(spec, device_type=None, device_index=None)
+
+
+def _priority(spec: DeviceSpec) -> int:
+    return TYPE_PRIORITY.get(spec.device_type or "", 0)
 
 
 def _full_spec(name: str) -> DeviceSpec:

@@ -2,10 +2,9 @@
 
     y = f(x)   →   dx = f'(x, dy):   the body of f, and behind it, consumers first, a SymbolicGradient for each node
 
-The nodes of f' that differentiate a node of f are SymbolicGradients again: of another function, whose turn comes when
-lower.py puts the body in place, or of a plain op, whose gradient is a small graph made by the client's rules, which
-the server was given (tenfold_core.op_gradients). Used by lower.py. Follows SymbolicGradientBuilder in TensorFlow's
-common_runtime/gradients.cc, but leaves out nodes that no argument reaches.
+Each of those is of another function, whose turn comes when lower.py puts the body in place, or of a plain op, whose
+gradient is a small graph made by the client's rules (tenfold_core.op_gradients). Follows SymbolicGradientBuilder in
+TensorFlow's common_runtime/gradients.cc, but leaves out nodes that no argument reaches.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .node import new_def
 from .runtime_graph import client_node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
     from tenfold_core.dtypes import DType
@@ -77,26 +76,23 @@ class FunctionGradients:
         Raises NotFoundError for an op on the way without a gradient, InvalidArgumentError for what makes no sense.
         """
         given = self._library.gradient_of(f.name)
-        if given:
-            return attr_value_pb2.NameAttrList(name=given, attr=f.attr)
-        name = self._name_of(f)
+        name = given or self._name_of(f)
         if name is None:
             raise errors.invalid_argument(f"No gradient is defined for {f.name}")
-        return attr_value_pb2.NameAttrList(name=name)
+        return attr_value_pb2.NameAttrList(name=name, attr=f.attr if given else {})
 
     def types(self, f: NameAttrList, node: Node) -> tuple[DType, ...] | None:
         """The types of the gradient of `node`, which is of `f`; None where nothing flows back."""
-        is_function = f.name in self._library
-        if is_function and all(dtype.base_dtype is not dtypes.resource for dtype in node.input_types):
-            return tuple(dtype.base_dtype for dtype in node.input_types)
+        inputs = tuple(dtype.base_dtype for dtype in node.input_types)
+        if f.name in self._library and dtypes.resource not in inputs:
+            return inputs
         given = self._library.gradient_of(f.name)
         name = given or self._name_of(f)
         if name is None:
             return None
         if _key(f) in self._making:
             # As TensorFlow guesses for every function.
-            given_types = (dtype.base_dtype for dtype in node.input_types)
-            return tuple(dtypes.float32 if dtype is dtypes.resource else dtype for dtype in given_types)
+            return tuple(dtypes.float32 if dtype is dtypes.resource else dtype for dtype in inputs)
         return self._functions.body(name, f.attr if given else {}).output_types
 
     def _name_of(self, f: NameAttrList) -> str | None:
@@ -114,7 +110,7 @@ class FunctionGradients:
         self._making.append(key)
         if f.name in self._library:
             body = self._functions.body(f.name, f.attr)
-            made: FunctionBody | None = _FunctionGradient(body, self._library, self.types).run(name)
+            made: FunctionBody | None = _FunctionGradient(body, self._library, self).run(name)
         else:
             made = _gradient_of_op(f, name, self._library, self._of_op)
         self._making.pop()
@@ -170,16 +166,8 @@ def _gradient_of_op(f: NameAttrList, name: str, library: FunctionLibrary, of_op:
 class _FunctionGradient:
     """One function's gradient under construction."""
 
-    def __init__(
-        self,
-        body: FunctionBody,
-        library: FunctionLibrary,
-        output_types: Callable[[NameAttrList, Node], tuple[DType, ...] | None],
-    ) -> None:
-        """`output_types` gives the types of a node's gradient; None where nothing flows back."""
-        self._body = body
-        self._library = library
-        self._output_types = output_types
+    def __init__(self, body: FunctionBody, library: FunctionLibrary, gradients: FunctionGradients) -> None:
+        self._body, self._library, self._gradients = body, library, gradients
         self._nodes = {node.name: node for node in body.nodes}
         self._made: list[Node] = []
         self._names = {*self._nodes, *body.first_arg}
@@ -188,7 +176,6 @@ class _FunctionGradient:
 
     def run(self, name: str) -> FunctionBody:
         body = self._body
-        flat = {number: tensor for tensor, number in body.args.items()}
         args, first_arg = dict(body.args), dict(body.first_arg)
         for tensor, dtype in zip(body.returns, body.output_types, strict=True):
             dy = TensorName(free_name("dy", self._names), 0)
@@ -196,7 +183,7 @@ class _FunctionGradient:
             self._receive(tensor, dy, dtype.base_dtype)
         for node in self._consumers_first():
             self._differentiate(node)
-        dxs = [self._sum(flat[number], dtype) for number, dtype in enumerate(body.arg_types)]
+        dxs = [self._sum(tensor, body.arg_types[number]) for tensor, number in body.args.items()]
         return FunctionBody(
             name,
             (*body.arg_types, *body.output_types),
@@ -230,7 +217,7 @@ class _FunctionGradient:
         if not any(self._received.get(tensor) for tensor in outputs):
             return
         f = differentiated(node)
-        types = self._output_types(f, node)
+        types = self._gradients.types(f, node)
         if types is None:
             return
         dys = [self._sum(tensor, dtype)[0] for tensor, dtype in zip(outputs, node.output_types, strict=True)]

@@ -17,6 +17,7 @@ from tenfold_core.node_signature import signature
 from tenfold_core.stand_ins import may_stand_in, stand_ins
 from tenfold_protos import node_def_pb2
 
+from .node import new_def
 from .runtime_graph import client_node
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _instantiate(
         definitions.append(node_def)
     for original, node_def in zip(function.node_def, definitions, strict=True):
         node_def.input.extend(reader.edge(text) for text in original.input)
-    guessed = _stand_ins(function, definitions, types, reader, library, args)
+    guessed = reader.stand_ins(definitions, types, args)
     nodes = [client_node(node_def, library, stand_in=guessed.get(node_def.name)) for node_def in definitions]
     returns: list[TensorName] = []
     for output, count in zip(op_def.outputs, types.output_counts, strict=True):
@@ -134,35 +135,6 @@ def _instantiate(
     )
     _check(body)
     return body
-
-
-def _stand_ins(
-    function: FunctionDef,
-    nodes: Sequence[node_def_pb2.NodeDef],
-    types: Signature,
-    reader: _EdgeReader,
-    library: FunctionLibrary,
-    args: Mapping[TensorName, int],
-) -> dict[str, OpDef]:
-    """Node → definition, for those of operations that are not here: a call may never be needed."""
-    if not reader.unknown:
-        return {}
-
-    def parameter(name: str, index: int) -> DType | None:
-        number = args.get(TensorName(name, index))
-        return None if number is None else types.input_types[number]
-
-    # what is returned is taken, too: an output that no node takes is there, and of the type that is promised
-    taken: list[node_def_pb2.NodeDef] = []
-    position = 0
-    for output, count in zip(function.signature.output_arg, types.output_counts, strict=True):
-        if count and output.name in function.ret:
-            made = node_def_pb2.NodeDef(name=f"^{output.name}", op="Identity")
-            made.input.append(str(reader.tensor(function.ret[output.name])))
-            made.attr["T"].type = types.output_types[position].base_dtype.as_datatype_enum  # type: ignore[assignment]
-            taken.append(made)
-        position += count
-    return stand_ins([*nodes, *taken], lambda node: node.name in reader.unknown, library.definition, parameter)
 
 
 def _check(body: FunctionBody) -> None:
@@ -204,7 +176,7 @@ class _EdgeReader:
     """Turns "node:output:1" into the graph's "node:number"."""
 
     def __init__(self, function: FunctionDef, library: FunctionLibrary, first_arg: Mapping[str, int]) -> None:
-        self._name = function.signature.name
+        self._function, self._name = function, function.signature.name
         self._library = library
         self._first_arg = first_arg
         #: Node → output argument → number of its first output.
@@ -247,6 +219,28 @@ class _EdgeReader:
         if starts is None or len(rest) != 1 or rest[0] not in starts:
             raise _bad(self._name, f"'{text}' is no parameter and no 'node:output:number' of it")
         return TensorName(node, starts[rest[0]] + int(position))
+
+    def stand_ins(
+        self, nodes: Sequence[node_def_pb2.NodeDef], types: Signature, args: Mapping[TensorName, int]
+    ) -> dict[str, OpDef]:
+        """Node → definition, for those of operations that are not here: a call may never be needed."""
+        if not self.unknown:
+            return {}
+
+        def parameter(name: str, index: int) -> DType | None:
+            number = args.get(TensorName(name, index))
+            return None if number is None else types.input_types[number]
+
+        # what is returned is taken, too: an output that no node takes is there, and of the type that is promised
+        taken: list[node_def_pb2.NodeDef] = []
+        position = 0
+        for output, count in zip(self._function.signature.output_arg, types.output_counts, strict=True):
+            if count and output.name in self._function.ret:
+                tensor = str(self.tensor(self._function.ret[output.name]))
+                attrs = {"T": types.output_types[position].base_dtype}
+                taken.append(new_def("Identity", f"^{output.name}", [tensor], attrs))
+            position += count
+        return stand_ins([*nodes, *taken], lambda node: node.name in self.unknown, self._library.definition, parameter)
 
 
 def _fill_in(function: str, node: str, value: AttrValue, attrs: Mapping[str, AttrValue], depth: int = 0) -> None:

@@ -7,9 +7,10 @@ Called by lower.py and, for branches and loops, by lower_control_flow.py. Follow
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
-from tenfold_core.device import DeviceSpec
+from tenfold_core.device import merge
 from tenfold_core.node_names import TensorName
 from tenfold_protos import node_def_pb2
 
@@ -39,51 +40,42 @@ def inline_call(
     `ordered` says of each input whether it cannot come, or come alive, before the nodes in `after`: then nothing need
     be put between it and the body.
     """
-    return _Inliner(lowering, call, caller, body).run(inputs, after, ordered)
+    inliner = _Inliner(lowering, call, caller, body)
+    after = lowering.one(f"{caller}/input_control_node", after, inliner.device)
+    inliner.take_arguments(inputs, after, ordered)
+    # In a loop what has no inputs must run in the call's frame: with its first argument.
+    before = after or [tensor.node for tensor in inliner.arguments[:1] if lowering.has_frames]
+    for node in body.nodes:
+        control = [inliner.control(name) for name in node.control_inputs]
+        # A call without inputs hands the edge on to what has none in its own body.
+        if not control and (not node.inputs or lowering.is_functional(node)):
+            control.extend(before)
+        lowering.put(inliner.copy(node, tuple(dict.fromkeys(control))), (*call.chain, body.name))
+    outputs = [inliner.tensor(tensor) for tensor in body.returns]
+    ends = [inliner.names[name] for name in body.control_returns]
+    if inliner.one_device or not ends:
+        ends.extend(tensor.node for tensor in outputs if tensor not in inliner.arguments)
+    return outputs, lowering.one(f"{caller}/output_control_node", ends or after, inliner.device)
 
 
 class _Inliner:
-    """One call."""
+    """One call: the names, devices and inputs of its nodes."""
 
     def __init__(self, lowering: Lowering, call: CallToLower, caller: str, body: FunctionBody) -> None:
-        self._lowering = lowering
-        self._caller = caller
-        self._body = body
-        self._chain = (*call.chain, body.name)
-        self._device = call.node.requested_device
+        self._lowering, self._caller, self._body = lowering, caller, body
+        self.device = call.node.requested_device
+        self._within_device = cache(lambda requested: merge(self.device, requested))
         #: The op itself is the function's name.
-        self._one_device = call.node.op not in FUNCTIONAL_OPS
-        self._devices: dict[str, str] = {}
+        self.one_device = call.node.op not in FUNCTIONAL_OPS
         #: Node of the body → its name in the graph.
-        self._names = {node.name: lowering.name(f"{caller}/{node.name}") for node in body.nodes}
+        self.names = {node.name: lowering.name(f"{caller}/{node.name}") for node in body.nodes}
         #: What each flat parameter is.
-        self._arguments: list[TensorName] = []
+        self.arguments: list[TensorName] = []
 
-    def run(
-        self, inputs: Sequence[TensorName], after: Sequence[str], ordered: Sequence[bool]
-    ) -> tuple[list[TensorName], Sequence[str]]:
-        body = self._body
-        after = self._lowering.one(f"{self._caller}/input_control_node", after, self._device)
-        self._take_arguments(inputs, after, ordered)
-        # In a loop what has no inputs must run in the call's frame: with its first argument.
-        before = after or [tensor.node for tensor in self._arguments[:1] if self._lowering.has_frames]
-        for node in body.nodes:
-            control = [self._control(name) for name in node.control_inputs]
-            # A call without inputs hands the edge on to what has none in its own body.
-            if not control and (not node.inputs or self._lowering.is_functional(node)):
-                control.extend(before)
-            self._lowering.put(self._copy(node, tuple(dict.fromkeys(control))), self._chain)
-        outputs = [self._tensor(tensor) for tensor in body.returns]
-        ends = [self._names[name] for name in body.control_returns]
-        if self._one_device or not ends:
-            ends.extend(tensor.node for tensor in outputs if tensor not in self._arguments)
-        return outputs, self._lowering.one(f"{self._caller}/output_control_node", ends or after, self._device)
-
-    def _take_arguments(self, inputs: Sequence[TensorName], after: Sequence[str], ordered: Sequence[bool]) -> None:
+    def take_arguments(self, inputs: Sequence[TensorName], after: Sequence[str], ordered: Sequence[bool]) -> None:
         waited_for = {control for node in self._body.nodes for control in node.control_inputs}
-        flat = {number: tensor for tensor, number in self._body.args.items()}
-        for number, (source, dtype) in enumerate(zip(inputs, self._body.arg_types, strict=True)):
-            name, index = flat[number]
+        for (name, index), number in self._body.args.items():
+            source, dtype = inputs[number], self._body.arg_types[number]
             if name in waited_for or (after and not (ordered and ordered[number])):
                 source = self._lowering.add(
                     "Identity",
@@ -91,13 +83,13 @@ class _Inliner:
                     [source],
                     {"T": dtype},
                     after=after,
-                    device=self._device if self._one_device else "",
+                    device=self.device if self.one_device else "",
                     beside=source,
                 )
-            self._arguments.append(source)
+            self.arguments.append(source)
 
-    def _copy(self, node: Node, control: tuple[str, ...]) -> Node:
-        name = self._names[node.name]
+    def copy(self, node: Node, control: tuple[str, ...]) -> Node:
+        name = self.names[node.name]
         attrs, node_def = node.attrs, node.node_def
         if "frame_name" in attrs:
             # Two calls must not run in one frame.
@@ -115,7 +107,7 @@ class _Inliner:
             node.op_def,
             node_def,
             attrs,
-            tuple(map(self._tensor, node.inputs)),
+            tuple(map(self.tensor, node.inputs)),
             control,
             node.input_types,
             node.output_types,
@@ -129,24 +121,19 @@ class _Inliner:
             other = value.removeprefix(_CLASS_PREFIX).decode(errors="replace")
             if other in self._body.first_arg:
                 first = self._body.first_arg[other]
-                if first < len(self._arguments):
-                    self._lowering.stay_beside(name, self._arguments[first])
+                if first < len(self.arguments):
+                    self._lowering.beside[name] = self.arguments[first]
             else:
-                found.append(_CLASS_PREFIX + self._names.get(other, other).encode())
+                found.append(_CLASS_PREFIX + self.names.get(other, other).encode())
         return found
 
     def _device_of(self, requested: str) -> str:
-        if self._one_device or not requested:
-            return self._device
-        if requested not in self._devices:
-            spec = DeviceSpec.from_string(self._device).make_merged_spec(DeviceSpec.from_string(requested))
-            self._devices[requested] = spec.to_string()
-        return self._devices[requested]
+        return self.device if self.one_device or not requested else self._within_device(requested)
 
-    def _tensor(self, tensor: TensorName) -> TensorName:
+    def tensor(self, tensor: TensorName) -> TensorName:
         number = self._body.args.get(tensor)
-        return self._arguments[number] if number is not None else TensorName(self._names[tensor.node], tensor.output)
+        return self.arguments[number] if number is not None else TensorName(self.names[tensor.node], tensor.output)
 
-    def _control(self, name: str) -> str:
+    def control(self, name: str) -> str:
         first = self._body.first_arg.get(name)
-        return self._names[name] if first is None else self._arguments[first].node
+        return self.names[name] if first is None else self.arguments[first].node

@@ -58,83 +58,74 @@ def lower(
     """
     if not graph.library and not any(node.op == "SymbolicGradient" for node in graph.nodes.values()):
         return graph
-    return _Lower(graph, max_nodes, control_flow, gradients).run()
+    lowering = Lowering(graph, max_nodes)
+    of_functions = FunctionGradients(lowering.functions, gradients)
+    outputs = dict(graph.outputs)
+    while lowering.pending:
+        call = lowering.pending.popleft()
+        try:
+            lowered = _lower(lowering, call, of_functions, control_flow=control_flow)
+        except errors.OpError as error:
+            if "{{node " in error.message:
+                raise
+            raise errors.from_code(
+                error.code, error.message + node_reference(call.node.name), call.node.node_def
+            ) from None
+        if lowered is None:
+            lowering.nodes[call.node.name] = _as_call(call.node)
+            continue
+        if not call.chain:
+            lowered = _keep(lowering, call.node, lowered)
+            for port, tensor in enumerate(lowered.outputs):
+                outputs[TensorName(call.node.name, port)] = tensor
+        lowering.lead_past(call.node.name, lowered)
+    return lowering.finish(outputs)
 
 
-class _Lower:
-    """One run of the pass."""
-
-    def __init__(self, graph: RuntimeGraph, max_nodes: int, control_flow: bool, gradients: OpGradients) -> None:
-        self._graph, self._control_flow = graph, control_flow
-        self._lowering = Lowering(graph, max_nodes)
-        self._functions = self._lowering.functions
-        self._gradients = FunctionGradients(self._functions, gradients)
-
-    def run(self) -> RuntimeGraph:
-        lowering = self._lowering
-        outputs = dict(self._graph.outputs)
-        while lowering.pending:
-            call = lowering.pending.popleft()
-            try:
-                lowered = self._lower(call)
-            except errors.OpError as error:
-                if "{{node " in error.message:
-                    raise
-                raise errors.from_code(
-                    error.code, error.message + node_reference(call.node.name), call.node.node_def
-                ) from None
-            if lowered is None:
-                lowering.leave(_as_call(call.node, self._graph))
-                continue
-            if not call.chain:
-                lowered = _keep(lowering, call.node, lowered)
-                for port, tensor in enumerate(lowered.outputs):
-                    outputs[TensorName(call.node.name, port)] = tensor
-            lowering.lead_past(call.node.name, lowered)
-        return lowering.finish(outputs)
-
-    def _lower(self, call: CallToLower) -> Lowered | None:
-        """None where the node stays: it is a part of itself, decides by more than a bool, or the client wants it."""
-        node = call.node
-        attr = node.node_def.attr
-        if node.op in WHILE_OPS:
-            called = [attr["cond"].func, attr["body"].func]
-        elif node.op in IF_OPS:
-            # `If` decides at output 0 of the Switch when the condition is false.
-            called = [attr["else_branch"].func, attr["then_branch"].func]
-        elif node.op in CASE_OPS:
-            called = list(attr["branches"].list.func)
-        elif node.op == "SymbolicGradient":
-            called = [self._gradients.of(attr["f"].func)]
-        elif node.op in CALL_OPS:
-            called = [attr["f"].func]
-        else:
-            called = [attr_value_pb2.NameAttrList(name=node.op, attr=attr)]
-        if any(function.name in call.chain for function in called):
+def _lower(
+    lowering: Lowering, call: CallToLower, gradients: FunctionGradients, *, control_flow: bool
+) -> Lowered | None:
+    """None where the node stays: it is a part of itself, decides by more than a bool, or the client wants it."""
+    node = call.node
+    attr = node.node_def.attr
+    if node.op in WHILE_OPS:
+        called = [attr["cond"].func, attr["body"].func]
+    elif node.op in IF_OPS:
+        # `If` decides at output 0 of the Switch when the condition is false.
+        called = [attr["else_branch"].func, attr["then_branch"].func]
+    elif node.op in CASE_OPS:
+        called = list(attr["branches"].list.func)
+    elif node.op == "SymbolicGradient":
+        called = [gradients.of(attr["f"].func)]
+    elif node.op in CALL_OPS:
+        called = [attr["f"].func]
+    else:
+        called = [attr_value_pb2.NameAttrList(name=node.op, attr=attr)]
+    if any(function.name in call.chain for function in called):
+        return None
+    keep = not control_flow or node.attrs.get(_LOWERING) is False
+    if keep and node.op in WHILE_OPS | IF_OPS | CASE_OPS:
+        return None
+    bodies = [lowering.functions.body(function.name, function.attr) for function in called]
+    if node.op in WHILE_OPS and [len(body.output_types) for body in bodies] != [1, len(node.output_types)]:
+        return None  # the kernel of While says so
+    if node.op in FUNCTIONAL_OPS:
+        for number, body in enumerate(bodies):
+            _check_fits(node, body, is_condition=node.op in WHILE_OPS and number == 0)
+    if node.op in WHILE_OPS:
+        return lower_loop(lowering, call, *bodies)
+    if node.op in IF_OPS and node.input_types[0].base_dtype is not dtypes.bool_:
+        return None
+    if node.op in IF_OPS | CASE_OPS:
+        return lower_branches(lowering, call, bodies)
+    inputs = node.inputs
+    if node.op == "RemoteCall":
+        target = _constant_text(lowering, inputs[0])
+        if target is None:
             return None
-        keep = not self._control_flow or node.attrs.get(_LOWERING) is False
-        if keep and node.op in WHILE_OPS | IF_OPS | CASE_OPS:
-            return None
-        bodies = [self._functions.body(function.name, function.attr) for function in called]
-        if node.op in WHILE_OPS and [len(body.output_types) for body in bodies] != [1, len(node.output_types)]:
-            return None  # the kernel of While says so
-        if node.op in FUNCTIONAL_OPS:
-            for number, body in enumerate(bodies):
-                _check_fits(node, body, is_condition=node.op in WHILE_OPS and number == 0)
-        if node.op in WHILE_OPS:
-            return lower_loop(self._lowering, call, *bodies)
-        if node.op in IF_OPS and node.input_types[0].base_dtype is not dtypes.bool_:
-            return None
-        if node.op in IF_OPS | CASE_OPS:
-            return lower_branches(self._lowering, call, bodies)
-        inputs = node.inputs
-        if node.op == "RemoteCall":
-            target = _constant_text(self._lowering, inputs[0])
-            if target is None:
-                return None
-            call = call._replace(node=replace(node, requested_device=target))
-            inputs = inputs[1:]
-        return Lowered(*inline_call(self._lowering, call, node.name, bodies[0], inputs, node.control_inputs))
+        call = call._replace(node=replace(node, requested_device=target))
+        inputs = inputs[1:]
+    return Lowered(*inline_call(lowering, call, node.name, bodies[0], inputs, node.control_inputs))
 
 
 def _check_fits(node: Node, body: FunctionBody, *, is_condition: bool) -> None:
@@ -192,7 +183,7 @@ def _constant_text(lowering: Lowering, tensor: TensorName) -> str | None:
     return value[0].decode(errors="replace") if len(value) == 1 else None
 
 
-def _as_call(node: Node, graph: RuntimeGraph) -> Node:
+def _as_call(node: Node) -> Node:
     """A node that stays, in a form that every worker has a kernel for: a function's name is no op of theirs."""
     if node.op in FUNCTIONAL_OPS:
         return node

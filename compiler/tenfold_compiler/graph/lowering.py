@@ -13,9 +13,8 @@ from tenfold_core import errors
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import TensorName, free_name
 
-from .cycles import check_acyclic
 from .functions import Functions
-from .node import new_def, node_of
+from .node import check_acyclic, new_def, node_of
 from .runtime_graph import NODES_VARIABLE, RuntimeGraph
 
 if TYPE_CHECKING:
@@ -65,14 +64,15 @@ class Lowering:
         self._graph = graph
         self._max_nodes = min(max_nodes, len(graph.nodes) + MAX_BODY_NODES)
         self._is_servers_limit = self._max_nodes == max_nodes
-        self._nodes: dict[str, Node] = {}
+        #: Those that stay as they are, but for their edges.
+        self.nodes: dict[str, Node] = {}
         self._names = set(graph.nodes)
         #: Output of a node that is gone → what its consumers take instead; may lead to another such output.
         self._tensors = dict(graph.outputs)
         #: Node that is gone → the nodes that its successors wait for instead.
         self._after: dict[str, Sequence[str]] = {}
         #: Node → the tensor that it must lie beside.
-        self._beside: dict[str, TensorName] = {}
+        self.beside: dict[str, TensorName] = {}
         own = (node.node_def for node in graph.nodes.values() if not node.device)
         if self.functions.library.least_nodes(own, CALL_OPS) > self._max_nodes:
             raise self._too_many()
@@ -86,7 +86,7 @@ class Lowering:
         if self.is_functional(node) and not node.device:
             self.pending.append(CallToLower(node, chain))
             return
-        self._nodes[node.name] = node
+        self.nodes[node.name] = node
 
     def is_functional(self, node: Node) -> bool:
         return node.op in FUNCTIONAL_OPS or node.op in self.functions.library
@@ -112,13 +112,9 @@ class Lowering:
         """Adds a node of the pass's own; its first output. Without a `device` it shares that of the tensor `beside`."""
         node_def = new_def(op, name if exact_name else self.name(name), (), attrs)
         if beside is not None and not device:
-            self._beside[node_def.name] = beside
+            self.beside[node_def.name] = beside
         self.put(node_of(node_def, tuple(inputs), tuple(dict.fromkeys(after)), device), ())
         return TensorName(node_def.name, 0)
-
-    def stay_beside(self, name: str, tensor: TensorName) -> None:
-        """Puts a node on the device of a tensor."""
-        self._beside[name] = tensor
 
     def one(self, name: str, after: Sequence[str], device: str) -> Sequence[str]:
         """Nodes to wait for as at most one: a NoOp that waits for all of them."""
@@ -133,10 +129,6 @@ class Lowering:
 
     # -- nodes that were decided about -------------------------------------------------------------------------------
 
-    def leave(self, node: Node) -> None:
-        """A functional node stays."""
-        self._nodes[node.name] = node
-
     def lead_past(self, name: str, lowered: Lowered) -> None:
         """A functional node is gone: its consumers take, and wait for, what has come of it."""
         for port, tensor in enumerate(lowered.outputs):
@@ -145,11 +137,11 @@ class Lowering:
 
     def producer(self, tensor: TensorName) -> Node | None:
         """The node that gives a tensor now; None while it is one that nothing was decided about."""
-        return self._nodes.get(self._tensor(tensor).node)
+        return self.nodes.get(self._tensor(tensor).node)
 
     def finish(self, outputs: dict[TensorName, TensorName]) -> RuntimeGraph:
         """The new graph; `outputs` leads to what stands for an output of a node that is gone. Raises for a cycle."""
-        nodes = {name: self._resolved(node) for name, node in self._nodes.items()}
+        nodes = {name: self._resolved(node) for name, node in self.nodes.items()}
         check_acyclic(nodes, [name for name, node in nodes.items() if not node.device])
         resolved = {tensor: self._tensor(instead) for tensor, instead in outputs.items()}
         return RuntimeGraph(nodes, self._graph.versions, self._graph.library, resolved)
@@ -160,7 +152,7 @@ class Lowering:
         control = node.control_inputs
         if any(name in self._after for name in control):
             control = tuple(self._waited_for(control))
-        beside = self._beside.get(node.name)
+        beside = self.beside.get(node.name)
         if inputs == node.inputs and control is node.control_inputs and beside is None:
             return node
         node = replace(node, inputs=inputs, control_inputs=control)

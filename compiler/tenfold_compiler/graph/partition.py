@@ -8,6 +8,7 @@ follows (control_loops.py), so that it runs in each iteration. Follows TensorFlo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tenfold_core import dtypes
@@ -68,8 +69,6 @@ class _Partitioner:
         #: (source node, output or _CONTROL, receiving device, what a reference is read after) → the node there that has
         #: the value.
         self._arrived: dict[tuple[str, int, str, tuple[str, ...]], str] = {}
-        #: Nodes that run after something with an effect, or that sees one; made when it is first asked for.
-        self._informed: set[str] | None = None
         self._task: dict[str, str] = {}
         #: None for a graph without loops.
         self._loops: ControlLoops | None = None
@@ -79,13 +78,10 @@ class _Partitioner:
         if any(node.op in ENTER_OPS for node in self._graph.nodes.values()):
             self._loops = ControlLoops(self._graph, self._fresh)
             self._graph = self._loops.graph
-        for node in self._graph.nodes.values():
-            device = node.device
-            if device not in self._task:
-                self._task[device] = task_of(device)
-            if self._task[device] not in self._parts:
-                part = self._parts[self._task[device]] = graph_pb2.GraphDef()
-                part.versions.CopyFrom(self._graph.versions)
+        for device in dict.fromkeys(node.device for node in self._graph.nodes.values()):
+            task = self._task[device] = task_of(device)
+            if task not in self._parts:
+                self._parts[task] = graph_pb2.GraphDef(versions=self._graph.versions)
         for node in self._graph.nodes.values():
             self._add(node)
         if self._graph.library:
@@ -168,21 +164,18 @@ class _Partitioner:
         for other in others:
             if self._task[other.device] == task:
                 after.append(other.name)
-            elif self._is_informed(other):
+            elif other.name in self._informed:
                 after.append(self._carry(other, _CONTROL, source.device, None))
         # the order does not matter, and the same _Recv serves all that wait for the same
         return self._carry(source, tensor.output, consumer.device, None, sent_after=tuple(sorted(set(after))))
 
-    def _is_informed(self, node: Node) -> bool:
-        """Whether something that a reader has to see may have happened before `node` ran: a change that the node waits
-        for, or one that it could know of, because a variable or a queue was read.
+    @cached_property
+    def _informed(self) -> set[str]:
+        """Nodes that may run after something that a reader has to see: a change that the node waits for, or one that it
+        could know of, because a variable or a queue was read.
         """
-        if self._informed is None:
-            nodes = self._graph.nodes.values()
-            self._informed = self._graph.behind(
-                each.name for each in nodes if each.op_def.is_stateful and each.op not in RECV_OPS
-            )
-        return node.name in self._informed
+        nodes = self._graph.nodes.values()
+        return self._graph.behind(each.name for each in nodes if each.op_def.is_stateful and each.op not in RECV_OPS)
 
     def _crossed(self, source: Node, consumer: Node) -> LoopFrame | None:
         return None if self._loops is None else self._loops.crossed_frame(source, consumer)

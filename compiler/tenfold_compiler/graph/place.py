@@ -2,15 +2,14 @@
 
 What decides, in this order: the device that the program asked for, nodes that must share a device (colocation.py), for
 which device types there are kernels, and the order of device_set.py: its own task comes first, but not for state that
-sessions of other masters are to find as well. Called by master/session_graph.py for the whole
-graph at CreateSession and for the new nodes at ExtendSession. Follows TensorFlow's placer.cc with its two heuristics:
-a source without inputs goes to its only consumer's device, a node that reads metadata to its input's.
+sessions of other masters are to find as well. Called by master/session_graph.py. Follows TensorFlow's placer.cc with
+its two heuristics: a source without inputs goes to its only consumer's device, a node that reads metadata to its
+input's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import dtypes
@@ -19,6 +18,7 @@ from tenfold_core.node_names import at_node
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS, NAMED_STATE_OPS, VARIABLE_OPS
 
 from .colocation import ColocationGroup, colocation_groups
+from .device_set import of_task
 from .node import assigned
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def candidate_devices(group: ColocationGroup, devices: DeviceSet, kernels: Kerne
         return found
     spec = group.spec
     if soft:
-        softened = replace(spec, device_type=None, device_index=None)
+        softened = of_task(spec)
         found = devices.matching(softened, types)
         if found:
             return found
@@ -135,12 +135,10 @@ def why_not(group: ColocationGroup, spec: DeviceSpec, devices: DeviceSet, kernel
     return devices.explain_no_match(spec)
 
 
-def _types_in(value: Any) -> DType | tuple[DType, ...] | None:
+def _types_in(value: Any) -> tuple[DType, ...]:
     """What an attribute says of types."""
-    if isinstance(value, DType):
-        return value
-    is_list = isinstance(value, list | tuple) and bool(value) and isinstance(value[0], DType)
-    return tuple(value) if is_list else None
+    values = value if isinstance(value, list | tuple) else (value,)
+    return tuple(values) if values and isinstance(values[0], DType) else ()
 
 
 class KernelTypes:
@@ -148,7 +146,7 @@ class KernelTypes:
 
     def __init__(self, devices_with_kernel: DevicesWithKernel) -> None:
         self._ask = devices_with_kernel
-        self._cache: dict[tuple[str, tuple[DType | tuple[DType, ...], ...]], frozenset[str]] = {}
+        self._cache: dict[tuple[str, tuple[tuple[DType, ...], ...]], frozenset[str]] = {}
         #: By op and the identity of its attributes, which nodes that are alike share (core/resolver.py).
         self._known: dict[tuple[str, int], frozenset[str]] = {}
 

@@ -1,10 +1,9 @@
 """Cuts a graph down to what one run signature needs, with feeds and fetches as nodes of their own.
 
 A fed tensor becomes a client-terminated _Recv, a fetched one a client-terminated _Send, both on the master's own
-device; everything that no fetch or target needs is dropped. A callable may also connect a tensor to another one: its
-consumers then take that instead. A reference variable on the master's own device is fetched as the step leaves it, as
-by TensorFlow's local sessions. Called by master/client_graph.py on the placed graph. Errors and node names are those
-of TensorFlow's subgraph.cc (RewriteGraphForExecution) and graph_execution_state.cc (TensorConnectionPruneRewrite).
+device. A callable may also connect a tensor to another one: its consumers then take that instead. Called by
+master/client_graph.py on the placed graph. Errors and node names are those of TensorFlow's subgraph.cc
+(RewriteGraphForExecution) and graph_execution_state.cc (TensorConnectionPruneRewrite).
 """
 
 from __future__ import annotations
@@ -202,7 +201,7 @@ class _Feeds:
 class _ReferenceWriters:
     """Which nodes of a graph write through its references; found once for all of them, in time linear in the graph.
 
-    TensorFlow's local sessions fetch a tensor that shares the variable's memory and copy it when the step has ended, so
+    A reference variable on the master's own device is fetched as the step leaves it, as by TensorFlow's local sessions:
     `run([train_op, global_step])` gives the step after the update.
     """
 
@@ -235,9 +234,8 @@ def _check_feeds(graph: RuntimeGraph, feeds: Sequence[str]) -> dict[TensorName, 
         tensor = parse_tensor_name(text)
         node = graph.nodes.get(tensor.node)
         if node is None:
-            raise errors.not_found(
-                f"FeedInputs: unable to find feed output {text}{suggestion(tensor.node, graph.nodes)}"
-            )
+            hint = suggestion(tensor.node, graph.nodes)
+            raise errors.not_found(f"FeedInputs: unable to find feed output {text}{hint}")
         if tensor.output >= len(node.output_types):
             raise at_node(node, f"FeedInputs: {text} should have output index < {len(node.output_types)}")
         if tensor in fed:

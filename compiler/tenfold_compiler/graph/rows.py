@@ -32,6 +32,8 @@ SquaredDifference StopGradient Sub Tan Tanh ZerosLike
 #: Elementwise ops of any number of inputs that broadcast; none of them ever fails.
 ELEMENTWISE = frozenset(_ELEMENTWISE_NAMES.split())
 REDUCTIONS = frozenset(("All", "Any", "Max", "Mean", "Min", "Prod", "Sum"))
+_NUMBER_NAMES = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool"
+_NUMBERS = frozenset(_NUMBER_NAMES.split())
 
 
 class _NotByRows(Exception):
@@ -43,9 +45,8 @@ def of_rows(
 ) -> tuple[RuntimeGraph, list[bool]] | None:
     """The graph whose parameters have one axis more, first; and which outputs have too.
 
-    `ranks` says by name what rank a parameter has for one element, and whether it has rows: others are as they were.
-
-    An output that does not depend on them stays as it is. None where the graph cannot be changed so.
+    `ranks` says by name what rank a parameter has for one element, and whether it has rows: others are as they were,
+    and so is an output that depends on no rows. None where the graph cannot be changed so.
     """
     if any(node.op_def.is_stateful for node in graph.nodes.values()):
         return None
@@ -84,14 +85,11 @@ class _Rows:
     def _write(self, node: Node) -> None:
         if node.control_inputs:
             raise _NotByRows
-        if node.name in self._parameters:
+        if node.name in self._parameters or not any(each.node in self._ranks for each in node.inputs):
             self.nodes[node.name] = node
-            rank, has_rows = self._parameters[node.name]
+            rank, has_rows = self._parameters.get(node.name, (0, False))
             if has_rows:
                 self._ranks[node.name] = rank
-            return
-        if not any(each.node in self._ranks for each in node.inputs):
-            self.nodes[node.name] = node
             return
         if len(node.output_types) != 1 or any(
             dtype.name in ("string", "variant", "resource") for dtype in (*node.input_types, *node.output_types)
@@ -99,21 +97,18 @@ class _Rows:
             raise _NotByRows
         if node.op in ELEMENTWISE or node.op in ("Cast", "Div", "Pow"):
             self._elementwise(node)
-            return
-        change = _CHANGES.get("reduction" if node.op in REDUCTIONS else node.op)
-        if change is None:
+        elif node.op in _CHANGES:
+            _CHANGES[node.op](self, node, self.rank_of_rows(node.inputs[:1]))
+        else:
             raise _NotByRows
-        change(self, node)
 
     def _elementwise(self, node: Node) -> None:
         if node.op in ("Div", "Pow") and not node.output_types[0].is_floating:
             raise _NotByRows  # integers may fail
         if node.op == "Cast" and node.output_types[0].name not in _NUMBERS:
             raise _NotByRows
-        with_rows = {self._ranks[each.node] for each in node.inputs if each.node in self._ranks}
-        if len(with_rows) != 1:
-            raise _NotByRows  # a row's axes would have to be moved apart
-        (rank,) = with_rows
+        # of two ranks, a row's axes would have to be moved apart
+        rank = self.rank_of_rows([each for each in node.inputs if each.node in self._ranks])
         for each in node.inputs:
             if each.node not in self._ranks and self._plain_rank(each) > rank:
                 raise _NotByRows
@@ -147,14 +142,12 @@ class _Rows:
             raise _NotByRows
         return proto_to_tensor(node.attrs["value"])
 
-    def rows_of(self, node: Node, *numbers: int) -> int:
-        """The one rank of these inputs, all of which have rows; the others are constants."""
-        found = {self._ranks.get(node.inputs[number].node) for number in numbers}
-        if len(found) != 1 or None in found:
+    def rank_of_rows(self, inputs: Sequence[TensorName]) -> int:
+        """The one rank of these inputs, all of which have rows."""
+        found = {self._ranks.get(each.node, -1) for each in inputs}
+        if len(found) != 1 or -1 in found:
             raise _NotByRows
-        (rank,) = found
-        assert rank is not None
-        return rank
+        return found.pop()
 
 
 def _axes(value: Any, rank: int) -> list[int]:
@@ -165,84 +158,71 @@ def _axes(value: Any, rank: int) -> list[int]:
     return [axis % rank + 1 for axis in axes]
 
 
-def _reduction(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
+def _reduction(rows: _Rows, node: Node, rank: int) -> None:
     axes = _axes(rows.constant(node.inputs[1]), rank)
     rows.put(node, rank if node.attrs.get("keep_dims") else rank - len(set(axes)), {1: axes})
 
 
-def _reverse(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
+def _reverse(rows: _Rows, node: Node, rank: int) -> None:
     rows.put(node, rank, {1: _axes(rows.constant(node.inputs[1]), rank)})
 
 
-def _expand_dims(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
+def _expand_dims(rows: _Rows, node: Node, rank: int) -> None:
     (axis,) = _axes(rows.constant(node.inputs[1]), rank + 1)
     rows.put(node, rank + 1, {1: rows.constant(node.inputs[1]) * 0 + axis})
 
 
-def _squeeze(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
+def _squeeze(rows: _Rows, node: Node, rank: int) -> None:
     if not node.attrs.get("squeeze_dims"):
         raise _NotByRows
     axes = _axes(node.attrs["squeeze_dims"], rank)
     rows.put(node, rank - len(set(axes)), attrs={"squeeze_dims": axes})
 
 
-def _reshape(rows: _Rows, node: Node) -> None:
-    rows.rows_of(node, 0)
+def _reshape(rows: _Rows, node: Node, rank: int) -> None:
     shape = rows.constant(node.inputs[1]).reshape(-1).tolist()
     if any(size < 0 for size in shape):
         raise _NotByRows
     rows.put(node, len(shape), {1: [-1, *shape]})
 
 
-def _transpose(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
+def _transpose(rows: _Rows, node: Node, rank: int) -> None:
     order = rows.constant(node.inputs[1]).reshape(-1).tolist()
     rows.put(node, rank, {1: [0, *(axis + 1 for axis in order)]})
 
 
-def _one_hot(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
+def _one_hot(rows: _Rows, node: Node, rank: int) -> None:
     axis = int(node.attrs.get("axis", -1))
-    for number in (1, 2, 3):
-        rows.constant(node.inputs[number])
+    for constant in node.inputs[1:]:
+        rows.constant(constant)
     rows.put(node, rank + 1, attrs={"axis": axis if axis < 0 else axis + 1})
 
 
-def _slice(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
-    begin, size = (rows.constant(node.inputs[number]).reshape(-1).tolist() for number in (1, 2))
+def _slice(rows: _Rows, node: Node, rank: int) -> None:
+    begin, size = (rows.constant(each).reshape(-1).tolist() for each in node.inputs[1:])
     rows.put(node, rank, {1: [0, *begin], 2: [-1, *size]})
 
 
-def _pad(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, 0)
-    paddings = rows.constant(node.inputs[1])
-    if node.op == "PadV2":
-        rows.constant(node.inputs[2])
+def _pad(rows: _Rows, node: Node, rank: int) -> None:
+    paddings, *_ = [rows.constant(each) for each in node.inputs[1:]]
     rows.put(node, rank, {1: np.concatenate([np.zeros((1, 2), paddings.dtype), paddings.reshape(-1, 2)])})
 
 
-def _pack(rows: _Rows, node: Node) -> None:
-    rank = rows.rows_of(node, *range(len(node.inputs)))
+def _pack(rows: _Rows, node: Node, rank: int) -> None:
+    rows.rank_of_rows(node.inputs)
     (axis,) = _axes(node.attrs.get("axis", 0), rank + 1)
     rows.put(node, rank + 1, attrs={"axis": axis})
 
 
-def _concat(rows: _Rows, node: Node) -> None:
-    last = len(node.inputs) - 1
-    rank = rows.rows_of(node, *range(last))
-    (axis,) = _axes(rows.constant(node.inputs[last]), rank)
-    rows.put(node, rank, {last: axis})
+def _concat(rows: _Rows, node: Node, rank: int) -> None:
+    rows.rank_of_rows(node.inputs[:-1])
+    (axis,) = _axes(rows.constant(node.inputs[-1]), rank)
+    rows.put(node, rank, {len(node.inputs) - 1: axis})
 
 
-_NUMBER_NAMES = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool"
-_NUMBERS = frozenset(_NUMBER_NAMES.split())
-_CHANGES: dict[str, Callable[[_Rows, Node], None]] = {
-    "reduction": _reduction,
+#: Op → what writes its node: it gets the rank that an element of the first input has.
+_CHANGES: dict[str, Callable[[_Rows, Node, int], None]] = {
+    **dict.fromkeys(REDUCTIONS, _reduction),
     "ReverseV2": _reverse,
     "ExpandDims": _expand_dims,
     "Squeeze": _squeeze,

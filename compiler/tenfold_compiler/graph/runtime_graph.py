@@ -1,8 +1,8 @@
 """The runtime's graph: a GraphDef with every operation looked up, every attribute resolved and every edge checked.
 
-Built by the master from what a client sends (CreateSession, ExtendSession) and changed by the passes beside this
-file: place, prune, partition. A graph and its nodes are never changed once built; a pass returns another graph, which
-shares the nodes that it did not touch. Follows TensorFlow's graph_constructor.cc in what it accepts and refuses.
+Built by the master from what a client sends and changed by the passes next to this file. A graph and its nodes are
+never changed once built; a pass returns another graph, which shares the nodes that it did not touch. Follows
+TensorFlow's graph_constructor.cc in what it accepts and refuses.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from tenfold_core.resolver import Resolver
 from tenfold_core.stand_ins import may_stand_in, stand_ins, why_not
 from tenfold_protos import versions_pb2
 
-from .cycles import check_acyclic
 from .function_library import FunctionLibrary
-from .node import Node
+from .node import Node, check_acyclic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -176,10 +175,11 @@ def client_node(
         raise at_node(node_def, str(e)) from None
     data, control = _parse_inputs(node_def)
     if len(data) != len(types.input_types):
+        names = ", ".join(f"{arg.name}..." if arg.is_list else arg.name for arg in op_def.inputs)
         raise at_node(
             node_def,
             f"Node '{name}' has {len(data)} inputs; {node_def.op} takes {len(types.input_types)} with these attributes "
-            f"({_describe_inputs(op_def)}).",
+            f"({names or 'none'}).",
         )
     return Node(
         name, node_def.op, op_def, node_def, attrs, data, control, types.input_types, types.output_types, requested
@@ -188,20 +188,15 @@ def client_node(
 
 def _find_op(node_def: NodeDef, library: FunctionLibrary) -> OpDef:
     name, op = node_def.name, node_def.op
-    function = library.op_def(op)
-    if function is not None:
-        return function
-    if op.startswith("_"):
+    if op.startswith("_") and op not in library:
         raise at_node(
             node_def, f"Node '{name}': op type '{op}' is internal to the runtime and cannot come from a client."
         )
-    if not opdefs.has(op):
-        raise at_node(
-            node_def,
-            f"Op type not registered '{op}' in this server{suggestion(op, opdefs.names())}",
-            errors.NotFoundError,
-        )
-    return opdefs.get(op)
+    found = library.definition(op)
+    if found is None:
+        text = f"Op type not registered '{op}' in this server{suggestion(op, opdefs.names())}"
+        raise at_node(node_def, text, errors.NotFoundError)
+    return found
 
 
 def _parse_inputs(node_def: NodeDef) -> tuple[tuple[TensorName, ...], tuple[str, ...]]:
@@ -219,11 +214,6 @@ def _parse_inputs(node_def: NodeDef) -> tuple[tuple[TensorName, ...], tuple[str,
         else:
             data.append(parse_tensor_name(text))
     return tuple(data), tuple(control)
-
-
-def _describe_inputs(op_def: OpDef) -> str:
-    names = [f"{arg.name}..." if arg.is_list else arg.name for arg in op_def.inputs]
-    return ", ".join(names) if names else "none"
 
 
 def _check_inputs(node: Node, nodes: Mapping[str, Node]) -> None:

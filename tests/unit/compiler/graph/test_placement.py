@@ -11,8 +11,7 @@ from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.graph.place import place
-from tenfold_compiler.graph.placement import placement
-from tenfold_compiler.graph.placement_reasons import placement_reasons
+from tenfold_compiler.graph.placement import placement, placement_reasons
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 
 if TYPE_CHECKING:
