@@ -85,7 +85,7 @@ def _is_zero(g: Any) -> bool:
 def _through_softmax(logits: Tensor, g_backprop: Tensor) -> Tensor:
     """Second derivatives: what the gradient of the derivative, softmax − labels, is by the logits."""
     probabilities = apply_op("Softmax", logits=logits)
-    mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[-1], keep_dims=True)
+    mean = apply_op("Sum", input=g_backprop * probabilities, reduction_indices=[1], keep_dims=True)
     result: Tensor = (g_backprop - mean) * probabilities
     return result
 

@@ -40,8 +40,8 @@ def _resource_gather_nd(op: Operation, g: Tensor) -> Any:
     with handle.graph.colocate_with(handle.op):
         shape = apply_op("VariableShape", input=handle, out_type=indices.dtype.base_dtype)
     known = indices.get_shape()
-    if known.ndims == 2 and known.as_list()[-1] == 1:
-        return IndexedSlices(g, apply_op("Squeeze", input=indices, squeeze_dims=[-1]), shape), None
+    if known.ndims == 2 and known.as_list()[1] == 1:
+        return IndexedSlices(g, apply_op("Squeeze", input=indices, squeeze_dims=[1]), shape), None
     return apply_op("ScatterNd", indices=indices, updates=g, shape=shape), None
 
 

@@ -93,3 +93,13 @@ def test_slices_of_every_turn_add_up(shape: Any) -> None:
         assert isinstance(gradient, tf.IndexedSlices)
         dense = session.run(tf.convert_to_tensor(gradient), {table: np.zeros((3, 2))})
         assert dense.tolist() == [[4, 4], [3, 3], [5, 5]]
+
+
+def test_an_exit_that_nobody_reads_gets_zeros() -> None:
+    """The second variable's last value is no part of y, its earlier ones are."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(2.0)
+        y = tf.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a + b, b * x), (0, 0.0, x))[1]
+
+        # y = x + x² + x³
+        assert session.run(tf.gradients(y, x)) == [1 + 4 + 12]

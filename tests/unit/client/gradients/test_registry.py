@@ -186,3 +186,13 @@ def test_rules_of_ops_that_broadcast_are_summed():
         found = registry.GradientRule(lambda op, g: [g, g], broadcasts=True)(total.op, g)
         assert [each.tolist() for each in session.run(found)] == [[[0, 1, 2], [3, 4, 5]], [3, 5, 7]]
         assert registry.GradientRule(lambda op, g: [g, g])(total.op, g) == [g, g]
+
+
+@pytest.mark.parametrize("op", ["SparseSparseMaximum", "SparseSparseMinimum"])
+def test_a_rule_that_tensorflow_has_not_written_either(op):
+    with tf.Graph().as_default():
+        values = tf.placeholder(tf.float32, [1])
+        one = tf.SparseTensor([[0]], values, [2])
+        y = getattr(tf.sparse, op.removeprefix("SparseSparse").lower())(one, one, name="extreme").values
+        with pytest.raises(NotImplementedError, match=f"Gradient for {op} is currently not implemented yet: 'extreme"):
+            tf.gradients(y, values)
