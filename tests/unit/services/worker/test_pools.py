@@ -15,7 +15,7 @@ from support.moments import PATIENCE
 from tenfold_core import errors
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.limits import Limits
-from tenfold_services.worker.pools import FilePool, Pools, beside, pools_of
+from tenfold_services.worker.pools import FilePool, Pools, beside, on_callers_thread, pools_of
 from tenfold_services.worker.step_pool import GraphPool, StepPool
 from tenfold_services.worker.worker import Worker
 
@@ -169,3 +169,62 @@ def test_the_step_s_end_reaches_what_a_kernel_waits_for(pool: FilePool) -> None:
     assert begun.wait(PATIENCE)
     outer.cancel()
     assert left.wait(PATIENCE)
+
+
+def test_files_are_never_refused_and_none_has_more_than_half_of_the_threads() -> None:
+    for threads, of_one in ((1, 1), (3, 1), (4, 2)):
+        pool = FilePool("/job:ps/replica:0/task:0", Limits(file_threads=threads, pool_threads=99, long_kernels=1))
+        assert pool._may_run() == threads
+        assert pool._most_of_one == of_one
+        pool._long["a"] = 9
+        pool._check("a")
+        assert pool._may_run() == threads
+        pool.close()
+
+
+def test_a_step_on_its_callers_thread_reads_there(pool: FilePool) -> None:
+    read = beside(threading.get_ident, pool, "one")
+    with on_callers_thread():
+        assert read() == threading.get_ident()
+        with pytest.raises(KeyError), on_callers_thread():
+            raise KeyError
+    assert Outcome(read())() != threading.get_ident()
+
+
+def test_a_kernel_that_breaks_and_a_wait_that_fails_fail_the_step(pool: FilePool) -> None:
+    def breaks() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        Outcome(beside(breaks, pool, "one")())()
+    inner = Waiting()
+    outer = Outcome(beside(lambda: inner, pool, "one")())
+    inner.fail(errors.cancelled("the queue is closed"))
+    with pytest.raises(errors.CancelledError, match="the queue is closed"):
+        outer()
+
+
+def test_a_step_that_ends_before_its_kernel_begins_or_while_it_asks_waits_for_nothing() -> None:
+    jobs: list[Any] = []
+
+    class Held(FilePool):
+        def submit(self, owner: Any, work: Any) -> Any:
+            jobs.append(work)
+            return super().submit(owner, lambda: None)
+
+    held = Held("/job:ps/replica:0/task:0", Limits())
+    ran: list[str] = []
+    cancelled: list[str] = []
+    first = beside(lambda: ran.append("first"), held, "one")()
+    first.cancel()
+    jobs.pop()()
+    assert ran == []
+
+    def asks() -> Waiting:
+        second.cancel()
+        return Waiting(lambda: cancelled.append("inner"))
+
+    second = beside(asks, held, "one")()
+    jobs.pop()()
+    assert cancelled == ["inner"]
+    held.close()

@@ -181,3 +181,132 @@ def test_the_memory_of_finished_steps_is_bounded() -> None:
     for step in (1, 2, 3):
         steps.finish(step)
     assert steps.get(1, 0.0).step_id == 1
+
+
+def test_a_cancelled_receiver_makes_room_and_an_aborted_step_takes_none() -> None:
+    rendezvous = Rendezvous(1, limit=1)
+    receiver = Receiver()
+    rendezvous.recv("a", receiver)
+    with pytest.raises(
+        errors.ResourceExhaustedError, match="Step 1 has 1 tensors under way on this task; 1 is the limit"
+    ):
+        rendezvous.recv("b", Receiver())
+    assert rendezvous.cancel_recv("a", receiver)
+    assert not rendezvous.cancel_recv("a", receiver)
+    rendezvous.send("b", 1)
+
+
+def test_a_listener_that_left_is_not_told(aborted: errors.OpError) -> None:
+    rendezvous, heard, other = Rendezvous(1), [], []
+    rendezvous.listen(heard.append)
+    rendezvous.listen(other.append)
+    rendezvous.unlisten(heard.append)
+    rendezvous.abort(aborted)
+    assert (heard, other) == ([], [aborted])
+
+
+def test_who_waits_for_what_a_key_begins_with() -> None:
+    rendezvous = Rendezvous(1)
+    rendezvous.send("a/1", 1)
+    rendezvous.recv("b/1", Receiver())
+    assert [rendezvous.waits_for(prefix) for prefix in ("a", "b", "b/1", "/1", "b/12")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_step_is_idle_without_runs_and_receivers() -> None:
+    rendezvous, receiver = Rendezvous(1), Receiver()
+    assert rendezvous.idle
+    rendezvous.send("a", 1)
+    assert rendezvous.idle
+    rendezvous.recv("b", receiver)
+    assert not rendezvous.idle
+    rendezvous.cancel_recv("b", receiver)
+    rendezvous.runs = 1
+    assert not rendezvous.idle
+
+
+def test_an_abort_forgets_what_was_sent_and_asked_for(aborted: errors.OpError) -> None:
+    rendezvous = Rendezvous(1)
+    rendezvous.send("a", 1)
+    rendezvous.recv("b", Receiver())
+    rendezvous.abort(aborted)
+    assert rendezvous._sent == rendezvous._waiting == {}
+    assert rendezvous.error is aborted
+
+
+class Partial:
+    """A run that is called no more, or still is."""
+
+    def __init__(self, is_idle: bool) -> None:
+        self.is_idle, self.asked = is_idle, 0.0
+
+    def ended_as_idle(self, now: float) -> bool:
+        self.asked = now
+        return self.is_idle
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_a_partial_run_that_is_called_no_more_goes_with_its_step(is_idle: bool) -> None:
+    steps = StepTable(replace(DEFAULT_LIMITS, idle_step_seconds=10))
+    found, partial = steps.get(1, 0.0), Partial(is_idle)
+    found.runs, found.partial = 1, partial  # type: ignore[assignment]
+
+    assert steps.sweep(9.9) == 0
+    assert partial.asked == 0.0
+    assert steps.sweep(10.0) == int(is_idle)
+    assert partial.asked == 10.0
+    assert (steps.find(1) is None) == is_idle
+
+
+def test_a_swept_step_is_over_and_its_late_receivers_hear_so() -> None:
+    steps, late = StepTable(replace(DEFAULT_LIMITS, idle_step_seconds=10)), Receiver()
+    found = steps.get(1, 0.0)
+    steps.sweep(10.0)
+    found.recv("a", late)
+    assert [error.message for _, _, error in late.told if error] == ["Step 1 was cleaned up."]
+    with pytest.raises(errors.AbortedError, match="Step 1 is over on this task"):
+        steps.get(1, 11.0)
+
+
+def test_the_step_that_was_cleaned_up_last_is_remembered_longest() -> None:
+    steps = StepTable(replace(DEFAULT_LIMITS, finished_steps=2))
+    for step in (1, 2, 1, 3):
+        steps.finish(step)
+    assert list(steps._finished) == [1, 3]
+
+
+def test_a_forgotten_step_is_not_over() -> None:
+    steps = StepTable()
+    steps.get(1, 0.0)
+    steps.forget(1)
+    steps.forget(1)
+    assert steps.get(1, 5.0).created == 5.0
+    assert steps.get(1, 6.0).created == 5.0
+
+
+def test_every_step_is_aborted_with_an_error_of_its_own() -> None:
+    steps, error = StepTable(), errors.AbortedError("node", "op", "over")
+    found = [steps.get(number, 0.0) for number in (1, 2)]
+    steps.abort_all(error)
+    told = [each.error for each in found]
+    assert [(each.code, each.message, each.node_def, each.op) for each in told if each] == [
+        (error.code, "over", "node", "op")
+    ] * 2
+    assert told[0] is not told[1]
+    assert len(steps) == 2
+
+
+def test_the_words_of_too_many_steps() -> None:
+    steps = StepTable(replace(DEFAULT_LIMITS, steps=1, keys_per_step=1))
+    first = steps.get(1, 0.0)
+    first.runs = 1
+    with pytest.raises(errors.ResourceExhaustedError, match="This task has 1 steps under way; 1 is the limit"):
+        steps.get(2, 0.0)
+    first.send("a", 1)
+    with pytest.raises(errors.ResourceExhaustedError, match="TENFOLD_TASK_KEYS_PER_STEP"):
+        first.send("b", 1)

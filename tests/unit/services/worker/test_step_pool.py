@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import threading
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.moments import started
 from tenfold_core import errors
 from tenfold_services.limits import Limits
-from tenfold_services.worker.step_pool import StepPool
+from tenfold_services.worker import step_pool
+from tenfold_services.worker.step_pool import GraphPool, StepPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,3 +131,169 @@ def test_a_pool_that_is_closed_takes_nothing_and_drops_what_waits(pools: list[St
         pool.submit("s", kernels[1])
     kernels[0].released.set()
     assert running.future.result(PATIENCE) == "done"
+
+
+class Queue(StepPool):
+    """One without threads: the test takes jobs and ends them. `wanted` is how many threads it would have begun."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__(TASK, Limits(**{"long_kernel_seconds": 1e6, **limits}))
+        self.wanted = 0
+
+    def _provide(self) -> None:
+        self.wanted += 1
+
+    def take(self) -> Any:
+        with self._lock:
+            return self._take()
+
+
+def test_so_many_run_and_no_more_and_each_owner_has_its_turn() -> None:
+    pool = Queue(pool_threads=2)
+    jobs = [pool.submit(owner, lambda: None) for owner in "aab"]
+
+    first, second = pool.take(), pool.take()
+
+    assert (first, second, pool.take()) == (jobs[0], jobs[2], None)
+    assert pool.running("a") == [jobs[0].future]
+    pool._do(first)
+    assert pool.running("a") == []
+    assert pool.take() is jobs[1]
+    assert not pool._waiting
+    assert pool.wanted == 3
+
+
+def test_what_was_given_up_before_it_began_is_passed_over() -> None:
+    pool = Queue(pool_threads=1)
+    given_up, other = pool.submit("a", lambda: 1), pool.submit("a", lambda: 2)
+    pool.let_go(given_up)
+
+    assert pool.take() is other
+    pool._do(other)
+    assert other.future.result(0) == 2
+    assert pool.take() is None
+
+
+def test_a_job_counts_as_long_once_and_not_when_it_is_over() -> None:
+    pool = Queue(pool_threads=1)
+    job = pool.submit("a", lambda: 1)
+    pool.take()
+    pool.let_go(job)
+    pool.let_go(job)
+    assert (pool.long, pool._may_run(), job.is_long, pool.wanted) == (1, 2, True, 3)
+    pool._do(job)
+    assert (pool.long, pool._may_run(), dict(pool._long)) == (0, 1, {})
+    pool.let_go(job)
+    assert pool.long == 0
+
+
+@pytest.mark.parametrize(("ran", "is_long"), [(5.0, False), (5.1, True)])
+def test_a_job_is_long_after_so_many_seconds(ran: float, is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(step_pool, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    pool = Queue(pool_threads=1, long_kernel_seconds=5.0)
+    pool.submit("a", lambda: None)
+    pool.take()
+    now[0] += ran
+
+    assert pool.long == is_long
+    pool.submit("a", lambda: None)
+    assert (pool.take() is not None) == is_long
+
+
+def test_a_job_that_fails_says_so_and_one_that_was_given_up_meanwhile_is_silent() -> None:
+    pool = Queue(pool_threads=3)
+
+    def fails() -> None:
+        raise KeyboardInterrupt
+
+    failed, cut_off = pool.submit("a", fails), pool.submit("a", lambda: 1)
+    for job in (failed, cut_off):
+        assert pool.take() is job
+    cut_off.future.set_result("before")
+    pool._do(failed)
+    pool._do(cut_off)
+
+    assert isinstance(failed.future.exception(0), KeyboardInterrupt)
+    assert cut_off.future.result(0) == "before"
+    assert pool.running("a") == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "owner", "text"),
+    [
+        (
+            {"long_kernels": 2}, "b",
+            f"{TASK} has 2 kernels that have computed for more than 1e+06 s or whose steps are over, and begins no "
+            "other step until one ends; 2 is the limit",
+        ),
+        (
+            {"long_kernels_per_session": 2}, "a",
+            f"A session has 2 kernels on {TASK} that have computed for more than 1e+06 s or whose steps are over, and "
+            "begins no other step until one ends; 2 is the limit",
+        ),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_pool_with_too_many_long_kernels(limits: dict[str, int], owner: str, text: str) -> None:
+    pool = Queue(pool_threads=4, **limits)
+    for _ in range(2):
+        pool.submit("a", lambda: None)
+        pool.let_go(pool.take())
+    if owner == "a":
+        pool.submit("b", lambda: None)
+
+    with pytest.raises(errors.ResourceExhaustedError) as raised:
+        pool.submit(owner, lambda: None)
+    assert raised.value.message.startswith(text)
+
+
+async def test_a_caller_that_is_cancelled_drops_what_has_not_begun() -> None:
+    pool = Queue(pool_threads=1)
+    call = await started(pool.run("a", lambda: 1))
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert pool.take() is None
+
+    closed = await started(pool.run("a", lambda: 1))
+    pool.close()
+    with pytest.raises(errors.UnavailableError, match=f"{TASK} is shutting down"):
+        await closed
+
+
+async def test_a_caller_gets_the_result_or_the_error() -> None:
+    pool = Queue(pool_threads=2)
+    call = await started(pool.run("a", lambda: 7))
+    pool._do(pool.take())
+    assert await call == 7
+
+
+def test_graphs_are_never_refused_and_have_few_threads() -> None:
+    pool = GraphPool(TASK, Limits(pool_threads=9, long_kernels=1, long_kernels_per_session=1))
+    assert pool._may_run() == 2
+    pool._long["a"] = 1
+    pool._check("a")
+    assert pool._may_run() == 3
+    pool._long["a"] = 9
+    assert pool._may_run() == 4
+    pool.close()
+
+
+def test_graphs_are_worked_on_with_the_collector_held_back(pools: list[StepPool]) -> None:
+    pools.append(pool := GraphPool(TASK, Limits()))
+    assert gc.isenabled()
+    assert pool.submit("a", gc.isenabled).future.result(PATIENCE) is False
+    assert gc.isenabled()
+
+
+def test_a_thread_without_work_goes_after_a_while(monkeypatch: pytest.MonkeyPatch, pools: list[StepPool]) -> None:
+    monkeypatch.setattr(step_pool, "_IDLE_SECONDS", 0.0)
+    pools.append(pool := StepPool(TASK, Limits(pool_threads=1)))
+    names: list[threading.Thread] = []
+    pool.submit("a", lambda: names.append(threading.current_thread())).future.result(PATIENCE)
+    (thread,) = names
+    assert thread.daemon
+    assert thread.name == "tenfold-job:ps-replica:0-task:0"
+    thread.join(PATIENCE)
+    assert (pool._threads, pool._idle) == (0, 0)
+    assert pool.submit("a", lambda: 8).future.result(PATIENCE) == 8
