@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from support.cluster_store import MemoryStore
 from support.hand_clock import HandClock
 from tenfold_control_api.attempts import ATTEMPTS
 from tenfold_control_api.cluster import Cluster, Newcomer, TaskState
@@ -17,55 +18,11 @@ from tenfold_control_api.problems import ApiError
 from tenfold_control_api.service_settings import Settings
 
 
-class FakeStore:
-    """A database in memory. `refused` changes fail as if another replica had been faster; `gate` holds one back."""
-
-    def __init__(self, *, shared: bool = False) -> None:
-        self.shared = shared
-        self.clusters: dict[str, Cluster] = {}
-        self.refused = 0
-        self.attempts = 0
-        #: The names that were asked for, None for all.
-        self.loads: list[str | None] = []
-        self.leases: list[Any] = []
-        self.gate: asyncio.Event | None = None
-
-    async def load_clusters(self, name: str | None = None) -> list[Cluster]:
-        self.loads.append(name)
-        return [cluster for cluster in self.clusters.values() if name in (None, cluster.name)]
-
-    async def live_leases(self) -> list[Any]:
-        return self.leases
-
-    async def versions(self) -> dict[str, tuple[str, int]]:
-        return {cluster.name: (cluster.uid, cluster.version) for cluster in self.clusters.values()}
-
-    async def remove_cluster(self, old: Cluster) -> bool:
-        self.attempts += 1
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.refused or self.clusters.get(old.name) is not old:
-            self.refused = max(0, self.refused - 1)
-            return False
-        del self.clusters[old.name]
-        return True
-
-    async def save_cluster(self, old: Cluster | None, new: Cluster, **_: Any) -> bool:
-        self.attempts += 1
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.refused:
-            self.refused -= 1
-            return False
-        self.clusters[new.name] = new
-        return True
-
-
 def fresh(name: str = "default") -> Cluster:
     return Cluster.new(name, uuid.uuid4().hex, {"worker": 2}, now=0.0)
 
 
-def table_of(store: FakeStore, **settings: Any) -> ClusterTable:
+def table_of(store: MemoryStore, **settings: Any) -> ClusterTable:
     return ClusterTable(cast("Any", store), Settings(**settings), HandClock())
 
 
@@ -76,11 +33,11 @@ def register(cluster: Cluster, index: int = 0) -> tuple[Cluster, str]:
 
 async def test_a_cluster_that_is_not_declared_says_how_to() -> None:
     with pytest.raises(ApiError, match="Declare it first: PUT /v1/clusters/default"):
-        await table_of(FakeStore()).get("default")
+        await table_of(MemoryStore()).get("default")
 
 
 async def test_a_cluster_is_declared_once_and_their_number_is_bounded() -> None:
-    table = table_of(FakeStore(), max_clusters=1)
+    table = table_of(MemoryStore(), max_clusters=1)
     assert await table.add(fresh())
     assert not await table.add(fresh())
     with pytest.raises(ApiError, match="1 clusters are declared; that is"):
@@ -88,7 +45,7 @@ async def test_a_cluster_is_declared_once_and_their_number_is_bounded() -> None:
 
 
 async def test_a_change_is_published_after_the_database_has_it() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     told: list[int] = []
@@ -109,7 +66,7 @@ async def test_a_change_is_published_after_the_database_has_it() -> None:
 
 
 async def test_a_decision_that_changes_nothing_saves_nothing() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     assert await table.change("default", lambda cluster: (cluster, "as it was")) == "as it was"
@@ -117,7 +74,7 @@ async def test_a_decision_that_changes_nothing_saves_nothing() -> None:
 
 
 async def test_a_change_that_lost_is_decided_again_on_the_newer_value() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     store.clusters["default"], _ = register(store.clusters["default"], 1)
@@ -135,7 +92,7 @@ async def test_a_change_that_lost_is_decided_again_on_the_newer_value() -> None:
 
 
 async def test_endless_contention_is_given_up() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     store.refused, store.attempts = 10**6, 0
@@ -145,7 +102,7 @@ async def test_endless_contention_is_given_up() -> None:
 
 
 async def test_a_client_that_goes_away_leaves_what_the_database_has() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     store.gate = asyncio.Event()
@@ -160,7 +117,7 @@ async def test_a_client_that_goes_away_leaves_what_the_database_has() -> None:
 
 
 async def test_a_lost_task_gives_its_lease_back() -> None:
-    table = table_of(FakeStore())
+    table = table_of(MemoryStore())
     await table.add(fresh())
     await table.change("default", register)
     await table.change("default", lambda cluster: (cluster.end("worker", 0, TaskState.LOST, "silent", 2.0), None))
@@ -170,7 +127,7 @@ async def test_a_lost_task_gives_its_lease_back() -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 async def test_changes_of_other_replicas_are_looked_for_in_a_shared_database(shared: bool) -> None:
-    store = FakeStore(shared=shared)
+    store = MemoryStore(shared=shared)
     table = table_of(store)
     await table.add(fresh())
     store.clusters["default"], _ = register(store.clusters["default"])
@@ -179,7 +136,7 @@ async def test_changes_of_other_replicas_are_looked_for_in_a_shared_database(sha
 
 
 async def test_a_watcher_is_woken_by_the_change_and_their_number_is_bounded() -> None:
-    table = table_of(FakeStore(), max_watchers=1)
+    table = table_of(MemoryStore(), max_watchers=1)
     await table.add(fresh())
     waiting = asyncio.create_task(table.wait("default", lambda cluster: cluster.version == 2, 30))
     await asyncio.sleep(0)
@@ -197,7 +154,7 @@ async def test_a_watcher_is_woken_by_the_change_and_their_number_is_bounded() ->
 
 async def test_a_cluster_is_deleted_as_it_is_now() -> None:
     """A change by another replica is looked at anew before it is deleted."""
-    store = FakeStore(shared=True)
+    store = MemoryStore(shared=True)
     table = table_of(store)
     await table.add(fresh())
     store.clusters["default"], _ = register(store.clusters["default"])
@@ -212,7 +169,7 @@ async def test_a_cluster_is_deleted_as_it_is_now() -> None:
 
 
 async def test_a_cluster_that_others_change_all_the_time_is_not_deleted() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     store.refused = ATTEMPTS
@@ -224,7 +181,7 @@ async def test_a_cluster_that_others_change_all_the_time_is_not_deleted() -> Non
 
 
 async def test_what_another_replica_deleted_or_declared_anew_is_seen() -> None:
-    store = FakeStore(shared=True)
+    store = MemoryStore(shared=True)
     table = table_of(store)
     gone: list[str] = []
     table.removal_listeners.append(lambda cluster: gone.append(cluster.uid))
@@ -249,7 +206,7 @@ def lease_of(name: str, ttl: float, renewals: int) -> Any:
 
 
 async def test_a_service_that_starts_gives_each_task_its_whole_time() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     held, _ = register(fresh())
     store.clusters = {"default": held, "other": fresh("other")}
     store.leases = [lease_of("lease 0", 7.0, 3), lease_of("of no task", 7.0, 3)]
@@ -264,11 +221,11 @@ async def test_a_service_that_starts_gives_each_task_its_whole_time() -> None:
 
 
 def test_leases_are_looked_at_with_each_heartbeat() -> None:
-    assert table_of(FakeStore(), heartbeat=0.5).leases.next_look() == 0.5
+    assert table_of(MemoryStore(), heartbeat=0.5).leases.next_look() == 0.5
 
 
 async def test_what_other_replicas_declare_is_seen_and_loaded_once() -> None:
-    store = FakeStore(shared=True)
+    store = MemoryStore(shared=True)
     table = table_of(store)
     told: list[str] = []
     table.listeners.append(lambda cluster: told.append(cluster.name))
@@ -286,7 +243,7 @@ async def test_what_other_replicas_declare_is_seen_and_loaded_once() -> None:
 
 
 async def test_changes_that_are_made_here_are_told_apart_from_others() -> None:
-    store = FakeStore(shared=True)
+    store = MemoryStore(shared=True)
     table = table_of(store)
     changed: list[tuple[int | None, int]] = []
     gone: list[str] = []
@@ -307,7 +264,7 @@ async def test_changes_that_are_made_here_are_told_apart_from_others() -> None:
 
 
 async def test_a_value_that_counts_keeps_none_before_it() -> None:
-    table = table_of(FakeStore())
+    table = table_of(MemoryStore())
     await table.add(fresh())
 
     await table.change("default", register)
@@ -319,7 +276,7 @@ async def test_a_value_that_counts_keeps_none_before_it() -> None:
 
 
 async def test_a_change_is_decided_on_the_newest_value_at_once() -> None:
-    store = FakeStore(shared=True)
+    store = MemoryStore(shared=True)
     table = table_of(store)
     await table.add(fresh())
     store.clusters["default"], _ = register(store.clusters["default"], 1)
@@ -331,7 +288,7 @@ async def test_a_change_is_decided_on_the_newest_value_at_once() -> None:
 
 
 async def test_who_declares_second_finds_the_first_ones_cluster() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     first = store.clusters["default"] = fresh()
     store.refused = 1
@@ -341,7 +298,7 @@ async def test_who_declares_second_finds_the_first_ones_cluster() -> None:
 
 
 async def test_a_declaration_is_tried_again_and_given_up() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     store.refused = 1
     assert await table.add(fresh())
@@ -353,7 +310,7 @@ async def test_a_declaration_is_tried_again_and_given_up() -> None:
 
 
 async def test_a_deletion_that_lost_looks_at_the_newer_value() -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     store.clusters["default"], _ = register(store.clusters["default"])
@@ -371,7 +328,7 @@ async def test_a_deletion_that_lost_looks_at_the_newer_value() -> None:
 
 @pytest.mark.parametrize("refused", [0, 1])
 async def test_a_client_that_goes_away_leaves_a_deletion_as_the_database_has_it(refused: int) -> None:
-    store = FakeStore()
+    store = MemoryStore()
     table = table_of(store)
     await table.add(fresh())
     store.gate, store.refused = asyncio.Event(), refused
@@ -391,7 +348,7 @@ async def test_a_client_that_goes_away_leaves_a_deletion_as_the_database_has_it(
 
 
 async def test_a_deleted_cluster_leaves_nothing_behind() -> None:
-    table = table_of(FakeStore())
+    table = table_of(MemoryStore())
     await table.add(fresh())
     await table.change("default", register)
 
@@ -402,7 +359,7 @@ async def test_a_deleted_cluster_leaves_nothing_behind() -> None:
 
 
 async def test_who_waits_for_a_deleted_cluster_is_told_and_leaves_nothing_behind() -> None:
-    table = table_of(FakeStore())
+    table = table_of(MemoryStore())
     await table.add(fresh())
     waiting = [asyncio.create_task(table.wait("default", lambda _: False, 30)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -417,7 +374,7 @@ async def test_who_waits_for_a_deleted_cluster_is_told_and_leaves_nothing_behind
 
 
 async def test_who_waits_sees_a_cluster_that_was_declared_anew_meanwhile() -> None:
-    table = table_of(FakeStore())
+    table = table_of(MemoryStore())
     await table.add(fresh())
     waiting = asyncio.create_task(table.wait("default", lambda cluster: bool(table.holders), 30))
     await asyncio.sleep(0)
@@ -432,7 +389,7 @@ async def test_who_waits_sees_a_cluster_that_was_declared_anew_meanwhile() -> No
 
 
 async def test_a_wait_that_is_given_up_keeps_the_watch_of_a_cluster_that_is_there() -> None:
-    table = table_of(FakeStore())
+    table = table_of(MemoryStore())
     await table.add(fresh())
 
     cluster, met = await table.wait("default", lambda _: False, 0.001)
@@ -442,7 +399,7 @@ async def test_a_wait_that_is_given_up_keeps_the_watch_of_a_cluster_that_is_ther
 
 @pytest.mark.parametrize("shared", [False, True])
 async def test_a_wait_looks_at_the_newest_value_first(shared: bool) -> None:
-    store = FakeStore(shared=shared)
+    store = MemoryStore(shared=shared)
     table = table_of(store)
     with pytest.raises(ApiError, match="is not declared"):
         await table.wait("default", lambda _: True, 30)
