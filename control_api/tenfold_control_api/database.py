@@ -245,7 +245,7 @@ async def open_schema(engine: AsyncEngine) -> None:
     except DBAPIError as error:
         raise DatabaseError(f"{error.orig}.") from error
     except Exception as error:
-        raise DatabaseError(f"{error or type(error).__name__}.") from error
+        raise DatabaseError(f"{str(error) or type(error).__name__}.") from error
 
 
 async def prepare_schema(engine: AsyncEngine) -> None:

@@ -70,7 +70,7 @@ def test_digests_alone_cannot_be_handed_to_programs(tmp_path: Path) -> None:
 
 
 def test_the_file_has_what_programs_show_first_and_digests_of_the_rest(tmp_path: Path) -> None:
-    file = tmp_path / "made" / "tokens"
+    file = tmp_path / "made" / "here" / "tokens"
     tokens = ServiceTokens(Changing(line("the-first")))
 
     assert tokens.for_programs(file) == file
