@@ -254,6 +254,14 @@ async def test_frequent_requests_are_logged_only_where_they_fail(
     assert [each.getMessage().rpartition(" ")[2] for each in caplog.records] == ["unknown"] * (level == "INFO")
 
 
+def test_the_log_has_milliseconds_and_its_fields_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tenfold_control_api.access"):
+        middleware._log_access(logging.INFO, scope(), 200, 0.50000049)
+    (record,) = caplog.records
+    assert record.getMessage() == "GET /v1/clusters 200 in 500.0 ms, from h"
+    assert record.__dict__["fields"]["seconds"] == 0.5
+
+
 # --- HEAD
 
 
