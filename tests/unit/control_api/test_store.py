@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import OperationalError
 
+from support.small_database import empty_database
 from tenfold_control_api import schema
 from tenfold_control_api.cluster import Cluster, Drain, Newcomer, TaskState
 from tenfold_control_api.database import DatabaseError
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ControlStore]:
-    async def tables(engine: Any) -> None:
-        async with engine.begin() as db:
-            await db.run_sync(schema.meta.metadata.create_all)
+    async def known(_: Any) -> None:
+        pass
 
-    monkeypatch.setattr("tenfold_control_api.store.open_schema", tables)
-    opened = ControlStore(str(tmp_path / "control.db"), wall_clock=lambda: 77.0)
+    monkeypatch.setattr("tenfold_control_api.store.open_schema", known)
+    opened = ControlStore(empty_database(tmp_path), wall_clock=lambda: 77.0)
     await opened.open()
     yield opened
     await opened.close()
