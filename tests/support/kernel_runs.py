@@ -15,6 +15,7 @@ from tenfold_core.node_signature import signature
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
 from tenfold_kernels.registry import KernelNode
+from tenfold_kernels.resources.handles import RefHandle
 from tenfold_kernels.resources.state import ResourceManager, Variable
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -133,3 +134,18 @@ def handle(value: Any, resources: ResourceManager, name: str = "v") -> np.ndarra
     made = run_op("VarHandleOp", [], resources=resources, dtype=dtype_of(array), shape=TensorShape(None), name=name)
     run_op("AssignVariableOp", [made, array], resources=resources)
     return made  # type: ignore[no-any-return]
+
+
+class Steps:
+    """Runs ops of one task, one after the other: what they keep is there for the next. Gives what the kernel gives."""
+
+    def __init__(self) -> None:
+        self.resources = ResourceManager()
+
+    def build(self, op: str, *inputs: Any, **attrs: Any) -> Any:
+        """The compute function, for inputs of these types."""
+        return build(op, list(inputs), attrs, self.resources)[0]
+
+    def __call__(self, op: str, *inputs: Any, **attrs: Any) -> Any:
+        compute = self.build(op, *inputs, **attrs)
+        return compute(*(value if isinstance(value, RefHandle) else as_value(value) for value in inputs))
