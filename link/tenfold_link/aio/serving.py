@@ -112,9 +112,9 @@ class Serving:
 
     def end(self) -> None:
         """The link has ended: cancels what is under way."""
-        for work in (*self._serving.values(), *self._notices):
+        serving, self._serving = self._serving, {}
+        for work in (*serving.values(), *self._notices):
             work.cancel()
-        self._serving.clear()
         self._costs.clear()
         if self.inflow is not None:
             self.inflow.give(self.inflow.taken)

@@ -96,11 +96,12 @@ class ValueReader:
         A value that was inline is an array of its own; one from a buffer is that memory itself, read-only if the
         buffer is. Raises InvalidArgumentError for a record that is cut off or does not fit its content.
         """
+        begin = self.offset
         try:
             return self._read()
         except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
             raise errors.InvalidArgumentError(
-                None, None, f"A link's frame holds a malformed tensor at byte {self.offset}: {error}"
+                None, None, f"A link's frame holds a malformed tensor at byte {begin}: {error}"
             ) from error
 
     def _read(self) -> tuple[Any, bool]:
@@ -122,14 +123,14 @@ class ValueReader:
         head = _HEADS[rank] if rank < len(_HEADS) else struct.Struct(f"<BBBxI{rank}q")
         shape = head.unpack_from(header, offset)[4:]
         dtype = _DTYPE_OF.get(number)
-        # NumPy refuses negative dimensions
+        # NumPy refuses negative dimensions, but takes a single -1 for "as many as there are"
         if dtype is None or rank > MAX_RANK:
             raise ValueError(f"data type {number}, shape {list(shape)}")
         begin = offset + head.size
         if kind == _INLINE:
             self.offset = begin + length
             value: Any = np.ndarray(shape, dtype, header, begin)
-            if value.nbytes != length:
+            if value.nbytes != length or value.shape != shape:
                 raise ValueError(f"{length} bytes of content for shape {list(shape)} of {dtype}")
             # a copy: aligned, and does not keep the frame
             return value.copy(), False
@@ -138,7 +139,7 @@ class ValueReader:
         self.offset = begin
         memory = self._take()
         value = np.ndarray(shape, dtype, memory)
-        if value.nbytes != len(memory):
+        if value.nbytes != len(memory) or value.shape != shape:
             raise ValueError(f"{len(memory)} bytes of content for shape {list(shape)} of {dtype}")
         return value, False
 
