@@ -23,8 +23,8 @@ import numpy as np
 
 from tenfold_core import chief_generation, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.arrays import invalid, truncated_quotient
-from tenfold_kernels.resources.queues import shape_text
+from tenfold_kernels.arrays import invalid, shape_text, truncated_quotient
+from tenfold_kernels.resources.queues import shape_text as partial_text
 from tenfold_kernels.resources.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class SparseAccumulator(Accumulator):
     def _check(self, gradient: tuple[Array, Array, Array | None]) -> None:
         indices, values, shape = gradient
         if indices.ndim != 1:
-            raise invalid(f"Input indices should be vector but received shape: {shape_text(_shape(indices))}")
+            raise invalid(f"Input indices should be vector but received shape: {shape_text(indices.shape)}")
         if not values.ndim:
             raise invalid("Values cannot be 0-dimensional.")
         if len(values) != len(indices):
@@ -365,9 +365,5 @@ def _divided(total: Array, count: Any) -> Array:
     return np.asarray(total / np.asarray(count).astype(total.dtype), dtype=total.dtype)
 
 
-def _shape(array: Array) -> TensorShape:
-    return TensorShape(array.shape)
-
-
 def _mismatch(wanted: TensorShape, gradient: Array) -> errors.OpError:
-    return invalid(f"Shape mismatch: expected {shape_text(wanted)}, got {shape_text(_shape(gradient))}")
+    return invalid(f"Shape mismatch: expected {partial_text(wanted)}, got {shape_text(gradient.shape)}")

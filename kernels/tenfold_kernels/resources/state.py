@@ -170,7 +170,7 @@ class Variable:
         if self.account is not None:
             self.account.resize(size_of((buffer,)) if buffer.dtype.hasobject else buffer.nbytes)
         self._leave()
-        self._note_shape(buffer.shape)
+        self._note_new_shape(self._buffer, buffer.shape)
         view = buffer.view()
         view.setflags(write=False)
         self._anchor = self._buffer = buffer
@@ -182,13 +182,10 @@ class Variable:
         if self.account is not None:
             self.account.resize(buffer.nbytes)
         self._leave()
-        self._note_shape(shape)
+        self._note_new_shape(self._buffer, shape)
         view = buffer.view()
         view.setflags(write=False)
         self._anchor, self._buffer, self._view, self._memory = buffer.base, buffer, view, memory
-
-    def _note_shape(self, shape: tuple[int, ...]) -> None:
-        self._note_new_shape(self._buffer, shape)
 
     @staticmethod
     def _note_new_shape(held: Any, shape: tuple[int, ...]) -> None:
