@@ -389,7 +389,7 @@ class Master:
                 async with asyncio.timeout(self._limits.cleanup_seconds):
                     await self._env.workers.worker(task).cleanup_all(list(containers))
             except (errors.OpError, TimeoutError) as e:
-                _log.warning("Reset: %s could not be cleared: %s", task, e or "no answer in time")
+                _log.warning("Reset: %s could not be cleared: %s", task, str(e) or "no answer in time")
 
         await asyncio.gather(*(one(task) for task in self._env.workers.tasks()))
 
