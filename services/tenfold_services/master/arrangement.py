@@ -77,40 +77,38 @@ async def arrange(
     if not peers or not hasattr(local, "start_run"):
         return None
 
-    async def connect(task: str) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                return await peers[task].connect()
-        except (errors.OpError, TimeoutError):
-            return False
+    connected: set[str] = set()
 
-    connected = await asyncio.gather(*map(connect, peers))
-    linked = {task: worker for (task, worker), yes in zip(peers.items(), connected, strict=True) if yes}
+    async def connect(task: str) -> None:
+        with contextlib.suppress(errors.OpError, TimeoutError):
+            async with asyncio.timeout(seconds):
+                if await peers[task].connect():
+                    connected.add(task)
+
+    await asyncio.gather(*map(connect, peers))
+    linked = {task: worker for task, worker in peers.items() if task in connected}
     if not linked:
         return None
 
-    async def reachable(part: Part) -> set[str]:
-        """To whom the part's task can push."""
-        if part.task == own_task:
-            return set(linked)
-        if part.task not in linked:
-            return set()
+    #: Task → to whom it can push.
+    reach = {own_task: set(linked), **{task: {own_task} for task in linked}}
+
+    async def ask(part: Part) -> None:
         wanted = {task for task in part.sends.values() if task in linked and task != part.task}
-        found: list[str] = []
-        if wanted:
+        if wanted and part.task in linked:
             with contextlib.suppress(errors.OpError, TimeoutError):
                 async with asyncio.timeout(seconds):
-                    found = await linked[part.task].arrange(sorted(wanted))
-        return {own_task, *wanted.intersection(found)}
+                    reach[part.task] |= wanted.intersection(await linked[part.task].arrange(sorted(wanted)))
 
+    await asyncio.gather(*map(ask, parts))
     #: Keys of what is pushed, by producer and consumer; and by consumer alone.
     pushed: dict[str, dict[str, list[str]]] = {}
     expected: dict[str, list[str]] = defaultdict(list)
-    for part, reach in zip(parts, await asyncio.gather(*map(reachable, parts)), strict=True):
+    for part in parts:
         by_task: dict[str, list[str]] = defaultdict(list)
         pushed[part.task] = by_task
         for key, consumer in part.sends.items():
-            if consumer in reach:
+            if consumer in reach.get(part.task, ()):
                 by_task[consumer].append(key)
                 expected[consumer].append(key)
     ours = pushed.get(own_task, {})

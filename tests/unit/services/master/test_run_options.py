@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from support.graph_text import parse_text
@@ -11,7 +14,15 @@ from tenfold_protos import config_pb2
 from tenfold_protos.config_pb2 import GraphOptions
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_protos.types_pb2 import DT_FLOAT
-from tenfold_services.master.run_options import check_options, cost_graph, is_due
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions
+from tenfold_services.master.run_options import (
+    check_options,
+    cost_graph,
+    exec_options,
+    is_due,
+    run_metadata,
+    step_seconds,
+)
 
 
 def test_a_watch_that_sends_what_it_sees_nowhere_is_no_debugger() -> None:
@@ -23,6 +34,65 @@ def test_a_watch_that_sends_what_it_sees_nowhere_is_no_debugger() -> None:
     watch.debug_urls.append("grpc://localhost:6064")
     with pytest.raises(errors.UnimplementedError, match="debugger is not served"):
         check_options(options, config)
+
+
+def test_graphs_of_parts_are_shown_unless_the_session_forbids_it() -> None:
+    options, config = config_pb2.RunOptions(output_partition_graphs=True), config_pb2.ConfigProto()
+    check_options(options, config)
+    config.experimental.disable_output_partition_graphs = True
+    with pytest.raises(errors.InvalidArgumentError, match="not supported when disable_output_partition_graphs is true"):
+        check_options(options, config)
+    check_options(config_pb2.RunOptions(), config)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_session", "seconds"),
+    [(0, 0, None), (1, 0, 0.001), (0, 2000, 2.0), (1500, 2000, 1.5), (None, 2000, 2.0), (None, 0, None)],
+)
+def test_the_time_of_a_step_is_its_own_or_the_session_s(
+    own: int | None, of_session: int, seconds: float | None
+) -> None:
+    options = None if own is None else config_pb2.RunOptions(timeout_in_ms=own)
+    assert step_seconds(options, config_pb2.ConfigProto(operation_timeout_in_ms=of_session)) == seconds
+
+
+@pytest.mark.parametrize(("own", "of_session"), [(-1, 0), (-1, 5), (0, -1)])
+def test_a_negative_time_is_refused(own: int, of_session: int) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"timeout_in_ms is -1; 0 means none\."):
+        step_seconds(
+            config_pb2.RunOptions(timeout_in_ms=own), config_pb2.ConfigProto(operation_timeout_in_ms=of_session)
+        )
+
+
+LEVELS = [
+    (config_pb2.RunOptions.NO_TRACE, False),
+    (config_pb2.RunOptions.SOFTWARE_TRACE, True),
+    (config_pb2.RunOptions.HARDWARE_TRACE, False),
+    (config_pb2.RunOptions.FULL_TRACE, True),
+]
+
+
+@pytest.mark.parametrize(("level", "traced"), LEVELS)
+@pytest.mark.parametrize("costs", [True, False])
+def test_a_step_is_traced_for_its_client_or_for_costs(level: Any, traced: bool, costs: bool) -> None:
+    found = exec_options(config_pb2.RunOptions(trace_level=level), costs)
+    assert found == (ExecOptions(record_timeline=True) if traced or costs else DEFAULT_EXEC_OPTIONS)
+
+
+@pytest.mark.parametrize(("level", "traced"), LEVELS)
+@pytest.mark.parametrize("costs", [True, False])
+@pytest.mark.parametrize("parts", [True, False])
+def test_the_metadata_has_what_was_asked_for(level: Any, traced: bool, costs: bool, parts: bool) -> None:
+    pruned, shown = RuntimeGraph.from_graph_def(parse_text(GRAPH)), [parse_text("a = NoOp()")]
+    graph: Any = SimpleNamespace(pruned=pruned, partition_graphs=lambda devices: shown if devices == "devices" else [])
+    options = config_pb2.RunOptions(trace_level=level, output_partition_graphs=parts)
+
+    found = run_metadata(options, [stats("x"), stats("y")], graph, cast("Any", "devices"), costs)
+
+    kept = ["x", "y"] if traced or not costs else []
+    assert [node.node_name for device in found.step_stats.dev_stats for node in device.node_stats] == kept
+    assert [node.name for node in found.cost_graph.node] == (["x", "y"] if costs else [])
+    assert list(found.partition_graphs) == (shown if parts else [])
 
 
 # -- the cost model ----------------------------------------------------------------------------------------------------
@@ -85,3 +155,11 @@ def test_what_did_not_run_or_is_unknown_has_no_edges() -> None:
 
     assert [node.name for node in found.node] == ["z", "_Send_1"]
     assert not any(node.input_info or node.control_input for node in found.node)
+
+
+def test_a_stream_shows_the_same_nodes_once_more() -> None:
+    found = stats("x")
+    found.dev_stats.add(device="/gpu:0/stream:all").node_stats.add(node_name="z")
+    found.dev_stats.add(device="/gpu:0").node_stats.add(node_name="y")
+    graph = RuntimeGraph.from_graph_def(parse_text(GRAPH))
+    assert [(node.name, node.device) for node in cost_graph(found, graph).node] == [("x", "/cpu:0"), ("y", "/gpu:0")]

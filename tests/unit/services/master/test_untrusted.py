@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenfold_core import errors
+from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.graph_pb2 import GraphDef
@@ -53,3 +54,37 @@ def test_containers_are_its_own_and_so_is_no_cluster() -> None:
     config.cluster_def.job.add(name="ps")
     with pytest.raises(errors.PermissionDeniedError, match="cluster_def"):
         untrusted.isolate(config)
+
+
+@pytest.mark.parametrize(
+    ("caller", "may"),
+    [
+        (Caller(Role.RUN_UNTRUSTED, "token guest"), True),
+        (Caller(Role.RUN_UNTRUSTED, "token stranger"), False),
+        (Caller(Role.READ, "token stranger"), False),
+        (Caller(Role.RUN_UNTRUSTED, "token stranger", itself=Role.RUN_UNTRUSTED), False),
+        (Caller(Role.RUN_UNTRUSTED, "token stranger", itself=Role.RUN), True),
+    ],
+)
+def test_a_session_belongs_to_who_opened_it(caller: Caller, may: bool) -> None:
+    owner = Caller(Role.RUN_UNTRUSTED, "token guest").principal
+    if may:
+        untrusted.check_owner("h", owner, caller)
+        return
+    with pytest.raises(errors.PermissionDeniedError) as caught:
+        untrusted.check_owner("h", owner, caller)
+    assert caught.value.message == (
+        "Session h was opened by another caller than token stranger: that one may use it. "
+        "A token of the role run is needed (tenfold token new --role run)."
+    )
+
+
+def test_what_a_guest_needs_is_said() -> None:
+    needed = "A token of the role run is needed (tenfold token new --role run)."
+    assert untrusted.not_his("h").message == f"Session h was not opened by the role run:untrusted. {needed}"
+    with pytest.raises(errors.PermissionDeniedError) as caught:
+        untrusted.check_graph(graph("Mul", f="ReadFile"), frozenset())
+    assert caught.value.message.startswith(
+        "Node 'inner' of function 'f' is a ReadFile, which a session of the role run:untrusted may not run: "
+    )
+    assert caught.value.message.endswith(needed)

@@ -19,6 +19,7 @@ from tenfold_services.master.limits import DEFAULT_MASTER_LIMITS, MasterLimits
 from tenfold_services.master.worker_sessions import LeftSessions, WorkerSessions
 from tenfold_services.owned_tasks import OwnedTasks
 
+OWN = "/job:worker/replica:0/task:1"
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 
 
@@ -120,6 +121,48 @@ async def test_a_finished_task_is_not_asked_and_a_silent_one_not_waited_for() ->
     assert len(tasks) == 0
 
 
+@pytest.mark.parametrize("isolate", [True, False])
+async def test_the_state_is_isolated_where_the_session_says_so(isolate: bool) -> None:
+    workers = {PS: FakeWorker(), WORKER: FakeWorker()}
+    sessions, _ = opened(workers, isolate=isolate)
+    await sessions.create(30)
+    assert workers[PS].asked == [("s", None, isolate, WORKER, -2)]
+
+
+@pytest.mark.parametrize("share", [True, False])
+async def test_in_a_cluster_of_its_own_it_is_isolated_unless_it_is_to_be_shared(share: bool) -> None:
+    workers = {WORKER: FakeWorker()}
+    sessions, _ = opened(workers, server_def=lambda task: f"server of {task}")
+    sessions._env.config.experimental.share_session_state_in_clusterspec_propagation = share
+    await sessions.create(30)
+    assert workers[WORKER].asked == [("s", f"server of {WORKER}", not share, WORKER, -1)]
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (errors.UnavailableError(None, None, "gone"), [PS]),
+        (errors.AbortedError(None, None, "another life"), [PS]),
+        (errors.DeadlineExceededError(None, None, "late"), [PS]),
+        (errors.NotFoundError(None, None, "no such task"), [PS]),
+        (errors.InternalError(None, None, "a bug"), []),
+        (None, []),
+    ],
+)
+async def test_tasks_that_were_out_of_reach_are_returned(error: errors.OpError | None, left: list[str]) -> None:
+    sessions, _ = opened({PS: FakeWorker(error), WORKER: FakeWorker()})
+    assert await sessions.delete(30) == left
+
+
+async def test_a_task_that_is_silent_is_returned_too(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "tenfold.master")
+    sessions, tasks = opened({PS: FakeWorker(hangs=True), WORKER: FakeWorker(errors.unavailable("gone"))})
+    assert await sessions.delete(0.01) == [WORKER, PS]
+    assert f"Session s: no answer to DeleteWorkerSession from {PS}" in caplog.messages
+    assert f"Session s: DeleteWorkerSession on {WORKER} failed: gone" in caplog.messages
+    await tasks.cancel_all(30)
+
+
 # -- which failures of a step are explained by a task that has restarted -----------------------------------------------
 
 
@@ -146,7 +189,7 @@ class FakeWorkers:
 
 async def explain(error: errors.OpError, answers: dict[str, Any]) -> tuple[errors.OpError, FakeWorkers]:
     workers = FakeWorkers(answers)
-    master = SimpleNamespace(task="/job:worker/replica:0/task:1", workers=workers)
+    master = SimpleNamespace(task=OWN, workers=workers)
     sessions = WorkerSessions(about(master, [device(PS, 1), device(WORKER, 2)]), OwnedTasks("session s"))
     return await sessions.explained(list(answers), error), workers
 
@@ -160,6 +203,28 @@ async def test_a_restarted_task_is_named_and_the_first_error_kept(kind: type[err
     assert WORKER not in found.message
     assert "open a new session" in found.message
     assert found.message.endswith("no such graph")
+
+
+async def test_a_restart_is_told_with_both_lives() -> None:
+    found, workers = await explain(errors.UnavailableError(None, None, "lost"), {PS: 0x77, WORKER: 0x88})
+    assert found.message == (
+        f"{PS} has restarted since this session was created (incarnation 0000000000000001, now 0000000000000077); "
+        f"{WORKER} has restarted since this session was created (incarnation 0000000000000002, now 0000000000000088)."
+        " Its graphs and variables are gone: open a new session.\nlost"
+    )
+    assert workers.asked == 2
+
+
+async def test_our_own_task_is_not_asked() -> None:
+    error = errors.UnavailableError(None, None, "lost")
+    found, workers = await explain(error, {OWN: 77})
+    assert found is error
+    assert workers.asked == 0
+
+
+async def test_devices_that_the_session_does_not_know_tell_nothing() -> None:
+    error = errors.UnavailableError(None, None, "lost")
+    assert (await explain(error, {"/job:new/replica:0/task:0": 77}))[0] is error
 
 
 async def test_other_errors_ask_no_task() -> None:
