@@ -75,8 +75,7 @@ def tasks_named(graph_def: GraphDef, tasks: Sequence[TaskName]) -> set[TaskName]
             spec = DeviceSpec.from_string(text)
         except ValueError:
             continue
-        if spec.job is not None and spec.task is not None:
-            named.update(task for task, full in there.get(_place(spec), ()) if _passes(spec, full))
+        named.update(task for task, full in there.get(_place(spec), ()) if _passes(spec, full))
     return named
 
 
