@@ -67,6 +67,11 @@ def names(found: DeviceSet) -> list[str]:
     return [device.name.partition("/device:")[0] for device in found.attributes]
 
 
+def absent(found: DeviceSet) -> dict[str, str]:
+    """Tasks that may not be used, and why."""
+    return dict(found._absent)
+
+
 # -- who is asked ------------------------------------------------------------------------------------------------------
 
 
@@ -104,8 +109,7 @@ async def test_the_master_s_own_devices_come_first_and_filters_exclude() -> None
 
     assert found.client_device == f"{MASTER}/device:CPU:0"
     assert sorted(names(found)) == sorted([MASTER, MASTER, PS])
-    assert found._excluded == [OTHER]
-    assert (found._finished, found._lost, found._mistaken) == ([], [], {})
+    assert absent(found) == {OTHER: "is excluded by the session's device_filters"}
     assert not cluster.by_task[OTHER].calls
 
 
@@ -139,7 +143,7 @@ async def test_another_task_at_the_address_is_left_out(caplog: pytest.LogCapture
     found = await find(cluster, finished=finished)
 
     text = "is not at its address host-of-job:ps-replica:0-task:0:2222: /job:b/replica:0/task:3 answers there"
-    assert found._mistaken == {PS: text}
+    assert absent(found) == {PS: text}
     assert names(found) == [MASTER, OTHER]
     assert finished.answers == {OTHER: 3}
     assert f"{PS} {text}" in caplog.text
@@ -261,7 +265,8 @@ async def test_a_task_that_has_ended_is_not_waited_for(lost: bool, caplog: pytes
     found = await find(cluster, finished=finished, ask_finished=nobody)
 
     assert names(found) == [MASTER, OTHER]
-    assert (found._finished, found._lost) == (([], [PS]) if lost else ([PS], []))
+    reason = "was lost when this session was created: open a new session once the task is back"
+    assert absent(found) == {PS: reason if lost else "has finished"}
     said = (
         f"This session goes without {PS} (host-of-job:ps-replica:0-task:0:2222), which the control service calls lost: "
         "connection refused"
@@ -309,7 +314,7 @@ async def test_those_that_answered_are_asked_who_has_finished_a_few_at_a_time() 
 
     found = await find(cluster, finished=finished, ask_finished=ask)
 
-    assert found._finished == [PS]
+    assert absent(found) == {PS: "has finished"}
     first, second, third = asked[:8], asked[8:10], asked[10:18]
     assert set(first + second) == set(others)
     assert third == first, "once all were asked, it begins anew"
