@@ -12,12 +12,14 @@ import pytest
 from support.parts import PartBuilder
 from support.programs import compile_program
 from tenfold_compiler.build import assemble
+from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.state import ResourceManager, Variable
+from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.limits import DEFAULT_LIMITS, Limits
 from tenfold_services.worker.execution import StepIO
-from tenfold_services.worker.loaded_program import LoadedProgram
+from tenfold_services.worker.loaded_program import LoadedProgram, SplitExecution
 
 TASK = "/job:localhost/replica:0/task:0"
 F32 = dtypes.float32
@@ -300,3 +302,126 @@ def test_names_from_the_graph_do_not_get_into_the_generated_code() -> None:
     part.node("Neg", "y'; raise SystemExit", [nasty], T=F32)
     y = part.fetch("y'; raise SystemExit")
     assert run(compile_part(part), {x: np.float32([1])})[y].tolist() == [-1]
+
+
+# -- a program in halves -----------------------------------------------------------------------------------------------
+
+
+class Half:
+    """Half of a step: runs one stretch once all it wants has come, and sends what it is told to."""
+
+    def __init__(
+        self, io: StepIO, wants: tuple[Wanted, ...] = (), sends: tuple[tuple[str, Any, bool], ...] = ()
+    ) -> None:
+        self.io, self.wants, self.sends = io, list(wants), sends
+        self.missing, self.left = len(wants), 1
+        self.had: list[Any] = []
+        self.careful: list[bool] = []
+        self.shapes = len(wants)
+
+    @property
+    def ready(self) -> bool:
+        return not self.missing and self.left > 0
+
+    @property
+    def done(self) -> bool:
+        return not self.left
+
+    def take_wanted(self) -> list[Wanted]:
+        wanted, self.wants = self.wants, []
+        return wanted
+
+    def arrived(self, token: Any, value: Any, is_dead: bool) -> None:
+        self.had.append((token, value, is_dead))
+        self.missing -= 1
+
+    def advance(self, careful: bool = False) -> None:
+        self.careful.append(careful)
+        for sent in self.sends:
+            self.io.send(*sent)
+        self.left -= 1
+
+    def fetched(self) -> dict[str, Any]:
+        return {f"fetch {id(self)}": self.had}
+
+
+class Halves:
+    """A step of two, the first of which sends over a cut edge, and what left the step."""
+
+    def __init__(self, first: dict[str, Any], second: dict[str, Any], keys: tuple[str, ...] = ("cut",)) -> None:
+        self.sent: list[Any] = []
+        self.of: list[Half] = []
+
+        def start(**what: Any) -> Any:
+            return lambda io: (self.of.append(Half(io, **what)), self.of[-1])[1]
+
+        io = StepIO({}, lambda *edge: self.sent.append(edge))
+        self.step = SplitExecution([start(**first), start(**second)], keys, io)
+
+
+def test_what_one_half_sends_the_other_has_within_the_same_stretch() -> None:
+    halves = Halves({"sends": (("cut", 5, False), ("out", 6, True))}, {"wants": (Wanted("token", "cut"),)})
+    assert halves.step.ready
+    assert not halves.step.done
+    assert list(halves.step.take_wanted()) == []
+
+    halves.step.advance(careful=True)
+
+    assert halves.of[1].had == [("token", 5, False)]
+    assert halves.sent == [("out", 6, True)]
+    assert halves.step.done
+    assert not halves.step.ready
+    assert [half.careful for half in halves.of] == [[True], [True]]
+    assert len(halves.step.fetched()) == 2
+
+
+def test_what_was_sent_before_it_is_wanted_waits_for_it() -> None:
+    halves = Halves({"sends": (("cut", 5, True),)}, {"wants": (Wanted("own", "outside"),)})
+    (wanted,) = halves.step.take_wanted()
+    assert (wanted.key, wanted.token) == ("outside", (halves.of[1], "own"))
+    halves.of[1].left = 2  # it goes on to want what the other has sent
+    halves.step.advance()
+    halves.of[1].wants.append(Wanted("late", "cut"))
+
+    halves.step.arrived(wanted.token, 7, False)
+
+    assert halves.of[1].had == [("own", 7, False), ("late", 5, True)]
+    assert list(halves.step.take_wanted()) == []
+
+
+def test_the_result_of_a_kernel_is_the_halfs_own_whatever_its_key() -> None:
+    waiting, node = Waiting(), object()
+    wanted = Wanted("token", "cut", waiting, node)  # type: ignore[arg-type]
+    halves = Halves({"wants": (wanted,)}, {})
+
+    (found,) = halves.step.take_wanted()
+
+    assert (found.token, found.key, found.waiting, found.node) == ((halves.of[0], "token"), "cut", waiting, node)
+
+
+def test_what_an_ended_half_did_not_send_is_dead_for_the_other_and_not_for_itself() -> None:
+    halves = Halves({}, {"wants": (Wanted("a", "cut"), Wanted("b", "cut too"))}, ("cut", "cut too"))
+
+    halves.step.advance()
+
+    assert sorted(halves.of[1].had) == [("a", None, True), ("b", None, True)]
+    assert halves.step.done
+
+
+def test_a_half_that_fails_leaves_what_it_began_to_wait_for() -> None:
+    halves = Halves({}, {})
+
+    def fails(careful: bool = False) -> None:
+        halves.of[0].wants.append(Wanted("token", "outside"))
+        raise errors.internal("a kernel")
+
+    halves.of[0].advance = fails  # type: ignore[method-assign]
+    with pytest.raises(errors.InternalError, match="a kernel"):
+        halves.step.advance()
+    assert [wanted.key for wanted in halves.step.take_wanted()] == ["outside"]
+
+
+def test_shapes_of_halves_that_exchange_them_differ() -> None:
+    first = Halves({"wants": (Wanted("a", "x"),)}, {}).step.shapes
+    second = Halves({}, {"wants": (Wanted("a", "x"),)}).step.shapes
+    assert first != second
