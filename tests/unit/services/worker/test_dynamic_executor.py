@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,8 +12,14 @@ from support.programs import compile_program, node_by_node
 from tenfold_compiler.part import split_part
 from tenfold_compiler.part.frame_numbers import frame_id
 from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager
+from tenfold_kernels.resources.waiting import Waiting
+from tenfold_services.worker import dynamic_executor
 from tenfold_services.worker.execution import StepIO
+
+if TYPE_CHECKING:
+    from tenfold_services.worker.dynamic_executor import DynamicExecution
 
 TASK = "/job:localhost/replica:0/task:0"
 OTHER = "/job:ps/replica:0/task:0/device:CPU:0"
@@ -279,3 +285,147 @@ def test_a_reference_is_selected_by_number() -> None:
     assert values[y] == 2
     with pytest.raises(errors.InvalidArgumentError, match="index is 2 but should be between 0 and 1"):
         run(part, {i: np.array(2, np.int32)})
+
+
+# -- how far it goes at once -------------------------------------------------------------------------------------------
+
+
+def chain(length: int, stop: list[Any] | None = None) -> tuple[DynamicExecution, list[None]]:
+    """Node by node, so many kernels one after the other, and a mark for each that has run."""
+    part = PartBuilder()
+    x, name, ran = part.feed("x"), "x", []
+    for number in range(length):
+        name = part.node("Neg", f"n{number}", [name], T=F32)
+    part.fetch(name)
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    kernels: Any = program.compiled.kernels
+    for index, kernel in list(kernels.items()):
+        kernels[index] = lambda *values, kernel=kernel: (ran.append(None), kernel(*values))[1]
+    found = node_by_node(program, StepIO({x: np.float32([1])}, lambda *_: None, [] if stop is None else stop))
+    return found, ran
+
+
+@pytest.mark.parametrize("careful", [True, False])
+def test_a_stopped_step_ends_within_so_many_nodes(careful: bool) -> None:
+    execution, ran = chain(200, ["stop"])
+    with pytest.raises(errors.CancelledError):
+        execution.advance(careful)
+    assert len(ran) == 62  # the feed is a node, too
+
+    short, ran = chain(20, ["stop"])
+    short.advance(careful)
+    assert len(ran) == 20
+
+
+def test_one_stretch_runs_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamic_executor, "_SLICE", 11)
+    execution, ran = chain(20)
+    execution.advance()
+    assert (len(ran), execution.ready, execution.done) == (9, True, False)
+    execution.advance()
+    execution.advance()
+    assert (len(ran), execution.ready, execution.done) == (20, False, True)
+
+
+@pytest.mark.parametrize(
+    ("took", "careful", "ran"), [(4_000_000, True, 200), (4_000_001, True, 62), (10**9, False, 200)]
+)
+def test_a_careful_stretch_takes_some_milliseconds(
+    took: int, careful: bool, ran: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0, *[took] * 100])
+    monkeypatch.setattr(dynamic_executor, "perf_counter_ns", lambda: next(times))
+    execution, marks = chain(200)
+    execution.advance(careful)
+    assert len(marks) == ran
+
+
+def test_a_fetch_from_a_branch_that_was_not_taken_is_an_error_node_by_node() -> None:
+    part, x, p = cond()
+    key = part.fetch("no")
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    execution = node_by_node(program, StepIO({x: np.ones((), np.float32), p: np.array(True)}, lambda *_: None))
+    with pytest.raises(errors.InvalidArgumentError, match=r"(?s)was not valid.*\{\{node send_fetch_no\}\}"):
+        execution.advance()
+    with pytest.raises(errors.InvalidArgumentError, match="was not valid"):
+        execution.fetched()
+    del key
+
+
+def test_what_comes_from_outside_again_counts_once() -> None:
+    part = PartBuilder()
+    a, b = part.recv("a", F32, OTHER, 5), part.recv("b", F32, OTHER, 5)
+    part.node("Add", "sum", ["a", "b"], T=F32)
+    part.fetch("sum")
+    execution = node_by_node(compile_program(part.graph_def, TASK, ResourceManager()), StepIO({}, lambda *_: None))
+    assert execution.shapes == 0
+    execution.advance()
+    wanted = {each.key: each.token for each in execution.take_wanted()}
+    assert execution.take_wanted() == []
+    execution.arrived(wanted[a], np.zeros(2, np.float32), False)
+    first = execution.shapes
+    assert first != 0
+    execution._note(wanted[a].node.index, np.ones(2, np.float32))
+    assert execution.shapes == first
+    execution.arrived(wanted[b], np.zeros(3, np.float32), False)
+    assert execution.shapes not in (0, first)
+    assert not wanted[b].values[0].flags.writeable
+
+
+def test_what_is_sent_is_not_written_to_and_a_dead_one_is_none() -> None:
+    for taken in (True, False):
+        part, x, p = cond()
+        part.send("yes", F32, OTHER, "yes")
+        program = compile_program(part.graph_def, TASK, ResourceManager())
+        sent: list[Any] = []
+        io = StepIO({x: np.ones((), np.float32), p: np.array(taken)}, lambda *edge, sent=sent: sent.append(edge))
+        node_by_node(program, io).advance()
+        ((_, value, is_dead),) = sent
+        assert is_dead != taken
+        assert (value is None) != taken
+        if taken:
+            assert not value.flags.writeable
+
+
+def blocking() -> tuple[DynamicExecution, Any, str]:
+    part = PartBuilder()
+    part.node("FIFOQueueV2", "queue", component_types=[F32, I32], shapes=[TensorShape([])] * 2)
+    part.node("QueueDequeueV2", "element", ["queue"], component_types=[F32, I32])
+    part.node("Neg", "n", ["element"], T=F32)
+    key = part.fetch("n")
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    (index,) = [node.index for node in program.compiled.part.nodes if node.name == "element"]
+    waiting = Waiting()
+    kernels: Any = program.compiled.kernels
+    kernels[index] = lambda *_: waiting
+    return node_by_node(program, StepIO({}, lambda *_: None)), waiting, key
+
+
+def test_a_kernel_that_waits_is_wanted_and_its_result_goes_on() -> None:
+    execution, waiting, key = blocking()
+    execution.advance()
+    (wanted,) = execution.take_wanted()
+    assert (wanted.waiting, wanted.key) == (waiting, "")
+    assert wanted.node is not None
+    assert wanted.node.name == "element"
+    assert not execution.done
+    before = execution.shapes
+
+    execution.arrived(wanted.token, (np.float32(3), np.int32(4)), False)
+
+    assert execution.shapes != before
+    execution.advance()
+    assert execution.done
+    assert execution.fetched()[key] == -3
+
+
+def test_a_careful_stretch_ends_with_what_came_from_a_queue() -> None:
+    execution, _, _ = blocking()
+    kernels: Any = execution._program.kernels
+    for index in kernels:
+        if execution._program.part.nodes[index].name == "element":
+            kernels[index] = lambda *_: (np.float32(3), np.int32(4))
+    execution.advance(careful=True)
+    assert execution.ready
+    execution.advance(careful=True)
+    assert execution.done

@@ -137,6 +137,19 @@ async def test_a_straight_program_takes_one_turn_and_nobody_waits() -> None:
     run.left_nothing()
 
 
+async def test_a_straight_program_of_a_step_that_was_aborted_does_not_run() -> None:
+    program, x, y, plus, minus = sums()
+    feeds = {x: np.float32([2]), y: np.float32([1])}
+    program.policy.note(1, (program.start(StepIO(feeds, lambda *_: None)).shapes,))
+    rendezvous = Rendezvous(5)
+    rendezvous.abort(errors.aborted("before"))
+
+    run = Started(program=program, fetches=(plus, minus), rendezvous=rendezvous).start(feeds)
+
+    assert run.error is rendezvous.error
+    run.left_nothing()
+
+
 async def test_a_straight_program_that_was_not_measured_computes_in_the_pool() -> None:
     program, x, y, plus, minus = sums()
     run = Started(program=program, fetches=(plus, minus)).start({x: np.float32([2]), y: np.float32([1])})

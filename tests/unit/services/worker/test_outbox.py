@@ -508,3 +508,17 @@ async def test_what_is_kept_is_counted_and_flushing_nothing_pushes_nothing() -> 
     got: list[Any] = []
     rendezvous.recv("k1", lambda *told: got.append(told))
     assert got == [(1, True, None)]
+
+
+def test_two_receivers_of_one_tensor_are_a_bug_of_the_cut() -> None:
+    part = PartBuilder()
+    key = part.recv("a", F32, f"{PS}/device:CPU:0", 5, edge="edge")
+    part.recv("b", F32, f"{PS}/device:CPU:0", 5, edge="edge")
+    part.node("Add", "y", ["a", "b"], T=F32)
+    part.fetch("y")
+    program = compiled(part)
+    program.policy = Short(10**15, sized_by_values=False, loops=False)
+    plan, brought = ExchangePlan("", "", expected=(key,)), {key: (np.float32([4]), False)}
+
+    with pytest.raises(errors.InternalError, match="Step 9: two receivers wait for the same tensor"):
+        run_at_once(program, plan, 9, {}, brought, lambda *_: None)
