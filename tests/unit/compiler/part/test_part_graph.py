@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.parts import PartBuilder
-from tenfold_compiler.part.part_graph import PartNode, is_back_edge, is_variable, node_error, sources_of
+from tenfold_compiler.part.part_graph import PartGraph, PartNode, is_back_edge, is_variable, node_error, sources_of
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes, errors
 from tenfold_protos.node_def_pb2 import NodeDef
@@ -26,6 +26,7 @@ def loop() -> list[PartNode]:
     part.node("Merge", "merge", ["enter", "next", "^first"], T=F32, N=2)
     part.node("Neg", "neg", ["merge", "^enter"], T=F32)
     part.node("NextIteration", "next", ["neg"], T=F32)
+    part.node("Merge", "branches", ["x", "x"], T=F32, N=2)
     return read_part(part.graph_def, TASK, 100).nodes
 
 
@@ -41,6 +42,11 @@ def test_what_a_node_waits_for() -> None:
     assert not is_back_edge(nodes, at["merge"], at["enter"].index)
     assert not is_back_edge(nodes, at["neg"], at["next"].index)
     assert [node.name for node in nodes if is_variable(nodes, node)] == ["merge"]
+
+
+def test_a_part_that_was_not_read_says_nothing_of_its_size_and_frames() -> None:
+    part = PartGraph([], False)
+    assert (part.size, part.old_frames) == (0, False)
 
 
 def test_keys_of_transfers() -> None:
