@@ -31,8 +31,10 @@ class FlowReads:
 
     def __init__(self, program: Program, flow: ControlFlow) -> None:
         self.program, self.flow, self.guards = program, flow, flow.guards
-        #: What lines test, with the number of its values.
-        self.tested: dict[Edge, int] = {literal.edge: literal.values for literal in self._literals(flow.tree.members)}
+        literals = list(self._literals(flow.tree.members, None))
+        #: What lines test, with the number of its values, and the frames that these lines stand in.
+        self.tested: dict[Edge, int] = {literal.edge: literal.values for literal, _ in literals}
+        self._tested_in = {(literal.edge, frame) for literal, frame in literals}
         #: The outputs that nodes read, which need a variable.
         self.used = {self.resolve(edge) for node in program.part.nodes for edge in node.inputs}
         self.slots = Slots(program, flow.origin)
@@ -53,18 +55,21 @@ class FlowReads:
             return not any(member.deref)
         return is_variable(self.program.part.nodes, member) if member.op in MERGE_OPS else self.slots.is_silent(member)
 
-    def _literals(self, members: Iterable[Any]) -> Iterator[Literal]:
-        """All that some line tests."""
+    def _literals(self, members: Iterable[Any], frame: Loop | None) -> Iterator[tuple[Literal, Loop | None]]:
+        """All that some line tests, and the frame of that line."""
         for member in members:
-            yield from self.guard(member)
+            yield from ((literal, frame) for literal in self.guard(member))
             if isinstance(member, Loop):
                 goes_on = self.flow.sections[member].goes_on
                 if self.program.part.nodes[goes_on.edge[0]].op in BRANCH_OPS:
-                    yield goes_on
-                yield from self._literals(member.members)
+                    yield goes_on, member
+                yield from self._literals(member.members, member)
             elif member.op in MERGE_OPS and not is_variable(self.program.part.nodes, member):
-                for case in self.cases(member):
-                    yield from case
+                yield from ((literal, frame) for case in self.cases(member) for literal in case)
+
+    def is_tested_behind(self, loop: Loop, edge: Edge) -> bool:
+        """Whether a line that does not stand in the loop tests that."""
+        return any(tested == edge and not _is_in(loop, frame) for tested, frame in self._tested_in)
 
     def guard(self, member: Any) -> Guard:
         """What has to be tested where the member stands: in a loop's body, the loop goes on."""
@@ -117,12 +122,7 @@ class FlowReads:
 
     def is_made_in(self, loop: Loop, edge: Edge) -> bool:
         """Whether a node of the loop gives that, or of one in it."""
-        if edge[0] in self.program.constants:
-            return False
-        frame = self.flow.tree.frame_of[edge[0]]
-        while frame is not None and frame is not loop:
-            frame = frame.parent
-        return frame is loop
+        return edge[0] not in self.program.constants and _is_in(loop, self.flow.tree.frame_of[edge[0]])
 
     def is_there(self, loop: Loop, source: int) -> bool:
         """Whether a node outside of the loop has run wherever the loop runs."""
@@ -143,3 +143,9 @@ class FlowReads:
         left = {self.resolve(node.inputs[0]) for node in loop.exits}
         left.update(edge for member in self.flow.sections[loop].tail for edge in self.reads(member))
         return left
+
+
+def _is_in(loop: Loop, frame: Loop | None) -> bool:
+    while frame is not None and frame is not loop:
+        frame = frame.parent
+    return frame is loop

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_compiler.part.guards import ANY, TRUTH, source_of, truth_of
+from tenfold_compiler.part.guards import ANY, TRUTH, case_of, source_of, truth_of
 from tenfold_compiler.part.loop_tree import Loop
 from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_kernels.registry import binder
@@ -71,11 +71,16 @@ class FlowText:
             self.known(edge, group.members[0])
 
     def loop(self, group: Group) -> None:
-        """Runs a loop that was compiled as a whole."""
+        """Runs a loop that was compiled as a whole; notes what is tested behind it of what leaves it."""
         targets, given = ", ".join(map(name_of, group.outputs)), ", ".join(["stop", *map(name_of, group.inputs)])
-        first = None if group.loop is None else group.loop.enters[0]
-        self.lines.write(f"{targets}, = g{group.number}({given})", first)
+        loop = group.loop
+        assert loop is not None
+        self.lines.write(f"{targets}, = g{group.number}({given})", loop.enters[0])
         self.look_at_stop()
+        for edge in dict.fromkeys(self.reads.resolve(node.inputs[0]) for node in loop.exits):
+            for known in (truth_of(edge), case_of(edge)):
+                if self.reads.is_tested_behind(loop, known):
+                    self.tested(known, name_of(edge), loop.enters[0])
 
     def node_or_else(self, node: PartNode, guard: Guard) -> None:
         """Runs a node that has something to do where it does not run, too."""
@@ -126,15 +131,14 @@ class FlowText:
             self.known(edge, node)
         if len(node.deref) > 1 and node.deref[1]:
             known = node.index, TRUTH if node.op in ops.SWITCH_OPS else TRUTH - 1
-            self._tested(known, self.input(node, 1), node)
+            self.tested(known, self.input(node, 1), node)
 
     def known(self, edge: Edge, node: PartNode) -> None:
         """After an output's line: what is tested of it."""
-        truth = truth_of(edge)
-        for known in (truth, (truth[0], truth[1] - 1)):
-            self._tested(known, name_of(edge), node)
+        for known in (truth_of(edge), case_of(edge)):
+            self.tested(known, name_of(edge), node)
 
-    def _tested(self, known: Edge, value: str, node: PartNode) -> None:
+    def tested(self, known: Edge, value: str, node: PartNode) -> None:
         if known in self.reads.tested:
             text = known_as(known, value, self.reads.tested[known])
             self.lines.write(f"{name_of(known)} = {text}{self._stored(known)}", node)

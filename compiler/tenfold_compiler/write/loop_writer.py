@@ -32,7 +32,7 @@ from .registers import name_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_compiler.part.guards import Guard
+    from tenfold_compiler.part.guards import Guard, Literal
     from tenfold_compiler.part.loop_tree import Loop
     from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.program import Program
@@ -74,11 +74,13 @@ def _scalar_loop(loop: Loop, reads: FlowReads) -> tuple[ScalarLoop, list[Edge], 
         # some of it is a GPU's
         raise _Unfit
     lines = Lines()
-    text = _LoopText(loop, reads, RegionWriter(reads.program, lines, reads.slots))
+    straight = RegionWriter(reads.program, lines, reads.slots)
+    text = _LoopText(loop, reads, straight)
     frames = FrameWriter(text)
-    frames.first_values(loop)
-    begin, lines.text = tuple(lines.text), []
-    frames.turns(loop, reads.left(loop))
+    with straight.without_stores():
+        frames.first_values(loop)
+        begin, lines.text = tuple(lines.text), []
+        frames.turns(loop, reads.left(loop))
     inputs, outputs = reads.borders(loop)
     scalars = [edge for edge in inputs if edge not in text.stacks]
     if not outputs or len(inputs) + len(outputs) > MAX_ARGUMENTS:
@@ -158,6 +160,11 @@ class _LoopText(FlowText):
             raise _Unfit
         super().merge(node)
 
+    def tested(self, known: Edge, value: str, node: PartNode) -> None:
+        """A bool; a number of a case is tested behind the loop alone, or the loop is unfit."""
+        if (TRUTH - known[1]) % 2 == 0:
+            super().tested(known, value, node)
+
     # -- values ------------------------------------------------------------------------------------------------------
 
     def operand(self, edge: Edge, node: PartNode) -> str:
@@ -183,6 +190,10 @@ class _LoopText(FlowText):
 
     def begin_turns(self, loop: Loop) -> None:
         self.lines.write("while 1:")
+
+    def leave(self, goes_on: Literal) -> None:
+        self.type_of(goes_on.edge)
+        super().leave(goes_on)
 
     def end_turn(self, loop: Loop) -> None:
         self.lines.write(NEXT_TURN if loop is self._loop else NEXT_INNER_TURN)

@@ -344,3 +344,75 @@ def test_a_branch_inside_and_a_predicate_from_outside() -> None:
     both.compile({**feeds, p: np.array(True)})
     for taken in (False, True):
         both.agree({**feeds, p: np.array(taken)})
+
+
+# -- what is tested behind a compiled loop ---------------------------------------------------------------------------
+
+
+def flipping() -> tuple[Loop, str]:
+    """for i in range(n): x = not x, a condition on the last x; the key of y."""
+    loop = Loop(BOOL)
+    loop.part.node("LogicalNot", "flip", ["v_now"])
+    loop.part.node("NextIteration", "v_next", ["flip"], T=BOOL)
+    loop.part.node("Exit", "exit", ["v_switch:0"], T=BOOL)
+    return loop, loop.part.feed("y")
+
+
+def test_what_leaves_a_compiled_loop_may_be_a_condition() -> None:
+    loop, y = flipping()
+    loop.part.node("Switch", "s", ["y", "exit"], T=F32)
+    loop.part.node("Neg", "no", ["s:0"], T=F32)
+    loop.part.node("Square", "yes", ["s:1"], T=F32)
+    loop.part.node("Merge", "m", ["no", "yes"], T=F32, N=2)
+    key = loop.part.fetch("m")
+    both = Twice(loop.part)
+    feeds = {loop.x: np.array(True), y: np.array(3, np.float32)}
+    both.compile({loop.n: np.array(0, np.int32), **feeds})
+    found = [both.agree({loop.n: np.array(turns, np.int32), **feeds})[key] for turns in range(4)]
+    assert found == [9, -3, 9, -3]
+
+
+def test_what_leaves_a_compiled_loop_may_be_the_number_of_a_branch() -> None:
+    loop = Loop(I32)
+    loop.part.node("Add", "more", ["v_now", "one"], T=I32)
+    loop.part.node("NextIteration", "v_next", ["more"], T=I32)
+    loop.part.node("Exit", "exit", ["v_switch:0"], T=I32)
+    y = loop.part.feed("y")
+    loop.part.node("_SwitchN", "s", ["y", "exit"], T=F32, num_outs=3)
+    for number, op in enumerate(("Neg", "Square", "Sqrt")):
+        loop.part.node(op, f"branch{number}", [f"s:{number}"], T=F32)
+    loop.part.node("Merge", "m", [f"branch{number}" for number in range(3)], T=F32, N=3)
+    key = loop.part.fetch("m")
+    both = Twice(loop.part)
+    feeds = {loop.x: np.array(0, np.int32), y: np.array(9, np.float32)}
+    both.compile({loop.n: np.array(0, np.int32), **feeds})
+    found = [both.agree({loop.n: np.array(turns, np.int32), **feeds})[key] for turns in range(4)]
+    assert found == [-9, 81, 3, 3]
+
+
+def test_a_region_may_test_what_leaves_a_compiled_loop_of_another_one() -> None:
+    """The condition stands where a tensor of another task has come; the loop does not wait for it."""
+    loop, y = flipping()
+    far = loop.part.recv("r", F32, "/job:worker/replica:0/task:0/device:CPU:0", 7)
+    loop.part.node("Add", "sum", ["y", "r"], T=F32)
+    loop.part.node("Switch", "s", ["sum", "exit"], T=F32)
+    loop.part.node("Neg", "no", ["s:0"], T=F32)
+    loop.part.node("Merge", "m", ["no", "s:1"], T=F32, N=2)
+    key = loop.part.fetch("m")
+    both = Twice(loop.part)
+
+    def run(program: LoadedProgram, turns: int) -> float:
+        feeds = {loop.n: np.array(turns, np.int32), loop.x: np.array(True), y: np.array(3, np.float32)}
+        execution = program.start(StepIO(feeds, lambda *_: None))
+        (wanted,) = execution.take_wanted()
+        assert wanted.key == far
+        execution.arrived(wanted.token, np.array(1, np.float32), False)
+        execution.advance()
+        return float(execution.fetched()[key])
+
+    for _ in range(3):
+        run(both.fused, 0)
+    assert both.fused.compiled.fusion is not None
+    assert any(group.loop is not None for group in both.fused.compiled.fusion.groups)
+    for turns, expected in enumerate([4, -4, 4]):
+        assert run(both.plain, turns) == run(both.fused, turns) == expected
