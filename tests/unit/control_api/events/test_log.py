@@ -10,7 +10,7 @@ import pytest
 
 from tenfold_control_api.events import log as log_module
 from tenfold_control_api.events.event import Event, Filter
-from tenfold_control_api.events.log import PAGE, EventLog
+from tenfold_control_api.events.log import EventLog
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.service_settings import Settings
 
@@ -143,13 +143,13 @@ async def test_readers_that_wait_are_bounded() -> None:
 
 async def test_who_keeps_up_reads_memory_a_page_at_a_time_and_others_the_database() -> None:
     async with Log(Store(an_event(1), an_event(2))) as made:
-        await made.write(*(an_event() for _ in range(PAGE + 2)))
+        await made.write(*(an_event() for _ in range(502)))
         assert made.store.asked == []
-        assert numbers(await made.log.after(2)) == list(range(3, PAGE + 3))
-        assert numbers(await made.log.after(PAGE + 2)) == [PAGE + 3, PAGE + 4]
+        assert numbers(await made.log.after(2)) == list(range(3, 503))
+        assert numbers(await made.log.after(502)) == [503, 504]
         assert made.store.asked == []
-        assert numbers(await made.log.after(1)) == list(range(2, PAGE + 2))
-        assert made.store.asked == [(1, PAGE)]
+        assert numbers(await made.log.after(1)) == list(range(2, 502))
+        assert made.store.asked == [(1, 500)]
 
 
 async def test_memory_holds_the_newest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ async def test_memory_holds_the_newest_alone(monkeypatch: pytest.MonkeyPatch) ->
         assert numbers(await made.log.after(1)) == [2, 3]
         assert made.store.asked == []
         assert numbers(await made.log.after(0)) == [1, 2, 3]
-        assert made.store.asked == [(0, PAGE)]
+        assert made.store.asked == [(0, 500)]
 
 
 async def test_ids_that_nothing_got_are_passed_over() -> None:
