@@ -116,3 +116,89 @@ def test_no_text_of_a_token_is_kept() -> None:
 @pytest.mark.parametrize(("text", "token"), [("Bearer a b", "a b"), ("Negotiate x", None), ("", None)])
 def test_what_a_header_holds(text: str, token: str | None) -> None:
     assert bearer(text) == token
+
+
+def test_a_token_expires_at_its_moment() -> None:
+    tokens = TokenSet([parse_line(f"{OLD} role=read expires=2026-09-21T14:13:20Z")])
+    for now, good in ((NOW - 0.5, True), (NOW, False)):
+        asked = Gate("here", lambda: tokens, wall_clock=lambda now=now: now)  # type: ignore[misc]
+        if good:
+            assert asked.of_call(f"Bearer {OLD}", Role.NONE) is Role.READ
+        else:
+            with pytest.raises(gates.ExpiredTokenError, match="^the token that this call shows to here has expired"):
+                asked.of_call(f"Bearer {OLD}", Role.NONE)
+
+
+def test_a_caller_has_the_name_and_digest_of_its_token() -> None:
+    reader = gate().caller(f"Bearer {READER}", gates.NOBODY)
+    assert reader == gates.Caller(Role.READ, "token without a name", digest_of(READER))
+    assert reader.principal == f"token {digest_of(READER).hex()[:32]}"
+    named = TokenSet([parse_line(f"{GOOD} name=ci role=run")])
+    caller = gate(tokens=named).caller(f"Bearer {GOOD}", gates.NOBODY)
+    assert (caller.role, caller.name, caller.principal) == (Role.RUN, "token ci", "token ci")
+    known = gates.Caller(Role.RUN, "user 7")
+    assert gate(tokens=named).caller(f"Bearer {GOOD}", known) == caller
+    assert gate(tokens=named).caller(f"Bearer {GOOD}", known._replace(role=Role.REGISTER)).name == "user 7"
+
+
+def test_a_token_of_this_place_alone_is_good_here() -> None:
+    own = TokenSet([parse_line(f"{READER} role=read")])
+    here = Gate("here", TokenSet, own=lambda: own)
+    assert here.of_call(f"Bearer {READER}", Role.NONE) is Role.READ
+    assert not here.has_tokens
+    assert gate().has_tokens
+
+
+def test_a_caller_may_ask_for_somebody_who_may_less() -> None:
+    caller = gates.Caller(Role.RUN, "ann", b"d")
+    assert caller.lowered(Role.READ) == gates.Caller(Role.READ, "ann", b"d", Role.RUN)
+    assert caller.lowered(Role.ADMIN) == gates.Caller(Role.RUN, "ann", b"d", Role.RUN)
+    assert caller.lowered(Role.READ).lowered(Role.ADMIN) == gates.Caller(Role.READ, "ann", b"d", Role.RUN)
+
+
+def test_a_neighbour_is_named_by_its_user() -> None:
+    assert gate(os.geteuid() + 1).neighbour(PEER, OWN, socket.AF_INET) == gates.Caller(
+        Role.NONE, f"user {os.geteuid() + 1}"
+    )
+    assert gate(0).neighbour(PEER, OWN, socket.AF_INET) == gates.Caller(Role.ADMIN, "user 0")
+
+
+def test_where_the_system_cannot_be_asked_the_call_is_refused() -> None:
+    def broken(*_: Any) -> int:
+        raise OSError(24, "Too many open files")
+
+    asked = Gate("here", find_user=broken)
+    with pytest.raises(errors.ResourceExhaustedError, match="here cannot ask which user calls"):
+        asked.neighbour(PEER, OWN, socket.AF_INET)
+
+
+class Accepted:
+    """A socket of a connection over loopback."""
+
+    family = socket.AF_INET
+
+    def __init__(self, error: OSError | None = None) -> None:
+        self.error = error
+
+    def getpeername(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return PEER
+
+    def getsockname(self) -> Any:
+        return OWN
+
+
+def test_a_connection_that_is_gone_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    connected = True
+    monkeypatch.setattr(gates, "is_connected", lambda _: connected)
+    sock: Any = Accepted()
+    me = os.geteuid()
+    assert gate(me).accepted(sock).name == f"user {me}"
+    connected = False
+    assert gate(me).accepted(sock) is gates.NOBODY
+    assert gate(me + 1).accepted(sock).name == f"user {me + 1}"
+    assert gate(None, open_to_all=True).accepted(sock) is gates.EVERYBODY
+    gone: Any = Accepted(OSError("not connected"))
+    assert gate(me).accepted(gone) is gates.NOBODY
+    assert gate(me, open_to_all=True).accepted(gone) is gates.EVERYBODY
