@@ -125,7 +125,7 @@ def test_a_token_expires_at_its_moment() -> None:
         if good:
             assert asked.of_call(f"Bearer {OLD}", Role.NONE) is Role.READ
         else:
-            with pytest.raises(gates.ExpiredTokenError, match="^the token that this call shows to here has expired"):
+            with pytest.raises(gates.ExpiredTokenError, match=r"^the token that this call shows to here has expired"):
                 asked.of_call(f"Bearer {OLD}", Role.NONE)
 
 
