@@ -186,3 +186,11 @@ async def test_the_task_that_was_lost_last_is_remembered_longest() -> None:
     assert len(lost.recent) == 1024
     assert "/job:ps/replica:0/task:1" not in lost.recent
     assert "/job:ps/replica:0/task:0" in lost.recent
+
+
+async def test_a_task_that_is_lost_again_is_as_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lost_producers, "_TASKS", 3)
+    lost = LostProducers(1.0)
+    for task in "abacd":
+        lost.lost(task, LOST, [])
+    assert list(lost.recent) == ["a", "c", "d"]

@@ -12,7 +12,9 @@ from support.parts import PartBuilder
 from support.programs import compile_program
 from tenfold_compiler.part.regions import cut_regions
 from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager, Variable
+from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker.execution import StepIO
 
 if TYPE_CHECKING:
@@ -248,3 +250,157 @@ def test_an_error_in_regions_that_run_as_one_names_its_node() -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"node g") as raised:
         step.execution.advance()
     assert raised.value.node_def is not None
+
+
+# -- nodes that may have to wait, careful stretches and stops ----------------------------------------------------------
+
+
+class Dequeues:
+    """recv a → f; two dequeues that wait for it → their sum → fetch. The kernels are the test's."""
+
+    def __init__(self, first: Any, second: Any, stop: list[Any] | None = None) -> None:
+        part = PartBuilder()
+        part.node("FIFOQueueV2", "queue", component_types=[F32], shapes=[TensorShape([])])
+        for name in ("one", "two"):
+            part.node("QueueDequeueV2", name, ["queue"], component_types=[F32])
+        part.node("Add", "sum", ["one", "two"], T=F32)
+        self.fetch = part.fetch("sum")
+        program = compiled(part)
+        generated = program.compiled.generated
+        assert generated is not None
+        for node in program.compiled.part.nodes:
+            if node.name in ("one", "two"):
+                found = first if node.name == "one" else second
+                generated.namespace[f"k{node.index}"] = found if callable(found) else lambda *_, found=found: found
+        self.stop = [] if stop is None else stop
+        self.execution = program.start(StepIO({}, lambda *_: None, self.stop))
+
+    def value(self) -> float:
+        assert self.execution.done
+        return float(self.execution.fetched()[self.fetch])
+
+
+def test_results_that_are_there_are_taken_at_once_and_settle_the_shapes() -> None:
+    step = Dequeues(np.float32(2), np.float32(3))
+    assert step.execution.shapes == 0
+    while step.execution.ready:
+        step.execution.advance()
+    assert step.value() == 5
+    assert step.execution.shapes != 0
+    assert not step.execution.take_wanted()
+
+
+def test_a_careful_stretch_ends_where_something_of_any_size_has_come() -> None:
+    step, bold = Dequeues(np.float32(2), np.float32(3)), Dequeues(np.float32(2), np.float32(3))
+    step.execution.advance(careful=True)
+    assert not step.execution.done
+    assert step.execution.ready
+    step.execution.advance(careful=True)
+    assert step.value() == 5
+    bold.execution.advance()
+    assert bold.value() == 5
+
+
+def test_results_that_come_later_are_wanted_and_taken_in_any_order() -> None:
+    one, two = Waiting(), Waiting()
+    step = Dequeues(one, two)
+    step.execution.advance()
+    wanted = {each.waiting: each for each in step.execution.take_wanted()}
+    assert set(wanted) == {one, two}
+    assert {each.node.name for each in wanted.values() if each.node} == {"one", "two"}
+    assert not step.execution.ready
+    step.execution.arrived(wanted[two].token, np.float32(3), False)
+    step.execution.advance()
+    assert not step.execution.done
+    step.execution.arrived(wanted[one].token, np.float32(2), False)
+    assert step.execution.ready
+    step.execution.advance()
+    assert step.value() == 5
+
+
+def test_a_region_that_fails_leaves_nothing_waiting() -> None:
+    left: list[str] = []
+    waiting = Waiting(lambda: left.append("one"))
+
+    def fails(*_: Any) -> Any:
+        raise errors.internal("the second")
+
+    step = Dequeues(waiting, fails)
+    with pytest.raises(errors.InternalError, match="the second"):
+        step.execution.advance()
+    assert left == ["one"]
+    assert not step.execution.take_wanted()
+
+
+def test_a_step_that_is_stopped_meanwhile_leaves_nothing_waiting() -> None:
+    left: list[str] = []
+    stop: list[Any] = []
+
+    def stops(*_: Any) -> Any:
+        stop.append("stop")
+        return Waiting(lambda: left.append("two"))
+
+    step = Dequeues(Waiting(lambda: left.append("one")), stops, stop)
+    with pytest.raises(errors.CancelledError):
+        step.execution.advance()
+    assert left == ["one", "two"]
+
+
+def test_a_step_that_was_stopped_ends_after_a_region_and_after_all_of_them() -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    step.execution.io.stop.append("stop")  # type: ignore[attr-defined]
+    step.execution.arrived(step.wanted[a], np.float32([1]), False)
+    with pytest.raises(errors.CancelledError):
+        step.execution.advance()
+
+    whole = Step(compiled(part))
+    whole.execution.io.stop.append("stop")  # type: ignore[attr-defined]
+    for key in (a, b):
+        whole.execution.arrived(whole.wanted[key], np.float32([1]), False)
+    with pytest.raises(errors.CancelledError):
+        whole.execution.advance()
+
+
+def test_shapes_count_what_came_and_not_what_was_dead() -> None:
+    part, a, b = diamond()
+    one, other, dead = (Step(compiled(part)) for _ in range(3))
+    for step, keys in ((one, (a, b)), (other, (b, a))):
+        for key in keys:
+            step.execution.arrived(step.wanted[key], np.zeros(2 if key == a else 3, np.float32), False)
+    dead.execution.arrived(dead.wanted[a], None, True)
+
+    assert one.execution.shapes == other.execution.shapes != 0
+    assert dead.execution.shapes == 0
+
+
+def test_what_was_received_is_not_written_to() -> None:
+    part, a, _ = diamond()
+    step, value = Step(compiled(part)), np.float32([1])
+    step.execution.arrived(step.wanted[a], value, False)
+    (slot,) = [each for each in step.execution._slots if each is not None]  # type: ignore[attr-defined]
+    assert not slot.flags.writeable
+    assert value.flags.writeable
+
+
+def test_fetches_are_numbered_as_the_program_has_them() -> None:
+    part = PartBuilder()
+    part.const("c", [1.0])
+    for name in ("n1", "n2"):
+        part.node("Neg" if name == "n1" else "Square", name, ["c"], T=F32)
+    keys = [part.fetch(name) for name in ("n2", "n1")]
+    execution = compiled(part).start(StepIO({}, lambda *_: None))
+    execution.advance()
+    assert [execution.fetched()[key].tolist() for key in keys] == [[1.0], [-1.0]]
+
+
+def test_a_variant_of_its_own_does_not_leave_the_task() -> None:
+    part = PartBuilder()
+    part.const("c", [b"text"])
+    part.send("c", dtypes.string, OTHER, "edge_1_c")
+    step = Step(compiled(part))
+    send = step.execution._send  # type: ignore[attr-defined]
+    with pytest.raises(errors.UnimplementedError, match="A variant of type"):
+        send(0, np.array([object()], object))
+    send(0, np.array([b"text"], object))
+    assert step.edges == ["edge_1_c"]
