@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from support.dataset_machines import ANY, INT, SCALAR, numbers, plain
+from support.dataset_machines import ANY, INT, SCALAR, Called, numbers, plain
 from tenfold_core import errors
 from tenfold_kernels.cpu._compiled import drawing
 from tenfold_kernels.resources.datasets import shuffle, states
-from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
+from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Machine, Run
+from tenfold_kernels.resources.datasets.functional import Filter
 from tenfold_kernels.resources.datasets.shuffle import SeedGenerator
 from tenfold_kernels.resources.datasets.shuffle_buffer import Numbers, Rows, Uneven
 from tenfold_kernels.resources.datasets.sources import Slices
@@ -175,3 +176,113 @@ def test_numbers_are_those_of_the_generator_however_they_are_asked_for() -> None
     other = Numbers((7, 11))
     assert [*other.some(3).tolist(), other.one(), *other.some(300).tolist(), *other.some(196).tolist()] == first
     assert Numbers((7, 11), 137).one() == first[137]
+
+
+# -- orders, seeds and epochs ------------------------------------------------------------------------------------------
+
+#: (buffer, seeds) → the order in which TensorFlow 2.21 gives 0 to 11 where epochs are alike.
+ORDERS = {
+    (3, (7, 5)): [2, 1, 3, 4, 0, 7, 8, 5, 6, 10, 11, 9],
+    (1, (7, 5)): [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    (20, (7, 5)): [5, 8, 2, 7, 10, 9, 1, 11, 4, 6, 3, 0],
+    (4, (0, 9)): [1, 2, 4, 0, 5, 7, 9, 6, 8, 10, 3, 11],
+}
+
+
+@pytest.mark.parametrize("how", ORDERS)
+def test_the_order_is_tensorflow_s(how: tuple[int, tuple[int, int]]) -> None:
+    size, pair = how
+    dataset = shuffled(numbers(12), size, SeedGenerator(*pair, False))
+    for _ in range(2):
+        assert by_blocks(dataset.iterate(Run()), 5) == ORDERS[how], "each time"
+    plainly = shuffle.Shuffle(numbers(12), size, SeedGenerator(*pair, False))
+    assert [plain(element) for element in iter(plainly.iterate(Run()).following, None)] == ORDERS[how]
+
+
+def test_epochs_differ_where_they_are_to() -> None:
+    for reshuffle, count in ((True, 3), (False, 1)):
+        dataset = shuffled(numbers(30), 30, seeds(reshuffle))
+        orders = {tuple(by_blocks(dataset.iterate(Run()), 7)) for _ in range(3)}
+        assert len(orders) == count
+        assert all(sorted(order) == list(range(30)) for order in orders)
+
+
+@pytest.mark.parametrize(("size", "count", "message"), [
+    (0, 1, "buffer_size must be greater than zero or UNKNOWN_CARDINALITY"),
+    (-1, 1, "buffer_size must be greater than zero"),
+    (-3, 1, "buffer_size must be greater than zero"),
+    (1, 0, "count must be greater than zero or equal to -1"),
+    (1, -2, "count must be greater than zero or equal to -1"),
+])  # fmt: skip
+def test_shuffles_that_cannot_be(size: int, count: int, message: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        shuffled(numbers(3), size, seeds(), count)
+
+
+def test_how_many_elements_there_are() -> None:
+    assert shuffled(numbers(3), -2, seeds()).cardinality() == 3
+    assert shuffled(numbers(3), 1, seeds(), 4).cardinality() == 12
+    assert shuffled(numbers(3), 1, seeds(), -1).cardinality() == INFINITE
+    assert shuffled(Repeat(numbers(3), -1), 1, seeds(), 2).cardinality() == INFINITE
+    unsure = Filter(numbers(3), Called(lambda n: np.array(True)), ())
+    assert shuffled(unsure, 1, seeds(), 2).cardinality() == UNKNOWN
+    assert shuffled(unsure, 1, seeds(), -1).cardinality() == INFINITE
+    assert shuffled(numbers(3), 1, seeds()).is_slow
+
+
+@pytest.mark.parametrize("count", [-1, 1, 3])
+def test_a_repeated_shuffle_may_be_drawn_as_one_sequence(count: int) -> None:
+    made = shuffle.Shuffle(numbers(5), 4, seeds(), exchange=drawing.exchange())
+    fused = made.fused(count)
+    assert isinstance(fused, shuffle.Shuffle)
+    assert (fused._count, fused._size, fused._is_one_sequence) == (count, 4, True)
+    assert (fused._seeds.seeds, fused._seeds.reshuffles, fused._exchange) == ((7, 5), False, made._exchange)
+
+
+def test_which_shuffles_are_not_fused() -> None:
+    made = shuffle.Shuffle(numbers(5), 4, seeds())
+    assert [made.fused(0), made.fused(-2)] == [None, None]
+    assert shuffle.Shuffle(numbers(5), 4, seeds(False)).fused(2) is None
+    assert shuffle.Shuffle(numbers(5), 4, seeds(), 2).fused(2) is None
+    run = Run()
+    run.fuses_shuffles = True
+    whole = by_blocks(Repeat(made, 3).iterate(run), 4)
+    fused = made.fused(3)
+    assert fused is not None
+    assert whole == by_blocks(fused.iterate(Run()), 4)
+
+
+def test_seeds_of_epochs_are_a_sequence_that_is_saved() -> None:
+    one = seeds()
+    assert one.reshuffles
+    drawn = [one.draw() for _ in range(4)]
+    assert len(set(drawn)) == 4
+    words = Numbers((7, 5))
+    assert drawn[0] == (words.one(), words.one())
+    assert one.save() == (7, 5, 4)
+    other = SeedGenerator(1, 2, True)
+    other.restore((7, 5, 3))
+    assert (other.seeds, other.draw(), other.save()) == ((7, 5), drawn[3], (7, 5, 4))
+    alike = seeds(False)
+    assert [alike.draw(), alike.draw(), alike.reshuffles, alike.save()] == [(7, 5), (7, 5), False, (7, 5, 0)]
+    alike.restore((3, 4, 0))
+    assert alike.draw() == (3, 4)
+
+
+def test_without_seeds_each_generator_is_another_one() -> None:
+    assert len({SeedGenerator(0, 0, False).seeds for _ in range(3)}) == 3
+    assert SeedGenerator(0, 1, False).seeds == (0, 1)
+    assert SeedGenerator(1, 0, False).seeds == (1, 0)
+
+
+def test_numbers_are_made_in_growing_pieces() -> None:
+    words, made = Numbers((7, 11)), []
+    blocks_of = words._words
+    words._words = lambda blocks: made.append(blocks) or blocks_of(blocks)  # type: ignore[method-assign,func-returns-value]
+    for _ in range(4 * (16 + 32 + 64 + 128 + 256 + 512 + 1024 + 1024)):
+        words.one()
+    assert made == [16, 32, 64, 128, 256, 512, 1024, 1024]
+    assert words.some(0).shape == (0,)
+    some = Numbers((7, 11))
+    assert some.some(64).tolist() == [Numbers((7, 11), at).one() for at in range(64)]
+    assert some.drawn == 64
