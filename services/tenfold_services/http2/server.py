@@ -88,8 +88,9 @@ class Http2Server:
 
         Returns soon after. Never raises; a second call waits for what is left.
         """
-        if self._accepting is None or self._look_timer is None:
+        if self._accepting is None:
             return
+        assert self._look_timer is not None
         self._accepting.close()
         self._look_timer.cancel()
         for accepted in list(self._connections):

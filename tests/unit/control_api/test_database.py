@@ -91,9 +91,7 @@ def test_a_file_is_made_private_and_has_one_service(tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(name).st_mode) == 0o600
     with pytest.raises(DatabaseError) as raised:
         FileLock(name).acquire()
-    assert str(raised.value).startswith(
-        f"another control service (process {os.getpid()}) uses this database ({name}"
-    )
+    assert str(raised.value).startswith(f"another control service (process {os.getpid()}) uses this database ({name}")
 
     lock.release()
     lock.release()

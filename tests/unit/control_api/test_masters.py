@@ -130,9 +130,7 @@ async def test_calls_that_run_or_wait_are_bounded_and_closing_is_not_counted() -
             {"outcome": "not-run"},
             {"Retry-After": "1"},
         )
-        assert error.detail == (
-            "2 calls to masters are running or waiting: the limit is 2. Send the request later."
-        )
+        assert error.detail == ("2 calls to masters are running or waiting: the limit is 2. Send the request later.")
         assert await made.call(lambda *_: "closed", closing=True) == "closed"
         made.made[0].released.set()
         assert await asyncio.gather(first, second) == ["done", "done"]

@@ -144,9 +144,7 @@ async def test_an_answer_carries_the_requests_name_and_what_the_service_speaks()
     }
     assert app.named == ["Ab9._:/+=@-"]
     assert not request_id.get()
-    assert counted(metrics) == [
-        'tenfold_control_requests_total{method="GET",route="/v1/clusters",status="200"} 1.0'
-    ]
+    assert counted(metrics) == ['tenfold_control_requests_total{method="GET",route="/v1/clusters",status="200"} 1.0']
     assert 'tenfold_control_request_seconds_count{route="/v1/clusters"} 1.0' in metrics.render().decode()
 
 

@@ -56,9 +56,7 @@ def test_what_the_listener_says_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     assert (one.port, one.target, one.insecure) == (5, "grpc://localhost:5", True)
 
 
-def test_a_lease_and_a_new_cluster_reach_the_server(
-    server: BackgroundServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_and_a_new_cluster_reach_the_server(server: BackgroundServer, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Any] = []
     monkeypatch.setattr(server.server, "hold_lease", held.append)
     server.hold_lease("lease")

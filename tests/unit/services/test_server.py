@@ -212,9 +212,7 @@ async def test_an_insecure_listener_is_warned_of(log: list[str], caplog: pytest.
     assert "127.0.0.1:4711" in warning
 
 
-async def test_a_port_that_cannot_be_had_leaves_nothing_behind(
-    log: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_port_that_cannot_be_had_leaves_nothing_behind(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     FakePort.failure = errors.unknown("taken")
     closed: list[Any] = []
     real = module.Worker.close
@@ -243,9 +241,7 @@ async def test_a_server_starts_once(threads: list[int]) -> None:
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:0", None])
-async def test_limits_of_the_process_are_set(
-    log: list[str], monkeypatch: pytest.MonkeyPatch, bind: str | None
-) -> None:
+async def test_limits_of_the_process_are_set(log: list[str], monkeypatch: pytest.MonkeyPatch, bind: str | None) -> None:
     told: list[Any] = []
     monkeypatch.setattr(module, "raise_limit", lambda: told.append("files"))
     monkeypatch.setattr(module, "limit_tensor", lambda size: told.append(size))
@@ -308,9 +304,7 @@ async def test_tasks_of_one_host_share_its_threads(
     threads: list[int], monkeypatch: pytest.MonkeyPatch, tasks: int, share: str | None, count: int
 ) -> None:
     monkeypatch.setattr(module, "tasks_on_host", lambda *given: tasks)
-    monkeypatch.setattr(
-        module, "thread_share", lambda number: {} if share is None else {"OPENBLAS_NUM_THREADS": share}
-    )
+    monkeypatch.setattr(module, "thread_share", lambda number: {} if share is None else {"OPENBLAS_NUM_THREADS": share})
     async with no_port():
         assert threads == [count]
 

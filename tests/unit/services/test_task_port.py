@@ -178,9 +178,7 @@ async def test_it_does_not_serve_tls(fakes: Fakes) -> None:
 
 
 @pytest.mark.parametrize("in_use", [True, False])
-async def test_a_port_that_cannot_be_had_says_why(
-    fakes: Fakes, monkeypatch: pytest.MonkeyPatch, in_use: bool
-) -> None:
+async def test_a_port_that_cannot_be_had_says_why(fakes: Fakes, monkeypatch: pytest.MonkeyPatch, in_use: bool) -> None:
     monkeypatch.setattr(module, "taken", lambda error, port: f"{error.strerror} of {port}")
     fakes.failure = IN_USE if in_use else OSError(errno.EACCES, "Permission denied")
     made = port()

@@ -89,9 +89,7 @@ def test_a_deleted_cluster_ends_the_leases_of_its_living_tasks() -> None:
 def test_a_runs_state_is_told_when_it_changes() -> None:
     pending = a_run(attempt=1, reason="waits")
     (event,) = run_changed(None, pending, 9.0)
-    assert event == Event(
-        "run", "PENDING", "r", "waits", 9.0, run="r", data={"attempt": 1, "launcher": "local"}
-    )
+    assert event == Event("run", "PENDING", "r", "waits", 9.0, run="r", data={"attempt": 1, "launcher": "local"})
     assert run_changed(pending, replace(pending, version=2), 9.0) == []
     assert said(run_changed(pending, a_run(state=RunState.RUNNING), 9.0)) == [("run", "RUNNING")]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from tenfold_core import errors
@@ -29,9 +31,34 @@ def test_a_connection_gets_half_of_the_calls(calls: int, streams: int) -> None:
     assert Http2Settings.from_environment(calls, {"TENFOLD_HTTP2_STREAMS": "7"}).streams == 7
 
 
-def test_what_a_frame_and_a_window_may_be() -> None:
-    """gRPC's clients are told these numbers; a message is bounded by what protocol buffers take."""
-    assert DEFAULT_HTTP2_SETTINGS.frame_bytes == (1 << 24) - 1
-    assert DEFAULT_HTTP2_SETTINGS.stream_window == DEFAULT_HTTP2_SETTINGS.connection_window == (1 << 31) - 1
-    assert DEFAULT_HTTP2_SETTINGS.message_bytes == (1 << 31) - 1
-    assert DEFAULT_HTTP2_SETTINGS.streams * 2 == DEFAULT_HTTP2_SETTINGS.calls
+def test_the_bounds_as_docs_cli_has_them() -> None:
+    """What a peer may take by default: changed on purpose, with docs/cli.md, or not at all."""
+    mib = 1 << 20
+    assert asdict(DEFAULT_HTTP2_SETTINGS) == {
+        "frame_bytes": (1 << 24) - 1,
+        "stream_window": (1 << 31) - 1,
+        "connection_window": (1 << 31) - 1,
+        "unread_bytes": 0,
+        "message_bytes": (1 << 31) - 1,
+        "buffered_bytes": 0,
+        "keep_bytes": 64 * mib,
+        "streams": 8_192,
+        "calls": 16_384,
+        "header_list_bytes": 16_384,
+        "header_block_bytes": 32_768,
+        "continuations": 16,
+        "control_burst": 20_000,
+        "control_per_second": 2_000.0,
+        "strangers_burst": 200,
+        "strangers_per_second": 50.0,
+        "strangers_share": 0.2,
+        "strangers_seconds": 0.005,
+        "control_bytes": mib,
+        "connections": 8_192,
+        "handshake_seconds": 10.0,
+        "handshakes": 1_024,
+        "stall_seconds": 300.0,
+        "least_bytes_per_second": 1_024.0,
+        "keepalive_seconds": 60,
+        "linger_seconds": 1.0,
+    }

@@ -349,9 +349,7 @@ async def test_a_plan_that_the_peer_forgot_is_said_once_more(worker: LinkWorker,
 
 PLAN = ExchangePlan("s", "g", fetches=("out",), answered=("edge",), brought=("fed",))
 BROUGHT = [(0, ONE, False)]
-WITH_EDGE = answer_frame(
-    RunGraphResult({"out": ONE}, answered=[(0, ONE + 1, False)]), ["out"], cast("Any", FakeLink())
-)
+WITH_EDGE = answer_frame(RunGraphResult({"out": ONE}, answered=[(0, ONE + 1, False)]), ["out"], cast("Any", FakeLink()))
 
 
 def start(worker: LinkWorker, done: Any, options: ExecOptions = DEFAULT_EXEC_OPTIONS) -> Any:

@@ -246,9 +246,7 @@ async def test_feeds_that_were_decoded_already_are_taken_as_they_are(master: Fak
     assert master.asked[-1][2]["x:0"].tolist() == [1, 2]
 
 
-async def test_large_values_go_as_pieces_behind_the_others(
-    master: FakeMaster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_large_values_go_as_pieces_behind_the_others(master: FakeMaster, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
     real = module.kept
     monkeypatch.setattr(module, "kept", lambda value: (kept.append(value.nbytes), real(value))[1])

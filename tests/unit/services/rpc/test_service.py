@@ -62,9 +62,7 @@ async def test_a_method_that_is_one_call_gives_a_field_of_its_response() -> None
     async def register(session: str, graph: GraphDef) -> str:
         return f"{session}{len(graph.node)}"
 
-    call = plain(
-        lambda r: register(r.session_handle, r.graph_def), worker_pb2.RegisterGraphResponse, "graph_handle"
-    )
+    call = plain(lambda r: register(r.session_handle, r.graph_def), worker_pb2.RegisterGraphResponse, "graph_handle")
     request = worker_pb2.RegisterGraphRequest(session_handle="s", graph_def=GraphDef())
 
     answer = await ask(service(RegisterGraph=Served(call)), GRAPH, request, worker_pb2.RegisterGraphResponse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -181,3 +181,13 @@ async def test_a_half_that_cannot_be_closed_is_closed_already(ends: Ends) -> Non
     ends.server.close()
     async with asyncio.timeout(20):
         await ends.relay().run()
+
+
+def test_the_bounds_as_docs_cli_has_them() -> None:
+    assert asdict(TunnelSettings()) == {
+        "connections": 64,
+        "buffer_bytes": 262_144,
+        "connect_seconds": 10.0,
+        "stall_seconds": 300.0,
+        "keepalive_seconds": 60,
+    }
