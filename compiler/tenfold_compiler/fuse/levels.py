@@ -1,15 +1,9 @@
 """Which fusible nodes may run as one without waiting for themselves: spaces, levels, components.
 
 A *space* is a place and a shape: only nodes of one space can share a loop. A place is a region, and where there are
-branches a guard, a frame and a part of its turns too (`ControlFlow.places`). A *level* grows along every edge that
-leads into a group or out of it,
-
-    fusible ─► fusible, same space      same level, and the two belong to one group
-    fusible ─► fusible, other space     + 1
-    fusible ─► anything else            + 1
-    anything else ─► any node           + 0
-
-so a path that leaves a group comes to higher levels and never back: groups can run as single nodes.
+branches a guard, a frame and a part of its turns too (`ControlFlow.places`). A *level* grows by one along every edge
+from a fusible node to anything but a fusible node of the same space, with which it belongs to one group: a path that
+leaves a group comes to higher levels and never back, so groups can run as single nodes.
 """
 
 from __future__ import annotations

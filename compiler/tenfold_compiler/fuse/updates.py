@@ -1,11 +1,8 @@
 """Updates of small variables on a GPU that run as one: which nodes, and when.
 
-    ApplyAdam ─┐                  no way leads from one to another: an update waits until nothing but updates is left to
-    MatMul     ├─► 3 × ApplyAdam  run, and those that are ready then are launched together
-    ApplyAdam ─┘
-
-Called by groups.py, before stretches are recorded: such a group may be in one. What launches them is
-tenfold_kernels/cuda/fused_updates.py.
+No way leads from one to another: an update waits until nothing but updates is left to run, and those that are ready
+then are launched together. Called by groups.py, before stretches are recorded: such a group may be in one. What
+launches them is tenfold_kernels/cuda/fused_updates.py.
 """
 
 from __future__ import annotations

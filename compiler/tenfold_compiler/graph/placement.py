@@ -72,7 +72,6 @@ def _variable_bytes(node: Node) -> int:
     return 0 if shape is None or dtype is None else int((shape.num_elements() or 0) * dtype.size)
 
 
-
 def placement_reasons(
     graph: RuntimeGraph, devices: DeviceSet, *, devices_with_kernel: DevicesWithKernel, soft: bool
 ) -> dict[str, str]:

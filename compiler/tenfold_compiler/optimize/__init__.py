@@ -7,8 +7,7 @@
     sums.py                     a sum of products of matrices is one product, one of slices' gradients one array
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
-edges through it go on ordering. Called by build.py once per RegisterGraph. In TensorFlow: grappler and
-constant_folding.cc, which run at the master; here the part is what matters, whatever its master is.
+edges through it go on ordering. Called by build.py once per RegisterGraph. In TensorFlow: grappler, at the master.
 """
 
 from __future__ import annotations

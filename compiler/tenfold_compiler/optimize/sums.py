@@ -6,8 +6,7 @@ Other transposes stay: their stacks would copy weights. A loop adds it up turn b
 the total, A and B, whose kernel adds the product to the total where that lies, if it is held by nobody else.
 
 The gradient of x[:, i] is an array of x's size, zeros but for one slice, and that of tf.slice is a Pad. Many become one
-StridedSliceGrad or Pad, whose kernel adds each slice to its place in one array of zeros (kernels/cpu/array_slice.py,
-client/gradients/array.py). Each element is the sum of the same numbers.
+StridedSliceGrad or Pad, whose kernel adds each slice to its place in one array of zeros (kernels/cpu/array_slice.py).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from .loop_tree import Loop, Unstructured
 from .part_graph import is_variable, sources_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Mapping, Sequence, Set
 
     from .loop_tree import LoopTree, Member
     from .part_graph import Edge, PartGraph, PartNode
@@ -65,9 +65,10 @@ def source_of(edge: Edge) -> Edge:
 class Guards:
     """The guards of a part. Raises Unstructured for deadness that has no simple form."""
 
-    def __init__(self, part: PartGraph, tree: LoopTree, resolve: Callable[[Edge], Edge], blocks: bool) -> None:
-        """`resolve` leads to the producer of an edge, past nodes that hand on. `blocks`: some kernel may wait."""
-        self._part, self._tree, self._resolve, self._blocks = part, tree, resolve, blocks
+    def __init__(self, part: PartGraph, tree: LoopTree, origin: Mapping[Edge, Edge]) -> None:
+        """`origin` leads to the producer of an edge, past nodes that hand on."""
+        self._part, self._tree, self._origin = part, tree, origin
+        self._blocks = any(node.blocking for node in part.nodes)
         #: By node, in the frame that it runs in; of an Enter in the frame around its loop.
         self.of: list[Guard] = [ALWAYS] * len(part.nodes)
         #: By loop, in the frame around it.
@@ -104,7 +105,7 @@ class Guards:
 
     def predicate(self, switch: PartNode) -> Edge:
         """What a Switch looks at. A reference is read when the Switch runs."""
-        edge = (switch.index, 0) if switch.deref[1] else self._resolve(switch.inputs[1])
+        edge = (switch.index, 0) if switch.deref[1] else self._origin.get(switch.inputs[1], switch.inputs[1])
         return truth_of(edge) if switch.op in SWITCH_OPS else case_of(edge)
 
     def _frame(self, members: Sequence[Member]) -> None:

@@ -109,7 +109,7 @@ def read_control_flow(part: PartGraph, constants: Collection[int]) -> ControlFlo
     if waiting:
         raise Unstructured(f"'{waiting[0].name}' may have to wait in a loop", waiting)
     origin = _origins(part)
-    guards = Guards(part, tree, lambda edge: origin.get(edge, edge), any(node.blocking for node in part.nodes))
+    guards = Guards(part, tree, origin)
     sections = {loop: _cut(part, tree, guards, loop) for loop in tree.loops}
     return ControlFlow(tree, guards, origin, sections)
 
