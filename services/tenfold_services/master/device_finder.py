@@ -46,13 +46,12 @@ def split_by_filters(
             specs.append(DeviceSpec.from_string(text))
         except ValueError as e:
             raise errors.invalid_argument(f"device_filters: {e}") from None
-    kept: list[TaskName] = []
-    excluded: list[TaskName] = []
+    kept: dict[TaskName, None] = {}
     for task in tasks:
         full = DeviceSpec.from_string(task)
-        passes = not specs or task == own_task or any(_passes(spec, full) for spec in specs)
-        (kept if passes else excluded).append(task)
-    return kept, excluded
+        if not specs or task == own_task or any(_passes(spec, full) for spec in specs):
+            kept[task] = None
+    return list(kept), [task for task in tasks if task not in kept]
 
 
 def _passes(spec: DeviceSpec, task: DeviceSpec) -> bool:

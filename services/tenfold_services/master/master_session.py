@@ -157,10 +157,9 @@ class MasterSession:
         if partial_run_handle:
             values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self.graph, seconds)
             return values, config_pb2.RunMetadata()
-        if prepared is not None:
-            return await self._run(prepared, list(feeds.values()), options, seconds)
-        check_options(options, self._config)
-        run = self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
+        if prepared is None:
+            check_options(options, self._config)
+        run = prepared or self._client_graphs.runs.find(tuple(feeds), tuple(fetches), tuple(targets))
         # Seconds of the step's time that making its graph has taken.
         waited = 0.0
         if run is None:
@@ -173,7 +172,7 @@ class MasterSession:
         graph.users += 1
         try:
             answer = await self._run(run, list(feeds.values()), options, seconds, waited)
-            if not graph.was_offered:
+            if prepared is None and not graph.was_offered:
                 self._offer(graph)
         finally:
             graph.users -= 1
@@ -218,7 +217,6 @@ class MasterSession:
         if self.peer is not None:
             self.peer.steps += 1
         self._idle.clear()
-        graph.users += 1
         try:
             values = await runner.run(seconds, waited)
         except errors.OpError as e:
@@ -232,7 +230,6 @@ class MasterSession:
         finally:
             for call in runner.unfinished_calls:
                 self._tasks.adopt(call)
-            graph.users -= 1
             self._running.pop(runner, None)
             if self.peer is not None:
                 self.peer.steps -= 1

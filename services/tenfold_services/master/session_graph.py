@@ -57,7 +57,7 @@ class SessionGraph:
         changes meanwhile. Raises AbortedError where the client knows another version."""
         self._check(current_version)
         graph = self.graph
-        return await self._aside(lambda: self._grown(graph, graph_def), self.is_small and is_small(graph_def))
+        return await self.aside(lambda: self._grown(graph, graph_def), is_small(graph_def))
 
     def take(self, grown: RuntimeGraph, graph_def: GraphDef, current_version: int) -> int:
         """Goes on with what `grown` made of `graph_def`; the new version. AbortedError if another one was faster."""
@@ -80,15 +80,13 @@ class SessionGraph:
         """Whether going through the graph takes little time."""
         return len(self.graph.nodes) < SMALL_NODES and self._bytes < SMALL_BYTES and not self.graph.library
 
-    async def aside(self, work: Callable[[], T]) -> T:
+    async def aside(self, work: Callable[[], T], and_small: bool = True) -> T:
         """The result of `work`, which goes through the graph or a part of it: at once if that is short, else in the
         pool, on a thread. Graphs do not change, so it may see this one after the session has got another or has ended.
+        `and_small` says the same of what else it goes through.
         """
-        return await self._aside(work, self.is_small)
-
-    async def _aside(self, work: Callable[[], T], at_once: bool) -> T:
         pool = self._env.master.graph_pool
-        return work() if at_once or pool is None else await pool.run(self._env.handle, work)
+        return work() if pool is None or (self.is_small and and_small) else await pool.run(self._env.handle, work)
 
     def _grown(self, graph: RuntimeGraph, graph_def: GraphDef) -> RuntimeGraph:
         """The graph and new nodes, without functions and placed, unless each step's part is placed by itself."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_services.exchange.plan import numbered
-from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, Start, StepState, from_task
+from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, StepState, from_task
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -152,13 +152,13 @@ class StepRunner:
         )
 
     def _start(self, state: StepState) -> None:
-        """Starts all parts. Our own goes first if it is short and sends at once: that travels with the calls."""
-        decisions = state.start()
-        pushes = self._pushes
+        """Starts all parts: one may wait for what another sends. Our own goes first if it is short and sends at once,
+        for that travels with the calls."""
+        parts, pushes = self.graph.parts, self._pushes
         if pushes is not None and pushes.own_first():
-            self._held = {}
-            decisions.reverse()
-        self._apply(decisions)
+            self._held, parts = {}, parts[::-1]
+        for part in parts:
+            self._start_part(state, part)
         self._held = None
 
     def _apply(self, decisions: list[Decision]) -> None:
@@ -166,8 +166,6 @@ class StepRunner:
         assert state is not None
         for decision in decisions:
             match decision:
-                case Start(task):
-                    self._start_part(state, task)
                 case Cancel(task):
                     call = self._calls.get(task)
                     if call is not None:
@@ -180,14 +178,13 @@ class StepRunner:
                     if self._finished is not None and not self._finished.done():
                         self._finished.set_result(None)
 
-    def _start_part(self, state: StepState, task: str) -> None:
+    def _start_part(self, state: StepState, part: Part) -> None:
+        task, pushes = part.task, self._pushes
         if state.error is not None:
             # another part failed before this one was started
             if not state.finished:
                 self._apply(state.part_done(task))
             return
-        part = next(part for part in self.graph.parts if part.task == task)
-        pushes = self._pushes
         if pushes is not None and task in pushes.plans:
             try:
                 self._calls[task] = self._start_plan(pushes, part)

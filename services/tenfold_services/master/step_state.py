@@ -27,13 +27,6 @@ _DERIVED_MARK = "[_Derived_]"
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Run the part of this task."""
-
-    task: str
-
-
-@dataclass(frozen=True, slots=True)
 class Cancel:
     """Stop the part of this task; report its end as usual."""
 
@@ -50,7 +43,7 @@ class Finish:
     """The step is over. `error` and `failed_task` say how; tasks in `pending` did not end in time."""
 
 
-Decision: TypeAlias = Start | Cancel | ArmGrace | Finish
+Decision: TypeAlias = Cancel | ArmGrace | Finish
 
 
 class _Weight(IntEnum):
@@ -74,15 +67,9 @@ class StepState:
         self.error: errors.OpError | None = None
         #: The task whose part reported `error`; None for a verdict from outside.
         self.failed_task: str | None = None
-        #: Finish was decided. Nothing is decided after it.
-        self.finished = False
+        #: Finish was decided, or there is nothing to run. Nothing is decided after it.
+        self.finished = not self.pending
         self._weight = _Weight.CONSEQUENCE
-
-    def start(self) -> list[Decision]:
-        """All parts at once: one may wait for what another sends."""
-        if not self.pending:
-            return self._finish()
-        return [Start(task) for task in self.pending]
 
     def part_done(self, task: str) -> list[Decision]:
         """The part ran to its end, or stopped because it was told to. Raises KeyError for one that is not running."""

@@ -14,7 +14,6 @@ from tenfold_services.master.step_state import (
     ArmGrace,
     Cancel,
     Finish,
-    Start,
     StepState,
     describe_pending,
     from_task,
@@ -31,7 +30,8 @@ def failure(text: str, cls: type[errors.OpError] = errors.InvalidArgumentError) 
 
 def started(*tasks: str) -> StepState:
     state = StepState(tasks)
-    assert state.start() == [Start(task) for task in tasks]
+    assert list(state.pending) == list(tasks)
+    assert not state.finished
     return state
 
 
@@ -45,7 +45,8 @@ def test_all_parts_start_at_once_and_the_last_end_finishes() -> None:
 
 
 def test_a_step_without_parts_is_over_at_once() -> None:
-    assert StepState([]).start() == [Finish()]
+    assert StepState([]).finished
+    assert StepState([]).grace_over() == []
 
 
 def test_the_first_error_cancels_the_others_and_waits_for_them() -> None:

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from support.machines import short_and_long
 from tenfold_core import errors
-from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, Start, StepState
+from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, StepState
 
 TASKS = tuple(f"/job:worker/replica:0/task:{index}" for index in range(4))
 CONSEQUENCE, CAUSE, VERDICT = range(3)
@@ -23,7 +23,7 @@ class StepStateMachine(RuleBasedStateMachine):
         self.error: tuple[int, str, str | None] | None = None
         self.finished = not count
         self.cancelled = self.graced = False
-        assert self.state.start() == ([Start(task) for task in tasks] or [Finish()])
+        assert (list(self.state.pending), self.state.finished) == (list(tasks), not tasks)
 
     def _expect(self, decisions: list[Decision]) -> None:
         """Whatever happened: the others are cancelled once, with the first error; the end comes with the last part."""
