@@ -185,9 +185,7 @@ class StepLinkPool:
 
     def tell(self, start: Callable[[], Any]) -> None:
         """Starts a coroutine of the event loop, without waiting for its result."""
-        future = self._begin(start)
-        if future is not None:
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._begin(start)
 
     def _begin(self, start: Callable[[], Any]) -> Future[Any] | None:
         coroutine = start()

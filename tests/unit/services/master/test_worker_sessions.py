@@ -371,3 +371,19 @@ async def test_a_session_that_comes_while_the_oldest_is_asked_for_is_asked_for_i
     await settled(left)
 
     assert ps.forgotten == ["a", "b", "c", "d"]
+
+
+async def test_a_task_that_does_not_answer_in_time_is_asked_again() -> None:
+    class Silent(Ps):
+        async def delete_worker_session(self, handle: str) -> None:
+            if not self.calls:
+                self.calls += 1
+                await asyncio.Event().wait()
+            await super().delete_worker_session(handle)
+
+    ps = Silent(unreachable=0)
+    left = left_sessions(ps)
+    left.add("a", [PS])
+    await settled(left)
+    assert ps.forgotten == ["a"]
+    assert ps.calls == 2
