@@ -1,13 +1,9 @@
-"""Runs the program of a function for many elements at once, kernel after kernel.
+"""Runs the program of a function for many elements at once, kernel after kernel: bodies that are not written anew.
 
-For bodies that compiler/graph/rows.py cannot write anew.
-
-A value is the same for all elements, or there is one for each: stacked in one array, or a list of arrays, which may be
-views. Elementwise ops take stacks; random ops draw for all elements what they would draw for one after the other, from
-the generator that the function's calls use; others are called for each element. A branch sees the elements that take
-it, and a Merge puts them in order again. So numbers are those of a call for each element. What fails is done anew by
-such calls: the generators are put back. Used by functions.py. Values are row_values.py's; what runs when is said by
-compiler/part/guards.py.
+A value is the same for all elements, or there is one for each (row_values.py). Elementwise ops take stacks; random ops
+draw for all elements what they would draw one after the other; others are called for each element. A branch sees
+the elements that take it, and a Merge puts them in order again. What fails is done anew by calls for each element: the
+generators are put back. Used by functions.py.
 """
 
 from __future__ import annotations

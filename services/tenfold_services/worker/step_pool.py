@@ -2,12 +2,8 @@
 
 A kernel that computes cannot be stopped from outside. So one that has run for long, or whose step is over, does not
 count any more: another thread takes its place, and the system shares the cores out. How many may go on like that is
-bounded, for one session and for all together; beyond that, steps are refused and the error says why. Sessions take
-turns: one that hands in a thousand steps does not make another's wait for all of them. The threads are daemons, so a
+bounded; beyond that, steps are refused and the error says why. Sessions take turns. The threads are daemons, so a
 process ends though a kernel does not. Used by graph_run.py and worker.py, and for graphs by the master.
-
-Large graphs have a pool of their own (decision 0025): working on them is Python from beginning to end, and each thread
-more that does so is one more that the event loop takes turns with.
 """
 
 from __future__ import annotations
@@ -239,7 +235,9 @@ class StepPool:
 
 
 class GraphPool(StepPool):
-    """Works on large graphs. They end, other than kernels: none is refused, all take turns on very few threads."""
+    """Works on large graphs. They end, other than kernels: none is refused, all take turns on very few threads, as each
+    is Python from beginning to end, which the event loop takes turns with (decision 0025).
+    """
 
     def __init__(self, task: str, limits: Limits) -> None:
         super().__init__(task, replace(limits, pool_threads=_GRAPH_THREADS))

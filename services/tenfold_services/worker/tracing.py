@@ -47,7 +47,6 @@ class TracedExecution(DynamicExecution):
     def __init__(self, program: Program, edges: Edges, io: StepIO) -> None:
         #: What was recorded. Filled as nodes run, on their thread: at the end it would keep the event loop busy.
         self.step_stats = step_stats_pb2.StepStats()
-        self._devices: dict[str, DeviceStepStats] = {}
         self._recorded = 0
         #: When nodes that wait now were started, by their token.
         self._begun: dict[int, int] = {}
@@ -68,20 +67,15 @@ class TracedExecution(DynamicExecution):
     def _record(self, node: PartNode, begin: int, end: int, outputs: Sequence[Any]) -> None:
         self._recorded += 1
         name = node.node_def.device
-        stats = self._of_device(name).node_stats.add(node_name=node.name, timeline_label=self._label(node))
+        stats = _of_device(self.step_stats, name).node_stats.add(node_name=node.name, timeline_label=self._label(node))
         stats.thread_id = threading.get_native_id() & 0xFFFFFFFF
         _time(stats, begin, end)
         _describe(stats, outputs)
         if node.copy_of is not None or any(type(each) is DeviceArray for each in outputs):
             # what TensorFlow's tools take for the GPU's own time
-            ran = self._of_device(f"{name}/stream:all").node_stats.add(node_name=f"{node.name}:{node.op}@@{node.op}")
+            ran = _of_device(self.step_stats, f"{name}/stream:all").node_stats.add()
+            ran.node_name = f"{node.name}:{node.op}@@{node.op}"
             _time(ran, begin, end)
-
-    def _of_device(self, name: str) -> DeviceStepStats:
-        device = self._devices.get(name)
-        if device is None:
-            device = self._devices[name] = self.step_stats.dev_stats.add(device=name)
-        return device
 
     def _label(self, node: PartNode) -> str:
         if node.op in SEND_OPS or node.op in RECV_OPS:
@@ -112,6 +106,12 @@ def _describe(stats: NodeExecStats, outputs: Sequence[Any]) -> None:
     for allocator, total in totals.items():
         if total:
             stats.memory.add(allocator_name=allocator, total_bytes=total, peak_bytes=total)
+
+
+def _of_device(stats: StepStats, name: str) -> DeviceStepStats:
+    """What is recorded of one device; there are few."""
+    found = next((each for each in stats.dev_stats if each.device == name), None)
+    return stats.dev_stats.add(device=name) if found is None else found
 
 
 def _time(stats: NodeExecStats, begin: int, end: int) -> None:
@@ -146,9 +146,7 @@ class TransferLog:
             while len(self._steps) > _LOGGED_STEPS:
                 self._steps.popitem(last=False)
         parsed = parse_key(key)
-        device = next((found for found in stats.dev_stats if found.device == parsed.recv_device), None)
-        if device is None:
-            device = stats.dev_stats.add(device=parsed.recv_device)
+        device = _of_device(stats, parsed.recv_device)
         if len(device.node_stats) >= _LOGGED_TRANSFERS:
             return
         size = value.nbytes if isinstance(value, np.ndarray) else 0
