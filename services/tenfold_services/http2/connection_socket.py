@@ -184,12 +184,11 @@ class ConnectionSocket:
 
     def _secured(self) -> bool:
         """Whether the connection can be read now: TLS has its handshake, or the peer speaks in the clear and may.
-        Raises OSError and BlockingIOError."""
+        Raises OSError, EOFError and BlockingIOError."""
         if self._tls is None:
             first = self._sock.recv(1, socket.MSG_PEEK)
             if not first:
-                self.close()
-                return False
+                raise EOFError
             if first[0] != FIRST_BYTE:
                 self._context = None
                 if not is_loopback(unmapped(self._sock.getpeername()[0])):
@@ -285,7 +284,7 @@ class ConnectionSocket:
 
     def leave(self, seconds: float) -> None:
         """Ends the connection when everything is sent and the peer has read it; after `seconds` in any case."""
-        if not self.closed and not self._is_leaving:
+        if not self.closed:
             self._is_leaving = True
             self._end_within(seconds)
             self.flush()

@@ -126,9 +126,7 @@ async def test_a_run_of_nobody_or_of_a_dead_service_is_taken(owner: str | None, 
     assert service.run.owner == ("me" if started else owner)
 
 
-@pytest.mark.parametrize(
-    "given", [{"supervisor": SUPERVISOR}, {"launcher": EXTERNAL}, {"submission_id": "program:1"}]
-)
+@pytest.mark.parametrize("given", [{"supervisor": SUPERVISOR}, {"launcher": EXTERNAL}, {"submission_id": "program:1"}])
 async def test_a_run_that_somebody_else_runs_is_not_started(given: dict[str, Any]) -> None:
     service = Service()
     service.keep(owner="me", **given)

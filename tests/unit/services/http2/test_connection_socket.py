@@ -440,6 +440,14 @@ def test_leaving_ends_when_everything_is_sent(port: Port) -> None:
     assert port.loop.timers == []
 
 
+def test_one_that_is_closed_does_not_leave(port: Port) -> None:
+    port.come(GREETING)
+    port.made.close()
+    port.made.leave(1.0)
+    assert port.loop.timers == []
+    assert port.sock.shut == []
+
+
 def test_closing_cancels_its_calls_and_counts_nothing(port: Port) -> None:
     port.come(GREETING + request(1) + data(1, b"\0\0\0\0\5ab"))
     assert port.calls.budget.taken == 2
@@ -562,10 +570,11 @@ def test_nothing_is_said_before_it_is_known_whether_the_peer_speaks_tls(
     assert port.sock.sent == b""
     port.turn()
     assert (port.sock.sent, port.made.closed, context.made) == (b"", False, [])
-    port.come(HELLO)
+    port.come(HELLO, HELLO)
     assert len(context.made) == 1
     assert port.sock.sent == b"", "the handshake is not over"
-    port.come(HELLO)
+    assert port.sock.incoming == [HELLO], "what comes next is not taken for a frame"
+    port.turn()
     assert len(context.made) == 1
     assert context.made[0].heard == 2
     assert [kind for kind, *_ in port.frames()] == [frames.SETTINGS, frames.WINDOW_UPDATE]
