@@ -7,7 +7,7 @@ import pytest
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify, verify_parts
-from tenfold_compiler.graph.copy_constants import copy_constants
+from tenfold_compiler.graph.copy_constants import MAX_BYTES, copy_constants
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.graph.partition import partition
 from tenfold_compiler.graph.place import place
@@ -109,3 +109,113 @@ def test_an_update_that_needs_no_message_any_more_comes_after_the_reads_before_i
 
     assert graph.nodes["up"].control_inputs == ("early",)
     assert graph.nodes["late"].control_inputs == ()
+
+
+def unpruned(text: str, devices: DeviceSet = DEVICES, kernels: tuple[str, ...] = ("CPU",)) -> RuntimeGraph:
+    graph = place(RuntimeGraph.from_graph_def(parse_text(text)), devices, devices_with_kernel=lambda op, attrs: kernels)
+    return copy_constants(graph)
+
+
+@pytest.mark.parametrize(("size", "moves"), [(MAX_BYTES - 1, True), (MAX_BYTES, True), (MAX_BYTES + 1, False)])
+def test_the_bytes_of_a_node_decide_whether_it_is_small(size: int, moves: bool) -> None:
+    graph_def = parse_text("c = Const() dtype=string value='' @/job:ps/task:0\ny = Identity(c) @/job:worker/task:0")
+    value = graph_def.node[0].attr["value"].tensor.string_val
+    value[0] = b"a" * MAX_BYTES
+    value[0] = b"a" * (2 * MAX_BYTES + (size - MAX_BYTES) - graph_def.node[0].ByteSize())
+    assert graph_def.node[0].ByteSize() == size
+    graph = place(RuntimeGraph.from_graph_def(graph_def), DEVICES, devices_with_kernel=lambda op, attrs: ("CPU",))
+
+    assert ("c/copy_0" in copy_constants(graph).nodes) is moves
+
+
+def test_each_task_gets_one_copy_and_names_meet_no_old_ones() -> None:
+    graph = unpruned(
+        """
+        c = Const() dtype=float value=1.0 @/job:ps/task:0
+        d = Const() dtype=float value=2.0 @/job:ps/task:0
+        c/copy_0 = NoOp()
+        y = Add(c, d) @/job:worker/task:0
+        z = Neg(c) @/job:worker/task:0
+        """
+    )
+
+    assert list(graph.nodes) == ["c/copy_5", "d/copy_1", "c/copy_0", "y", "z"]
+    assert graph.nodes["y"].inputs == (TensorName("c/copy_5", 0), TensorName("d/copy_1", 0))
+    assert graph.nodes["z"].inputs == (TensorName("c/copy_5", 0),)
+    assert graph.nodes["c/copy_5"].device == f"{W0}/device:CPU:0"
+
+
+def test_a_constant_that_is_a_target_stays_next_to_its_copy_elsewhere() -> None:
+    graph = unpruned(
+        "c = Const() dtype=float value=1.0 @/job:ps/task:0\nt = Const() dtype=float value=1.0 @/job:ps/task:0\n"
+        "y = Neg(c) @/job:worker/task:0"
+    )
+
+    assert list(graph.nodes) == ["c/copy_0", "t", "y"]
+
+
+def test_a_constant_crosses_to_no_other_type_of_device_and_to_no_device_of_its_own_task() -> None:
+    devices = DeviceSet([fake_device(PS), fake_device(W0), fake_device(W0, "GPU")], f"{W0}/device:CPU:0")
+    text = """
+        c = Const() dtype=float value=1.0 @/job:ps/task:0
+        y = Neg(c) @/job:worker/task:0/device:GPU:0
+        d = Const() dtype=float value=1.0 @/job:worker/task:0/device:CPU:0
+        z = Neg(d) @/job:worker/task:0/device:GPU:0
+    """
+
+    assert list(unpruned(text, devices, ("GPU", "CPU")).nodes) == ["c", "y", "d", "z"]
+
+
+def test_other_sources_are_sent() -> None:
+    text = "p = Placeholder() dtype=float @/job:ps/task:0\ny = Neg(p) @/job:worker/task:0"
+
+    assert list(unpruned(text).nodes) == ["p", "y"]
+
+
+ONE = "one = Const() dtype=float value=1.0 @/job:worker/task:0\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "waits"),
+    [
+        ("read = Identity(v) @/job:ps/task:0", True),
+        ("read = Neg(v) @/job:ps/task:0", True),
+        ("read = Identity(v, ^start) @/job:ps/task:0", False),
+        ("read = Identity(v) @/job:worker/task:0", False),
+        ("read = Add(v, v) @/job:ps/task:0", False),
+        ("read = Identity(other) @/job:ps/task:0", False),
+        ("read = AssignAdd(v, own) @/job:ps/task:0", False),
+        ("read = Switch(v, sure) @/job:ps/task:0", False),
+    ],
+)
+def test_an_update_waits_for_what_only_reads_its_variable(before: str, waits: bool) -> None:
+    graph = unpruned(
+        f"""
+        start = NoOp() @/job:ps/task:0
+        own = Const() dtype=float value=1.0 @/job:ps/task:0
+        sure = Const() dtype=bool value=True @/job:ps/task:0
+        v = VariableV2() dtype=float shape=[] @/job:ps/task:0
+        other = VariableV2() dtype=float shape=[] @/job:ps/task:0
+        {before}
+        {ONE}
+        up = AssignSub(v, one, ^start) @/job:ps/task:0
+        """
+    )
+
+    assert graph.nodes["up"].control_inputs == (("start", "read") if waits else ("start",))
+
+
+def test_what_only_reads_waits_for_no_other_read() -> None:
+    graph = unpruned(
+        f"""
+        r = VarHandleOp() dtype=float shape=[2] @/job:ps/task:0
+        early = ReadVariableOp(r) dtype=float @/job:ps/task:0
+        at = Const() dtype=int32 value=1 @/job:worker/task:0
+        row = ResourceGather(r, at) dtype=float Tindices=int32 @/job:ps/task:0
+        {ONE}
+        up = AssignAddVariableOp(r, one) dtype=float @/job:ps/task:0
+        """
+    )
+
+    assert graph.nodes["row"].control_inputs == ()
+    assert graph.nodes["up"].control_inputs == ("early",)

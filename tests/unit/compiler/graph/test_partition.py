@@ -344,3 +344,112 @@ def test_inputs_of_different_frames_are_refused() -> None:
 
     with pytest.raises(errors.InvalidArgumentError, match=r"\{\{node bad\}\} has inputs from different frames"):
         cut(graph, targets=("bad",))
+
+
+def test_frames_may_stand_in_each_other_as_deep_as_a_peer_likes() -> None:
+    depth = 1100
+    lines = ["e0 = Const() dtype=int32 value=0 @/job:worker/task:0"]
+    lines += [f"e{n} = Enter(e{n - 1}) frame_name='f{n}' @/job:worker/task:0" for n in range(1, depth)]
+    across = f"here = Neg(e{depth - 1}) @/job:worker/task:0\nbody = Neg(e{depth - 1}) @/job:ps/task:0"
+    mixed = f"bad = Add(e0, e{depth - 1}) @/job:worker/task:0"
+
+    with pytest.raises(errors.InvalidArgumentError, match=f"must have a pivot predicate: f{depth - 1}[.]"):
+        cut("\n".join([*lines, across]), targets=("here", "body"))
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        cut("\n".join([*lines, mixed]), targets=("bad",))
+
+    path = " > ".join(f"f{n}" for n in range(1, depth))
+    assert f"The input {{{{node e{depth - 1}}}}} is in frame '{path}'. " in caught.value.message
+    assert "The input {{node e0}} is in frame ''." in caught.value.message
+
+
+def test_a_control_loop_is_made_once_and_a_second_inner_one_joins_it() -> None:
+    inner = """
+        {x}_enter = Enter(o_switch:1) frame_name='{x}'
+        {x}_merge = Merge({x}_enter, {x}_next) T=int32 N=2
+        {x}_limit = Const(^{x}_merge) dtype=int32 value=5
+        {x}_less = Less({x}_merge, {x}_limit)
+        {x}_cond = LoopCond({x}_less)
+        {x}_switch = Switch({x}_merge, {x}_cond)
+        {x}_body = Neg({x}_switch:1) @/job:ps/task:0
+        {x}_more = Neg({x}_switch:1) @/job:ps/task:0
+        {x}_sum = Add({x}_body, {x}_more) @/job:ps/task:0
+        {x}_next = NextIteration({x}_sum)
+        {x}_exit = Exit({x}_switch)
+    """
+    parts = cut(
+        f"""
+        start = Const() dtype=int32 value=0
+        o_enter = Enter(start) frame_name='outer'
+        o_merge = Merge(o_enter, o_next) T=int32 N=2
+        o_limit = Const(^o_merge) dtype=int32 value=10
+        o_less = Less(o_merge, o_limit)
+        o_cond = LoopCond(o_less)
+        o_switch = Switch(o_merge, o_cond)
+        {inner.format(x="a")}
+        {inner.format(x="b")}
+        o_sum = Add(a_exit, b_exit)
+        o_next = NextIteration(o_sum)
+        o_exit = Exit(o_switch)
+        """,
+        targets=("o_exit",),
+    )
+
+    nodes = {node.name: node for node in parts[PS].node}
+    enters = {node.attr["frame_name"].s: node for node in nodes.values() if node.op == "Enter"}
+    assert sorted(enters) == [b"a", b"b", b"outer"]
+    assert len([node for node in nodes.values() if node.op == "Enter"]) == 3
+    assert enters[b"a"].input[:] == enters[b"b"].input[:], "both start from the Merge of the outer one"
+    assert [node.op for node in nodes.values() if node.name.startswith("_cloop")].count("Merge") == 3
+    for frame in (b"a", b"b", b"outer"):
+        enter = enters[frame]
+        (merge,) = (node for node in nodes.values() if node.op == "Merge" and node.input[0] == enter.name)
+        (switch,) = (node for node in nodes.values() if node.op == "Switch" and node.input[0] == merge.name)
+        again = nodes[merge.input[1]]
+        assert (again.op, list(again.input)) == ("NextIteration", [f"{switch.name}:1"])
+        assert {node.attr["T"].type for node in (enter, merge, switch, again)} == {1}
+        assert merge.attr["N"].i == 2
+        assert not enter.attr["is_constant"].b
+    recvs = [list(node.input) for node in nodes.values() if node.op == "_Recv"]
+    assert all(len(inputs) == 1 for inputs in recvs)
+
+
+def test_devices_of_one_task_in_a_loop_wait_for_the_control_loop_there() -> None:
+    """The worker cuts its part once more: what another of its devices feeds follows the loop by a control edge."""
+    text = LOOP.replace("BODY", "/job:worker/task:0/device:CPU:1")
+    parts = cut(text, targets=("after",))
+
+    nodes = {node.name: node for node in parts[W0].node}
+    loops = {node.device: name for name, node in nodes.items() if name.startswith("_cloop") and node.op == "Merge"}
+    assert nodes["body"].input[:] == ["switch:1", f"^{loops[f'{W0}/device:CPU:1']}"]
+    assert nodes["next"].input[:] == ["body", f"^{loops[f'{W0}/device:CPU:0']}"]
+
+
+def test_only_keys_of_what_is_sent_in_each_iteration_are_in_loops() -> None:
+    graph_def = parse_text(LOOP.replace("BODY", "/job:ps/task:0"))
+    graph = place(RuntimeGraph.from_graph_def(graph_def), DEVICES, devices_with_kernel=lambda op, attrs: ("CPU",))
+    graph = prune(graph, (), (), ("after",), client_device=DEVICES.device(DEVICES.client_device))
+    found = partition(graph, incarnation=DEVICES.incarnation, first_id=3)
+
+    keys = {each.key: each for part in found.parts.values() for each in channels(part, "_Recv")}
+    assert {keys[key].tensor_name.partition("_")[2].partition("_")[2] for key in found.in_loops} == {
+        "cond", "switch", "body",
+    }
+    assert len(found.in_loops) == len(keys) - 1, "the result leaves the loop once"
+    numbers = {int(name.rpartition("_S")[2]) for part in found.parts.values() for name in ops(part) if "_S" in name}
+    assert min(numbers) == 3
+    assert found.next_id == max(numbers) + 1
+
+
+def test_a_part_leaves_out_what_is_for_people_and_takes_versions_and_functions_along() -> None:
+    graph_def = parse_text("x = NoOp() @/job:ps/task:0\ny = NoOp(^x) @/job:worker/task:0")
+    graph_def.versions.producer = 134
+    graph_def.node[0].experimental_debug_info.original_node_names.append("there")
+    graph = place(RuntimeGraph.from_graph_def(graph_def), DEVICES, devices_with_kernel=lambda op, attrs: ("CPU",))
+    parts = partition(graph, incarnation=DEVICES.incarnation).parts
+
+    assert list(parts) == [PS, W0]
+    assert all(part.versions.producer == 134 for part in parts.values())
+    assert not parts[PS].node[0].HasField("experimental_debug_info")
+    assert graph_def.node[0].HasField("experimental_debug_info"), "the client's own stays"
+    assert not parts[PS].HasField("library")

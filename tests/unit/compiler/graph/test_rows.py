@@ -25,6 +25,17 @@ SLICED = [
     node("y", "Slice", "x", "b:output:0", "n:output:0", T=F, Index=INT),
 ]
 
+#: A last axis of one.
+TO_ONES = [const("s", [4, 15, 1]), node("r", "Reshape", "x", "s:output:0", T=F, Tshape=INT)]
+HOT = [const("depth", 3), const("on", 1.0), const("off", 0.0)]
+HOT_INPUTS = ("depth:output:0", "on:output:0", "off:output:0")
+NUMBERS = [const("two", 2), node("c", "Cast", "x", SrcT=F, DstT=INT)]
+MIXED = node("y", "ConcatV2", "x", "c:output:0", "a:output:0", T=F, N=2, Tidx=INT)
+#: Axes that are no constant; constants where an element is wanted.
+NEGATIVE = node("y", "ReverseV2", "x", "m:y:0", T=F, Tidx=INT)
+SCALED = node("y", "Tile", "c:output:0", "p:y:0", T=F, Tmultiples=INT)
+REVERSED = node("y", "ReverseV2", "x", "i:output:0", T=F, Tidx=INT)
+
 
 def runtime(*nodes: Any, dtype: Any = F, last: str = "y:y:0", more: tuple[str, ...] = ()) -> Any:
     """A function of x, and of what more is captured."""
@@ -66,6 +77,27 @@ def cast(name: str, source: str, to: Any = F, of: Any = B) -> Any:
         (F, [node("y", "Pack", "x", "x", T=F, N=2, axis=1)], "y:output:0"),
         (F, [const("a", -1), node("y", "ConcatV2", "x", "x", "a:output:0", T=F, N=2, Tidx=INT)], "y:output:0"),
         (F, [const("y", 3.0), node("z", "Identity", "x", T=F)], "y:output:0"),
+        (F, [const("a", [0]), node("y", "Max", "x", "a:output:0", T=F, Tidx=INT, keep_dims=True)], "y:output:0"),
+        (F, [const("a", [1, -1]), node("y", "Sum", "x", "a:output:0", T=F, Tidx=INT)], "y:output:0"),
+        (F, [const("a", -1), node("y", "ExpandDims", "x", "a:output:0", T=F, Tdim=INT)], "y:output:0"),
+        (F, [const("a", [3]), node("y", "ExpandDims", "x", "a:output:0", T=F, Tdim=INT)], "y:output:0"),
+        (F, [*TO_ONES, node("y", "Squeeze", "r:output:0", T=F, squeeze_dims=[-1])], "y:output:0"),
+        (B, [cast("c", "x", INT), *HOT, node("y", "OneHot", "c:y:0", *HOT_INPUTS, T=F, TI=INT)], "y:output:0"),
+        (B, [cast("c", "x", INT), *HOT, node("y", "OneHot", "c:y:0", *HOT_INPUTS, T=F, TI=INT, axis=1)], "y:output:0"),
+        (B, [cast("c", "x", INT), *HOT, node("y", "OneHot", "c:y:0", *HOT_INPUTS, T=F, TI=INT, axis=0)], "y:output:0"),
+        (
+            F,
+            [
+                const("p", [[1, 0], [0, 0], [2, 1]]), const("v", 7.0),
+                node("y", "PadV2", "x", P, "v:output:0", T=F, Tpaddings=INT),
+            ],
+            "y:output:0",
+        ),
+        (F, [node("y", "Pack", "x", "x", T=F, N=2, axis=-1)], "y:output:0"),
+        (F, [const("a", 0), node("y", "ConcatV2", "x", "x", "a:output:0", T=F, N=2, Tidx=INT)], "y:output:0"),
+        (F, [const("two", 2.0), node("y", "Div", "x", "two:output:0", T=F)], "y:z:0"),
+        (F, [node("y", "Pow", "x", "x", T=F)], "y:z:0"),
+        (F, [const("a", [1]), node("i", "Identity", "a:output:0", T=INT), REVERSED], "y:output:0"),
     ],
 )
 def test_rows_are_what_elements_are(dtype: Any, nodes: Any, last: str) -> None:
@@ -96,6 +128,19 @@ def test_rows_are_what_elements_are(dtype: Any, nodes: Any, last: str) -> None:
             [const("a", [0]), node("m", "Mean", "x", "a:output:0", T=F, Tidx=INT), node("y", "Sub", "x", M, T=F)],
             "y:z:0",
         ),
+        ([const("a", [3]), node("y", "ReverseV2", "x", "a:output:0", T=F, Tidx=INT)], "y:output:0"),
+        ([const("a", [-4]), node("y", "ReverseV2", "x", "a:output:0", T=F, Tidx=INT)], "y:output:0"),
+        ([const("a", -5), node("y", "ExpandDims", "x", "a:output:0", T=F, Tdim=INT)], "y:output:0"),
+        ([*TO_ONES, node("y", "Squeeze", "r:output:0", T=F)], "y:output:0"),
+        ([*NUMBERS, node("y", "Div", "c:y:0", "two:output:0", T=INT), cast("z", "y:z:0", F, INT)], "z:y:0"),
+        ([*NUMBERS, node("y", "Pow", "c:y:0", "two:output:0", T=INT), cast("z", "y:z:0", F, INT)], "z:y:0"),
+        ([const("a", 1.0, None, "^x"), node("y", "Mul", "x", "a:output:0", T=F)], "y:z:0"),
+        ([node("t", "AsString", "x", T=F), node("y", "StringToNumber", "t:output:0", out_type=F)], "y:output:0"),
+        ([const("n", 2), node("s", "Split", "n:output:0", "x", num_split=2, T=F)], "s:output:1"),
+        ([const("c", FLOATS[0]), node("y", "Pack", "x", "c:output:0", T=F, N=2)], "y:output:0"),
+        ([const("c", FLOATS[0]), const("a", 0), MIXED], "y:output:0"),
+        ([const("a", [0]), node("m", "Neg", "a:output:0", T=INT), NEGATIVE], "y:output:0"),
+        ([const("c", FLOATS[0, 0, 0]), cast("p", "x", INT, F), SCALED], "y:output:0"),
     ],
 )
 def test_what_does_not_work_row_by_row_is_left(nodes: Any, last: str) -> None:
