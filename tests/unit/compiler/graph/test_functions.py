@@ -10,6 +10,7 @@ import pytest
 
 from support.functions import DEVICE, call, const, evaluate, function, graph, node
 from support.programs import compile_program
+from tenfold_compiler.graph import functions as functions_module
 from tenfold_compiler.graph.function_library import FunctionLibrary
 from tenfold_compiler.graph.functions import Functions
 from tenfold_compiler.graph.lower import lower
@@ -136,6 +137,86 @@ def test_a_wrong_body_is_explained(broken: FunctionDef, text: str) -> None:
 
     assert text in caught.value.message
     assert "{{node c" in caught.value.message
+
+
+def nested(depth: int) -> AttrValue:
+    """A function in an attribute of a function, and so on; the innermost has the "T" of the call."""
+    value = AttrValue(placeholder="T")
+    for number in range(depth):
+        outer = AttrValue()
+        target = outer.func if number % 2 else outer.list.func.add()
+        target.name = "f"
+        target.attr["a"].CopyFrom(value)
+        value = outer
+    return value
+
+
+def innermost(value: AttrValue) -> AttrValue:
+    while value.WhichOneof("value") in ("func", "list"):
+        value = value.func.attr["a"] if value.WhichOneof("value") == "func" else value.list.func[0].attr["a"]
+    return value
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(0, True), (1, True), (2, True), (4, True), (5, False)])
+def test_attributes_are_filled_in_where_functions_have_them(
+    depth: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(functions_module, "_MAX_ATTR_DEPTH", 4)
+    made = node("n", "Neg", "x", T="T", _more=nested(depth))
+    body = function("f", ["x: T"], ["y: T"], [made], attrs=["T"], y="n:y:0")
+    functions = Functions(FunctionLibrary(graph([], body).library))
+
+    if fits:
+        found = functions.body("f", {"T": type_attr(F32)})
+        assert innermost(found.nodes[0].node_def.attr["_more"]).type == 1
+        assert innermost(body.node_def[0].attr["_more"]).placeholder == "T", "the library's own stays"
+        again = functions.body("f", {"T": type_attr(I32), "_other": type_attr(F32)})
+        assert innermost(again.nodes[0].node_def.attr["_more"]).type == 3
+        assert functions.body("f", {"T": type_attr(F32), "_other": type_attr(F32)}) is found
+    else:
+        with pytest.raises(errors.InvalidArgumentError, match="attributes of node 'n' are nested more than 4 deep"):
+            functions.body("f", {"T": type_attr(F32)})
+
+
+def test_a_function_has_its_own_defaults_and_a_call_has_to_give_the_rest() -> None:
+    body = function("f", ["x: float"], ["y: T"], [node("c", "Cast", "x", SrcT=F32, DstT="T")], attrs=["T"], y="c:y:0")
+    body.signature.attr[0].default_value.type = 3
+    functions = Functions(FunctionLibrary(graph([], body).library))
+
+    assert functions.body("f", {}).output_types == (I32,)
+    assert functions.body("f", {}).nodes[0].output_types == (I32,)
+    assert functions.body("f", {"T": type_attr(F32)}).nodes[0].output_types == (F32,)
+    body.node_def[0].attr["DstT"].placeholder = "U"
+    with pytest.raises(errors.InvalidArgumentError, match="'c' needs attr 'U' of the call, which does not have it"):
+        Functions(FunctionLibrary(graph([], body).library)).body("f", {})
+
+
+def test_an_operation_that_is_nowhere_is_named_with_its_function() -> None:
+    body = function("f", ["x: float"], ["y: float"], [node("n", "Negg", "x")], y="n:y:0")
+
+    with pytest.raises(errors.NotFoundError) as caught:
+        Functions(FunctionLibrary(graph([], body).library)).body("f", {})
+
+    assert "Op type not registered 'Negg' in this server, for node 'n' of function 'f'" in caught.value.message
+    assert "Neg" in caught.value.message.partition("function 'f'")[2]
+
+
+def test_lists_of_tensors_are_numbered_one_after_the_other() -> None:
+    body = function(
+        "f", ["a: float", "x: N * float", "b: float"], ["p: N * float", "q: float"],
+        [node("i", "IdentityN", "b:0", "x:0", "x:1", "a", T=AttrValue()), node("k", "NoOp")],
+        attrs=["N: int"], control=["k"], p="i:output:1", q="i:output:3",
+    )
+    body.node_def[0].attr["T"].list.type.extend([1, 1, 1, 1])
+
+    found = Functions(FunctionLibrary(graph([], body).library)).body("f", {"N": to_proto(2, "int")})
+
+    assert found.args == {TensorName("a", 0): 0, TensorName("x", 0): 1, TensorName("x", 1): 2, TensorName("b", 0): 3}
+    assert found.first_arg == {"a": 0, "x": 1, "b": 3}
+    assert found.arg_types == (F32,) * 4
+    assert found.output_types == (F32,) * 3
+    assert found.returns == (TensorName("i", 1), TensorName("i", 2), TensorName("i", 3))
+    assert found.control_returns == ("k",)
 
 
 def test_a_missing_function_is_named() -> None:

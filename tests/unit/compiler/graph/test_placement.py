@@ -135,3 +135,43 @@ def test_a_graph_that_steps_place_has_no_devices_yet() -> None:
     node = answer.node[0]
     assert answer.text[node.assigned] == ""
     assert answer.text[node.reason] == "placed anew for each step (place_pruned_graph)"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        (X, "x", "default: first of 3 devices with a kernel for Placeholder, the master's own task"),
+        ("a = Placeholder() dtype=float\ny = MatMul(a, a)", "y", "default: first of 4 devices, the master's own task"),
+        (f"{X}\ny = Neg(x)", "y", "default: first of 3 devices with a kernel for Neg, the master's own task"),
+        (
+            "v = VarHandleOp() dtype=float shape=[2]",
+            "v",
+            "default: first of 3 devices with a kernel for VarHandleOp by name, where every session finds it",
+        ),
+        (
+            "v = VarHandleOp() dtype=float shape=[2] @/job:worker",
+            "v",
+            "as requested; first of 2 devices within /job:worker by name",
+        ),
+        (
+            f"{X} @/job:ps\ny = Shape(x) @/replica:0",
+            "y",
+            "as requested; beside x, of which it reads the shape alone",
+        ),
+        (f"{X} @/job:ps\ny = Shape(x)", "y", "beside x, of which it reads the shape alone"),
+        ("v = VarHandleOp() dtype=float shape=[2]\nr = ReadVariableOp(v) dtype=float", "r", "resource edge from v"),
+        (f"{X}\ny = Neg(x) colocate=no\nz = Neg(x) colocate=no", "z", "colocated with no (loc:@no)"),
+    ],
+)
+def test_what_decides_where_nothing_was_asked_for(text: str, name: str, reason: str) -> None:
+    assert reasons(text)[name] == reason
+
+
+def test_one_device_is_the_only_one() -> None:
+    def only(*found: str, of: str = "NoOp()") -> str:
+        there = DeviceSet([fake_device(W1, kind) for kind in found], fake_device(W1, found[0]).name)
+        graph = place(RuntimeGraph().extend(parse_text(f"y = {of}")), there, devices_with_kernel=gpu_for_matmul)
+        return placement_reasons(graph, there, devices_with_kernel=gpu_for_matmul, soft=False)["y"]
+
+    assert only("CPU") == "the only device"
+    assert only("CPU", "GPU") == "the only device with a kernel"

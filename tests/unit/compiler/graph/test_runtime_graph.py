@@ -366,3 +366,28 @@ def test_text_form_shows_what_was_read() -> None:
     assert to_text(parse_text("a = Placeholder() dtype=float @/job:ps/task:0\nb = Neg(a)").node) == (
         "a = Placeholder() dtype=float @/job:ps/task:0\nb = Neg(a)"
     )
+
+
+def test_what_lies_behind_nodes_takes_or_waits_for_something_of_them() -> None:
+    graph = RuntimeGraph.from_graph_def(
+        parse_text(
+            "a = NoOp()\nb = Const(^a) dtype=float value=1.0\nc = Neg(b)\nd = NoOp(^c)\ne = NoOp()\nf = NoOp(^e, ^d)"
+        )
+    )
+
+    assert graph.behind([]) == set()
+    assert graph.behind(["e"]) == {"e", "f"}
+    assert graph.behind(["b"]) == {"b", "c", "d", "f"}
+    assert graph.behind(["a", "e"]) == set(graph.nodes)
+
+
+def test_a_node_is_placed_as_it_is() -> None:
+    node = RuntimeGraph.from_graph_def(parse_text("x = NoOp() @/job:ps")).nodes["x"]
+    there = assigned(node, "/job:ps/replica:0/task:0/device:CPU:0")
+
+    assert there.device == "/job:ps/replica:0/task:0/device:CPU:0"
+    assert assigned(there, there.device) is there
+    assert node.device == ""
+    for field in dataclasses.fields(node):
+        if field.name != "device":
+            assert getattr(there, field.name) is getattr(node, field.name)
