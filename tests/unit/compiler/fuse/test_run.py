@@ -109,6 +109,15 @@ def test_sums_are_added_up_as_their_operands_come() -> None:
     assert run.outputs == (4, 5)
 
 
+def test_a_sum_of_what_is_there_comes_first() -> None:
+    part = fed("x", "y")
+    part.node("Neg", "a", ["x"], T=F32)
+    part.node("AddN", "sum", ["x", "y", "x"], T=F32, N=3)
+    adds = (op("Add", ("input", 0), ("input", 1)), op("Add", ("op", 0), ("input", 0)))
+    assert Written(part, "sum", "sum", (4,)).run.ops == adds
+    assert Written(part, "a sum", "a sum", (4,)).run.ops == (*adds, op("Neg", ("input", 0)))
+
+
 def test_scalars_have_no_loop() -> None:
     part = fed("x")
     part.node("Neg", "a", ["x"], T=F32)
