@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from support.functions import DEVICE, const, function, graph, node
-from support.programs import compile_program
+from support.parts import PartBuilder
+from support.programs import compile_program, compiled
 from tenfold_core import dtypes, errors
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager
+from tenfold_services.worker import row_plan
 from tenfold_services.worker.functions import FunctionRuntime
+from tenfold_services.worker.row_plan import RowPlan
+from tenfold_services.worker.row_values import Each, Stack
 
 F, INT, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
 #: Of 7 elements.
@@ -168,3 +173,95 @@ def test_records_are_read_together() -> None:
         assert column.dtype == each[0][port].dtype
     with pytest.raises(errors.InvalidArgumentError, match="Expect 2 fields but have 3 in record 1"):
         at_once([np.array([b"4,a", b"1,2,3"], object)])
+
+
+# -- which programs ----------------------------------------------------------------------------------------------------
+
+
+def plan_of(part: PartBuilder, feeds: list[str | None], fetches: list[str], has_rows: list[bool]) -> RowPlan:
+    return RowPlan(compiled(part).compiled, feeds, fetches, has_rows)
+
+
+def variable(part: PartBuilder) -> str:
+    part.node("VariableV2", "v", dtype=F, shape=TensorShape([]))
+    return part.node("Assign", "a", ["v", "x"], T=F)
+
+
+def state(part: PartBuilder) -> str:
+    return part.node("RandomShuffle", "y", ["x"], T=F)
+
+
+def handle(part: PartBuilder) -> str:
+    part.node("VarHandleOp", "h", dtype=F, shape=TensorShape([]))
+    return part.node("ReadVariableOp", "y", ["h"], dtype=F)
+
+
+def dead(part: PartBuilder) -> str:
+    part.node("Cast", "p", ["x"], SrcT=F, DstT=BOOL)
+    part.node("Switch", "s", ["x", "p"], T=F)
+    return part.node("Neg", "y", ["s:1"], T=F)
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (variable, "^v writes through an edge$"), (state, "^RandomShuffle has a state$"),
+        (handle, "^ReadVariableOp has a state$"), (dead, "^send_fetch_y may be dead$"),
+    ],
+)  # fmt: skip
+def test_what_writes_has_a_state_or_may_be_dead_is_refused_by_name(build: Any, text: str) -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    key = part.fetch(build(part))
+    with pytest.raises(ValueError, match=text):
+        plan_of(part, [x], [key], [True])
+
+
+def test_a_plan_has_the_outputs_in_the_callers_order_and_repeats_what_has_no_rows() -> None:
+    part = PartBuilder()
+    x, y = part.feed("x"), part.feed("y")
+    part.node("Add", "sum", ["x", "y"], T=F)
+    part.node("Neg", "minus", ["y"], T=F)
+    total, minus = part.fetch("sum"), part.fetch("minus")
+    plan = plan_of(part, [x, None, y], [minus, total], [True, False, False])
+    assert not plan.is_sure
+
+    found = plan([np.float32([[1], [2], [3]]), np.float32(0), np.float32([10])])
+
+    assert [each.tolist() for each in found] == [[[-10.0]] * 3, [[11.0], [12.0], [13.0]]]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_outputs_of_a_kernel(count: int) -> None:
+    assert row_plan._as_outputs("result", 0) == ()
+    assert row_plan._as_outputs("result", 1) == ("result",)
+    assert row_plan._as_outputs(("a", "b"), 2) == ("a", "b")
+    stacked, each, same = Stack(np.array([1, 2])), Each([np.array(3), np.array(4)]), np.array(10)
+    kernel = (lambda *v: sum(v)) if count == 1 else (lambda *v: (sum(v), v[0]))
+    found = row_plan._one_by_one(kernel, [stacked, each, same], 2, count)
+    assert [[int(value) for value in column.each()] for column in found] == [[14, 16], [1, 2]][:count]  # type: ignore[union-attr]
+    drawn = iter(range(9))
+    (column,) = row_plan._one_by_one(lambda: next(drawn), [], 3, 1)
+    assert [int(value) for value in column.each()] == [0, 1, 2]  # type: ignore[union-attr]
+
+
+def test_an_element_of_more_axes_is_not_stacked_with_the_others() -> None:
+    part = PartBuilder()
+    x, y = part.feed("x"), part.feed("y")
+    part.node("Add", "sum", ["x", "y"], T=F)
+    plan = plan_of(part, [x, y], [part.fetch("sum")], [True, False])
+
+    (found,) = plan([np.float32([1, 2]), np.float32([[1, 2, 3]])])
+
+    assert found.tolist() == [[[2, 3, 4]], [[3, 4, 5]]]
+
+
+def test_elements_of_fewer_axes_get_them() -> None:
+    part = PartBuilder()
+    x, y = part.feed("x"), part.feed("y")
+    part.node("Mul", "y2", ["x", "y"], T=F)
+    plan = plan_of(part, [x, y], [part.fetch("y2")], [True, True])
+
+    (found,) = plan([np.float32([2, 3]), np.float32([[1, 2, 3], [4, 5, 6]])])
+
+    assert found.tolist() == [[2, 4, 6], [12, 15, 18]]
