@@ -13,6 +13,7 @@ launched; not in a part with branches. Called by build.py. Decision 0121. In Ten
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes
@@ -111,22 +112,22 @@ class _Inserter:
         self._renumber()
 
     def _find_sends(self) -> dict[int, list[PartNode]]:
-        found: dict[Edge, list[PartNode] | None] = {}
         followed = {source for node in self._part.nodes for source in node.controls}
+        readers: dict[Edge, list[PartNode]] = defaultdict(list)
         for node in self._part.nodes:
             for position, edge in enumerate(node.inputs):
-                if self._wanted(node, position) != HOST or self._places[edge[0]][edge[1]] == HOST:
-                    continue
-                is_late = node.op in ops.SEND_OPS and not node.client_terminated and node.index not in followed
-                # what an assignment may change must have been copied before it
-                if not is_late or edge[0] in self._constants or edge[0] in self._views:
-                    found[edge] = None
-                elif (sends := found.setdefault(edge, [])) is not None:
-                    sends.append(node)
-        by_source: dict[int, list[PartNode]] = {}
-        for (source, _), sends in sorted(found.items()):
-            by_source.setdefault(source, []).extend(sends or ())
-        return {source: sends for source, sends in by_source.items() if sends}
+                if self._wanted(node, position) == HOST and self._places[edge[0]][edge[1]] != HOST:
+                    readers[edge].append(node)
+
+        def is_late(node: PartNode) -> bool:
+            return node.op in ops.SEND_OPS and not node.client_terminated and node.index not in followed
+
+        by_source: dict[int, list[PartNode]] = defaultdict(list)
+        for (source, _), nodes in sorted(readers.items()):
+            # what an assignment may change must have been copied before it
+            if source not in self._constants and source not in self._views and all(map(is_late, nodes)):
+                by_source[source] += nodes
+        return by_source
 
     def _move_inputs(self, node: PartNode) -> None:
         """Leads the node's inputs that are elsewhere to copies, which stand before it."""
