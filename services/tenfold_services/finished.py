@@ -1,11 +1,9 @@
 """Which tasks of the cluster have finished or are lost, as far as this task knows. Pure: no I/O, no clock.
 
-A task that stops in order tells the others, and every task asks the others when it starts, so that one that was killed
-knows again what it knew before (peers.py, over rpc/own_services.py). A master that misses a task asks once more
-those that answer (master/device_finder.py). A control service knows of those that registered with it. A killed task has
-not finished: it may come back, and is waited for, unless a control service says that it is lost: then a session goes
-without it, but for one whose graph names it. TensorFlow has nothing of the kind: there CreateSession waits for ever for
-a worker that is done, and a parameter server never ends.
+Tasks tell each other as they start and stop (peers.py); a master that misses a task asks those that answer
+(master/device_finder.py); a control service knows of those that registered with it. A killed task has not finished: it
+may come back, and is waited for, unless a control service says that it is lost. In TensorFlow CreateSession waits for
+ever for a worker that is done, and a parameter server never ends.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A session with a cluster of its own: ConfigProto.cluster_def, TensorFlow's ClusterSpec propagation.
 
-In such a session the servers have other names than at home: the client says which address is which task. So each server
-gets a second worker for it, with renamed devices (of the same incarnations) and its own way to the other tasks, over
-the same steps; its variables are its own, unless the client asks to share those of the tasks. Used by worker/worker.py,
-for the masters of others, and by master/master.py.
+The client says there which address is which task, so each server gets a second worker for it, with renamed devices (of
+the same incarnations) and its own way to the other tasks, over the same steps; its variables are its own, unless the
+client asks to share those of the tasks. Used by worker/worker.py, for the masters of others, and by master/master.py.
 In TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevices.
 """
 

@@ -1,8 +1,8 @@
-"""The spans of a task's steps: its parts, and whole steps on their callers' threads (OpenTelemetry).
+"""What is seen of a task's steps: how many there were, and their spans (OpenTelemetry).
 
-Called only while somebody listens: the steps of master/, master/caller_cluster_run.py and worker/graph_manager.py test
-`telemetry.tracer`, and run the same code in either case. What comes from other processes is below their spans by
-metadata (rpc/service.py) and by links (tenfold_link/aio/serving.py). docs/opentelemetry.md.
+Spans are made only while somebody listens: the steps of master/, master/caller_cluster_run.py and
+worker/graph_manager.py test `telemetry.tracer`, and run the same code in either case. What comes from other processes
+is below their spans by metadata (rpc/service.py) and by links (tenfold_link/aio/serving.py). docs/opentelemetry.md.
 """
 
 from __future__ import annotations
@@ -18,6 +18,25 @@ if TYPE_CHECKING:
 
     from .exchange.plan import Push
     from .interfaces import Done, RunGraphResult, Value
+
+
+class StepCount:
+    """How many steps a task has run a part of, whoever ran it: its worker, or a caller's thread in its process.
+
+    Read by figures.py. Any thread adds to `of_worker`; as with tenfold_core.traffic, a lost count does no harm.
+    """
+
+    __slots__ = ("of_callers", "of_worker")
+
+    def __init__(self) -> None:
+        self.of_worker = 0
+        #: Tells of the steps that ran on callers' threads, which count for themselves (master/caller_steps.py): that
+        #: costs a short step less.
+        self.of_callers: Callable[[], int] | None = None
+
+    @property
+    def steps(self) -> int:
+        return self.of_worker + (0 if self.of_callers is None else self.of_callers())
 
 
 def part(task: str, session: str, step_id: int) -> Span:

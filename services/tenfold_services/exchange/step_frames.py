@@ -199,23 +199,23 @@ def answer_frame(result: RunGraphResult, fetches: Sequence[str], link: LinkLike)
     return b"".join(parts), buffers
 
 
+#: What a RunGraph may ask to record: the bit, and the field of ExecOptions.
+_RECORDS = {
+    RECORD_TIMELINE: "record_timeline",
+    RECORD_COSTS: "record_costs",
+    RECORD_PARTITION_GRAPHS: "record_partition_graphs",
+}
+
+
 def _record_of(options: ExecOptions) -> int:
-    return (
-        RECORD_TIMELINE * options.record_timeline
-        | RECORD_COSTS * options.record_costs
-        | RECORD_PARTITION_GRAPHS * options.record_partition_graphs
-    )
+    return sum(bit for bit, name in _RECORDS.items() if getattr(options, name))
 
 
 def options_of(record: int) -> ExecOptions:
     """What a RunGraph asks to record."""
     if not record:
         return DEFAULT_EXEC_OPTIONS
-    return ExecOptions(
-        record_timeline=bool(record & RECORD_TIMELINE),
-        record_costs=bool(record & RECORD_COSTS),
-        record_partition_graphs=bool(record & RECORD_PARTITION_GRAPHS),
-    )
+    return ExecOptions(**{name: bool(record & bit) for bit, name in _RECORDS.items()})
 
 
 # -- Push --------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
-    from tenfold_services.step_count import StepCount
+    from tenfold_services.step_spans import StepCount
 
 
 class SessionSteps(RunningSteps):

@@ -1,10 +1,9 @@
 """Tenfold's own services beside TensorFlow's on the same port, and the calls that other tasks make of them.
 
-OpenLink, so that gRPC's own authentication decides who may open a link (decisions: tenfold_link/aio/listener.py).
-ExchangeFinished: what the news mean is ../finished.py's, which task tells which ../peers.py's. GetPlacement, asked by
-people (tenfold/session/placement_call.py). Health, as grpc.health.v1 has it, asked by `tenfold ping`
-(client/tenfold/cli/ping.py), grpc_health_probe and orchestrators; what is ready is decided by ../server.py.
-decode → call → encode. examine_service.py is one more.
+decode → call → encode. OpenLink is decided by tenfold_link/aio/listener.py, once gRPC has said who asks;
+ExchangeFinished by ../finished.py, and by ../peers.py which task tells which; GetPlacement by the master, for
+tenfold/session/placement_call.py; Health, as grpc.health.v1 has it, by ../server.py, for client/tenfold/cli/ping.py and
+orchestrators. examine_service.py is one more.
 """
 
 from __future__ import annotations

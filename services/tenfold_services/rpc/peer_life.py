@@ -72,16 +72,9 @@ class PeerLife:
     async def _ask_beside(self, seconds: float) -> None:
         if self._beside is None:
             self._beside = open_channel(self._address, self._credentials)
+        request, response = worker_pb2.GetStatusRequest(), worker_pb2.GetStatusResponse
         try:
-            await ask(
-                self._beside,
-                _PATH,
-                worker_pb2.GetStatusRequest(),
-                worker_pb2.GetStatusResponse,
-                self._task,
-                self._address,
-                seconds,
-            )
+            await ask(self._beside, _PATH, request, response, self._task, self._address, seconds)
         except (errors.DeadlineExceededError, errors.UnavailableError) as error:
             raise errors.deadline_exceeded(error.message) from None
         except errors.OpError:

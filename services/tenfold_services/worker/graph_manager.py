@@ -16,7 +16,7 @@ from tenfold_kernels.resources.quota import StateQuota
 from tenfold_kernels.resources.state import ResourceManager
 
 from .. import step_spans
-from ..step_count import StepCount
+from ..step_spans import StepCount
 from .arrivals import Arrivals
 from .graph_run import GraphRun, explained
 from .lost_producers import LostProducers

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from tenfold_core import dtypes
@@ -10,7 +13,10 @@ from tenfold_kernels.resources.queue_stores import FifoStore
 from tenfold_kernels.resources.queues import Queue
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services import figures
-from tenfold_services.figures import peer_figures, queue_figures, variable_figures
+from tenfold_services.figures import peer_figures, queue_figures, task_figures, variable_figures
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def variable(resources: ResourceManager, name: str, value: np.ndarray | None, container: str = "") -> None:
@@ -66,3 +72,58 @@ def test_of_many_peers_the_busiest_are_told_of() -> None:
     assert len(found) == figures.MOST_PEERS
     assert {"task": "/job:ps/replica:0/task:5", "bytes_sent": 5, "bytes_received": 1} in found
     assert not {f"/job:ps/replica:0/task:{index}" for index in (0, 1, 66, 999)} & {each["task"] for each in found}
+
+
+def test_a_tasks_figures_are_read_where_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    resources, asked = ResourceManager(), []
+    variable(resources, "w", np.zeros(5, np.float32))
+    queue(resources, "tokens", 3, 2)
+    monkeypatch.setattr(figures, "process_figures", lambda: {"rss": 1.0})
+    monkeypatch.setattr(figures, "total_traffic", lambda: (7, 8))
+    peers = [("/job:ps/replica:0/task:0", 1, 2), ("/job:ps/replica:0/task:1", 3, 4)]
+    monkeypatch.setattr(figures, "traffic_by_task", lambda: peers)
+    worker = SimpleNamespace(
+        every_resources=lambda: [resources, resources],
+        step_count=SimpleNamespace(steps=9),
+        pool=SimpleNamespace(long=2),
+    )
+    master = SimpleNamespace(
+        session_handles=["a", "b"], session_statuses=lambda most: (asked.append(most), ["statuses"])[1]
+    )
+    server: Any = SimpleNamespace(worker=worker, master=master, task="/job:ps/replica:0/task:0")
+
+    assert task_figures(server) == {
+        "rss": 1.0,
+        "variables": 1,
+        "variable_bytes": 20,
+        "steps": 9,
+        "sessions": 2,
+        "open_sessions": ["statuses"],
+        "bytes_sent": 7,
+        "bytes_received": 8,
+        "long_kernels": 2,
+        "peers": [{"task": "/job:ps/replica:0/task:1", "bytes_sent": 3, "bytes_received": 4}],
+        "queues": [{"name": "tokens", "size": 2, "capacity": 3}],
+    }
+    assert asked == [32]
+
+
+def test_so_many_are_told_of() -> None:
+    assert (figures.MOST_PEERS, figures.MOST_QUEUES, figures.MOST_SESSIONS) == (64, 32, 32)
+
+
+def test_of_queues_of_one_name_the_fullest_is_told_of_and_empty_capacities_do_no_harm() -> None:
+    first, second = ResourceManager(), ResourceManager()
+    queue(first, "q", 5, 3)
+    queue(second, "q", 9, 1)
+    queue(second, "r", 1, 1)
+    assert queue_figures([first, second]) == [
+        {"name": "q", "size": 3, "capacity": 5},
+        {"name": "r", "size": 1, "capacity": 1},
+    ]
+
+
+def test_a_peer_that_sent_or_received_counts() -> None:
+    assert [each["task"] for each in peer_figures([("a", 0, 1), ("b", 1, 0), ("c", 0, 0), ("me", 5, 5)], "me")] == [
+        *("a", "b")
+    ]

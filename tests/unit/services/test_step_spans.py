@@ -8,7 +8,7 @@ import pytest
 
 from tenfold_core import telemetry
 from tenfold_services import step_spans
-from tenfold_services.step_count import StepCount
+from tenfold_services.step_spans import StepCount
 
 
 class Spans:

@@ -21,7 +21,7 @@ from tenfold_services.master.caller_own_steps import CallerDirectStep, CallerWai
 from tenfold_services.master.caller_steps import CallerSteps, SessionSteps
 from tenfold_services.master.client_graph import ClientGraph, RunSignature
 from tenfold_services.master.run_table import RunTable
-from tenfold_services.step_count import StepCount
+from tenfold_services.step_spans import StepCount
 from tenfold_services.worker.direct_call import DirectCall
 
 if TYPE_CHECKING:
