@@ -173,3 +173,51 @@ def test_every_life_of_a_device_has_another_incarnation(monkeypatch: pytest.Monk
     monkeypatch.setattr(ctypes, "CDLL", no_driver)
     first, second = devices.local_devices(TASK)[0], devices.local_devices(TASK)[0]
     assert first.incarnation != second.incarnation
+
+
+@pytest.mark.parametrize(("asked", "count"), [(None, 1), (-1, 1), (0, 1), (1, 1), (3, 3), (64, 64), (65, 64)])
+def test_a_program_asks_for_cpus_within_bounds(asked: int | None, count: int) -> None:
+    config = ConfigProto()
+    if asked is not None:
+        config.device_count["CPU"] = asked
+    assert devices.cpu_count(config) == count
+    assert devices.cpu_count(None) == 1
+
+
+def test_several_cpus_are_names_for_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", no_driver)
+    found = devices.local_devices(TASK, 3)
+    assert [each.name for each in found] == [f"{TASK}/device:CPU:{index}" for index in range(3)]
+    for each in found:
+        assert (each.device_type, each.memory_limit, each.physical_device_desc) == ("CPU", 256 << 20, "")
+        assert each.xla_global_id == -1
+        assert each.HasField("locality")
+    assert len({each.incarnation for each in found}) == 3
+
+
+def test_an_incarnation_is_never_nought(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", no_driver)
+    asked: list[int] = []
+    monkeypatch.setattr(devices.secrets, "randbits", lambda bits: asked.append(bits) or 0)
+    assert [each.incarnation for each in devices.local_devices(TASK)] == [1]
+    assert asked == [64]
+
+
+def test_why_a_machine_with_a_driver_has_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there, driver, extra, why in (
+        (True, True, True, ""), (False, False, True, ""), (False, True, True, "CUDA sees none"),
+        (False, True, False, "the extra cuda is not installed"),
+    ):  # fmt: skip
+        monkeypatch.setattr(devices, "are_there", lambda there=there: there)
+        monkeypatch.setattr(devices, "has_driver", lambda driver=driver: driver)
+        monkeypatch.setattr(devices, "has_extra", lambda extra=extra: extra)
+        assert devices.why_no_gpu() == why
+
+
+def test_what_is_said_of_gpus_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_driver(monkeypatch, 1)
+    assert devices.gpu_options(None) is gpus.ALL_GPUS
+    assert said(count=-3).count == 0
+    assert said().count is None
+    options = said(count=2, visible_device_list="0", per_process_gpu_memory_fraction=0.5)
+    assert options == gpus.GpuOptions(2, "0", 0.5)
