@@ -340,7 +340,7 @@ def test_a_graph_that_is_run_here_counts_as_used(probe: Probe, sess: tf.Session,
 
     assert sess.run(hot, {x: 2.0}) == -2.0
     assert probe.here
-    assert len(session._client_graphs.runs) == 2
+    assert len(session._client_graphs.runs.graphs) == 2
     # The one that had to go is made again.
     assert [sess.run(cold, {x: value}) for value in (1.0, 2.0)] == [2.0, 3.0]
 

@@ -100,16 +100,15 @@ class CallerClusterRun:
 
     def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
         """The fetched values by key. Raises the step's error, with the task that it came from."""
-        graph = self._graph
+        session = self._graph.session
         try:
             return self._run(feeds)
         except errors.OpError as error:
             self._give_up(error)
-            session = graph.session
             raise (session.failure(error) if session.stop else self._explained(error)) from None
         except Exception as error:
             self._give_up(error)
-            raise graph.session.unexpected(error) from error
+            raise session.unexpected(error) from error
         except BaseException as error:
             self._give_up(error)
             raise
@@ -234,8 +233,6 @@ class CallerClusterRun:
     def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
         if self.part_run is not None:
             self.part_run.arrived(key, value, is_dead)
-
-    # -- failing -----------------------------------------------------------------------------------------------------
 
     def _give_up(self, error: BaseException) -> None:
         """Tells the other tasks that the step is over. Never raises an OpError."""

@@ -74,10 +74,8 @@ def run_names(feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[s
 def check_counts(feeds: int, fetches: int, targets: int) -> None:
     """Raises ResourceExhaustedError for too many names: asked before feeds are decoded."""
     if feeds + fetches + targets > MAX_NAMES:
-        raise errors.resource_exhausted(
-            f"A step with {feeds} feeds, {fetches} fetches and {targets} targets: a run has {MAX_NAMES} of them at "
-            "most."
-        )
+        names = f"{feeds} feeds, {fetches} fetches and {targets} targets"
+        raise errors.resource_exhausted(f"A step with {names}: a run has {MAX_NAMES} of them at most.")
 
 
 @dataclass(slots=True)

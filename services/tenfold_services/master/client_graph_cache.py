@@ -78,7 +78,7 @@ class ClientGraphCache:
     async def _build(self, signature: RunSignature) -> ClientGraph:
         graph = await self.register(signature)
         self.runs.put(graph)
-        excess = len(self.runs) - self._limits.client_graphs
+        excess = len(self.runs.graphs) - self._limits.client_graphs
         if excess > 0:
             # Graphs that run now stay, even above the limit, and so does the one that is about to run.
             for oldest in [other for other in self.runs.unused() if other is not graph][:excess]:

@@ -142,7 +142,7 @@ class Master:
         functions = None
         if untrusted.is_untrusted(caller.role):
             untrusted.isolate(merged)
-            functions = await self._check_graph(graph_def, frozenset())
+            functions = await self._aside(graph_def, lambda: untrusted.check_graph(graph_def, frozenset()))
         self._creating += 1
         if peer is not None:
             self._peers.enter(peer)
@@ -225,15 +225,12 @@ class Master:
         """The new graph version. Raises AbortedError on another `current_version` than the master's."""
         check_room("a larger graph")
         session = self._session(handle)
-        known = session.untrusted_functions
-        functions = None if known is None else await self._check_graph(graph_def, known)
+        functions = known = session.untrusted_functions
+        if known is not None:
+            functions = await self._aside(graph_def, lambda: untrusted.check_graph(graph_def, known))
         version = await session.extend(graph_def, current_version)
         session.untrusted_functions = functions
         return version
-
-    async def _check_graph(self, graph_def: GraphDef, known: frozenset[str]) -> frozenset[str]:
-        """As untrusted.check_graph."""
-        return await self._aside(graph_def, lambda: untrusted.check_graph(graph_def, known))
 
     async def _aside(self, graph_def: GraphDef, work: Callable[[], T]) -> T:
         """The result of `work`, which goes through the graph: in the pool, if that takes long."""
@@ -266,10 +263,7 @@ class Master:
     def find_step(
         self, handle: str, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
     ) -> CallerStep | None:
-        """What runs this step on the thread of its caller; None if only `run_step` can. Any thread.
-
-        As CallerSteps.find.
-        """
+        """What runs this step on the thread of its caller, as CallerSteps.find; None if only `run_step` can."""
         steps = self._env.caller_steps
         return None if steps is None else steps.find(handle, feeds, fetches, targets)
 

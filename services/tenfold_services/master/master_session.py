@@ -268,7 +268,7 @@ class MasterSession:
 
         return [self._cleaning.spawn(one(part), f"cleanup_graph:{part.task};{step_id:x}") for part in parts]
 
-    # -- partial runs ------------------------------------------------------------------------------------------------
+    # -- partial runs, callables -------------------------------------------------------------------------------------
 
     async def partial_run_setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
         """Registers what the calls of a partial run will feed and fetch together; the run's handle."""
@@ -280,8 +280,6 @@ class MasterSession:
             graph = await self._build(names, step_seconds(None, self._config))
         step = PartialStep(graph, names, new_step_id(), self.handle, self._env.task, self._tasks)
         return self._partial_runs.add(step, self.peer)
-
-    # -- callables ---------------------------------------------------------------------------------------------------
 
     async def make_callable(self, options: CallableOptions) -> int:
         """Registers the graph of a callable; its handle."""

@@ -41,9 +41,6 @@ class RunTable:
         #: Held by what changes the two tables.
         self._lock = threading.Lock()
 
-    def __len__(self) -> int:
-        return len(self._graphs)
-
     @property
     def graphs(self) -> list[ClientGraph]:
         return list(self._graphs.values())

@@ -102,8 +102,7 @@ class StepLinks:
         self.links.clear()
 
     def _look(self) -> list[tuple[int, int]]:
-        assert self._poll is not None
-        return self._poll.poll(0)
+        return (self._poll or self._watch()).poll(0)
 
     def _watch(self) -> select.poll:
         poll = self._poll = select.poll()
@@ -146,13 +145,12 @@ class StepLinkPool:
             for task, worker in workers.items():
                 if not lines.has((task,)):
                     self._open(lines, task, worker)
-        except errors.OpError as error:
+        except BaseException as error:
+            self.give(lines)
+            if not isinstance(error, errors.OpError):
+                raise
             _log.info("A step takes the scheduled path: %s", error.message)
-            self.give(lines)
             return None
-        except BaseException:
-            self.give(lines)
-            raise
         return lines
 
     def give(self, lines: StepLinks) -> None:

@@ -144,10 +144,6 @@ class LeftSessions:
         self._loops = OwnedTasks(f"The master of {env.task}")
         self._closed = False
 
-    def __len__(self) -> int:
-        """How many tasks have something to forget."""
-        return len(self._left)
-
     def add(self, handle: str, tasks: Iterable[TaskName]) -> None:
         """These tasks may still have the session. Never blocks."""
         for task in () if self._closed else tasks:
@@ -167,8 +163,9 @@ class LeftSessions:
     async def _see_to(self, task: TaskName, left: dict[str, None]) -> None:
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._limits.forget_seconds, self._limits.last_retry_seconds
+        workers, finished = self._env.workers, self._env.finished or ()
         try:
-            while left and loop.time() < until and self._is_expected(task):
+            while left and loop.time() < until and task in workers.tasks() and task not in finished:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, self._limits.cleanup_seconds)
                 # `add` may take the oldest away meanwhile
@@ -178,10 +175,6 @@ class LeftSessions:
             del self._left[task]
         if left:
             _log.info("%s may still have %d sessions that were closed", task, len(left))
-
-    def _is_expected(self, task: TaskName) -> bool:
-        finished = self._env.finished
-        return task in self._env.workers.tasks() and (finished is None or task not in finished)
 
     async def _forgets(self, task: TaskName, handle: str) -> bool:
         try:

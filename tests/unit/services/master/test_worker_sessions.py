@@ -282,7 +282,7 @@ def left_sessions(ps: Ps, tasks: list[str] | None = None, finished: Any = None, 
 async def settled(left: LeftSessions) -> None:
     async with asyncio.timeout(30):
         await left._loops.settled()
-    assert not len(left)
+    assert not left._left
 
 
 async def test_sessions_are_forgotten_once_the_task_can_be_reached() -> None:
@@ -291,7 +291,7 @@ async def test_sessions_are_forgotten_once_the_task_can_be_reached() -> None:
 
     left.add("a", [PS])
     left.add("b", [PS])
-    assert len(left) == 1
+    assert len(left._left) == 1
     await settled(left)
 
     assert ps.forgotten == ["a", "b"]
@@ -345,9 +345,9 @@ async def test_closing_ends_the_asking() -> None:
 
     await left.close()
 
-    assert not len(left)
+    assert not left._left
     left.add("b", [PS])
-    assert not len(left)
+    assert not left._left
 
 
 async def test_a_session_that_comes_while_the_oldest_is_asked_for_is_asked_for_itself() -> None:
