@@ -68,7 +68,7 @@ class _Host:
 
     def stack(self, values: Sequence[Any]) -> Any:
         first = values[0].shape
-        if len(first) and values[0].dtype != object:
+        if len(first):
             # one call of NumPy's, where np.stack takes several for each element
             return np.concatenate(values).reshape(len(values), *first)
         return np.stack(values)
