@@ -88,7 +88,7 @@ def decoded(request: master_pb2.RunStepRequest, contents: Mapping[int, memoryvie
         for index, feed in enumerate(request.feed)
     }
     if len(feeds) < len(request.feed):
-        twice = Counter(feed.name for feed in request.feed).most_common(1)[0][0]
+        twice = Counter(feed.name for feed in request.feed).most_common()[0][0]
         raise errors.invalid_argument(f'Endpoint "{twice}" fed more than once.')
     return feeds
 

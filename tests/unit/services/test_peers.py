@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tenfold_core import errors
 from tenfold_services.finished import ANY_LIFE, FinishedTasks
@@ -12,8 +15,6 @@ from tenfold_services.rpc import own_services
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pytest
 
     from tenfold_services.peers import Life
 
@@ -233,3 +234,64 @@ async def test_who_has_closed_says_hello_to_nobody_more(monkeypatch: pytest.Monk
     await peers.settled()
 
     assert net.told == []
+
+
+async def test_a_task_that_has_not_registered_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = network(monkeypatch)
+    peers = Peers(FinishedTasks(PS, lambda: CLUSTER), PS_LIFE, lambda task: "", seconds=1.0)
+    with pytest.raises(errors.UnavailableError, match=f"^{FIRST} cannot be asked: it has not registered yet.$"):
+        await peers.ask(FIRST)
+    assert asked.told == []
+
+
+async def test_a_fault_in_saying_hello_is_logged_and_spares_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fault = ValueError("a fault")
+    network(monkeypatch, worker0=[fault], worker1=[({FIRST: FIRST_LIFE}, SECOND_LIFE)])
+    finished, peers = of_ps()
+    caplog.set_level(logging.INFO)
+
+    peers.greet([FIRST, SECOND])
+    await peers.settled()
+
+    assert finished.known == {FIRST: FIRST_LIFE}
+    failed, told = caplog.records
+    assert (failed.getMessage(), failed.levelno) == (f"{PS} could not say hello", logging.ERROR)
+    assert failed.exc_info is not None
+    assert failed.exc_info[1] is fault
+    assert told.getMessage() == f"{PS} was told that these have finished: {FIRST}"
+
+
+async def test_what_is_no_news_is_not_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    network(monkeypatch, worker0=[({}, FIRST_LIFE)])
+    _, peers = of_ps()
+    caplog.set_level(logging.INFO)
+    await peers.ask(FIRST)
+    peers.greet([SECOND])  # where nothing is
+    await peers.settled()
+    assert caplog.records == []
+
+
+async def test_so_many_tasks_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = [f"/job:worker/replica:0/task:{index}" for index in range(20)]
+    finished = FinishedTasks(PS, lambda: {"worker": range(20)})
+    peers = Peers(finished, PS_LIFE, lambda task: f"at {task}", seconds=1.0)
+    at_once, asked, full, go = 0, 0, asyncio.Event(), asyncio.Event()
+
+    async def exchange(*_: Any) -> Any:
+        nonlocal at_once, asked
+        at_once, asked = at_once + 1, asked + 1
+        assert at_once <= 16
+        if at_once == 16:
+            full.set()
+        await go.wait()
+        at_once -= 1
+        return {}, None
+
+    monkeypatch.setattr(own_services, "exchange_finished", exchange)
+    peers.greet(tasks)
+    await full.wait()
+    go.set()
+    await peers.settled()
+    assert asked == 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -98,6 +99,11 @@ GATE: Any = "gate"
 
 def port(credentials: Any = CREDENTIALS, transport: Any = "http2", link: Any = DEFAULT_LINK_SETTINGS) -> TaskPort:
     return TaskPort(TASK, "[::1]", 0, DEFAULT_LIMITS, transport, DEFAULT_HTTP2_SETTINGS, link, GATE, credentials)
+
+
+def test_what_comes_with_opening_is_not_given() -> None:
+    given = ["task", "host", "port", "limits", "transport", "http2", "link_settings", "gate", "credentials"]
+    assert list(inspect.signature(TaskPort).parameters) == given
 
 
 def not_ready() -> str:
