@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from tenfold_compiler.part.node_facts import Constants, is_pure, views_of_references
-from tenfold_compiler.part.part_graph import PartNode, is_back_edge
-from tenfold_compiler.part.structured_flow import is_name
+from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode, is_back_edge
+from tenfold_compiler.part.structured_flow import ControlFlow, is_name
 from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 from tenfold_kernels.fusion.runs import REDUCTIONS
 
@@ -20,9 +20,6 @@ from .nodes import Shape, Shapes, is_alias, loop_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-
-    from tenfold_compiler.part.part_graph import Edge, PartGraph
-    from tenfold_compiler.part.structured_flow import ControlFlow
 
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
 OF_SHAPES: Shape = (-1,)

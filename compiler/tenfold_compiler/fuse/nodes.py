@@ -6,7 +6,7 @@ loop, and sums of a gradient to an operand's shape that had it already. Used by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,8 +17,6 @@ from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.runs import REDUCTIONS, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
 
 Shape: TypeAlias = tuple[int, ...]

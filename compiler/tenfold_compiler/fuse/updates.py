@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tenfold_compiler.part.part_graph import PartNode
+from tenfold_compiler.part.part_graph import Edge, PartNode
 from tenfold_compiler.part.pending import Pending
 from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cuda.fused_updates import MOST, DeviceUpdates, Member
@@ -21,7 +21,6 @@ from tenfold_kernels.registry import KernelNode
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from tenfold_compiler.part.part_graph import Edge
     from tenfold_kernels.resources.state import ResourceManager
 
     from .levels import Levels, Members

@@ -13,7 +13,7 @@ edges through it go on ordering. Called by build.py once per RegisterGraph. In T
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
@@ -23,11 +23,9 @@ from .sums import join_sums_of_products, join_sums_of_slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tenfold_compiler.part.node_facts import Constants
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
-
 
 #: What runs after constants are folded.
 _PASSES = (

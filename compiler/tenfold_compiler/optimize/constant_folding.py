@@ -6,7 +6,7 @@ fails, which must fail in the step that asks for it. Follows constant_folding.cc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from .edits import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from tenfold_compiler.part.node_facts import data_readers, views_of_references
+from tenfold_compiler.part.node_facts import Constants, data_readers, views_of_references
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from tenfold_compiler.part.node_facts import Constants
     from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode
     from tenfold_core.dtypes import DType
 

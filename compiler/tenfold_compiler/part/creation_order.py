@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes, opdefs
 from tenfold_core.opdefs import runtime_ops as ops
 
-from .part_graph import sources_of
+from .part_graph import PartGraph, PartNode, sources_of
 from .pending import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from .part_graph import PartGraph, PartNode
 
 #: State that is read and changed in place, by the ops that hold it.
 _HOLDERS = ops.VARIABLE_OPS | ops.TABLE_OPS

@@ -22,14 +22,12 @@ from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_protos import node_def_pb2
 
-from .part_graph import PartNode, is_variable, node_error
+from .part_graph import Edge, PartGraph, PartNode, is_variable, node_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tenfold_core.dtypes import DType
-
-    from .part_graph import Edge, PartGraph
 
 #: Where a value is: the full name of a GPU, or this.
 HOST = ""

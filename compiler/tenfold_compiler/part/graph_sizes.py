@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 from tenfold_core import dtypes, opdefs
 from tenfold_core.opdefs import runtime_ops as ops
 
-from .part_graph import is_variable
+from .part_graph import Edge, PartGraph, PartNode, is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.node_def_pb2 import NodeDef
-
-    from .part_graph import Edge, PartGraph, PartNode
 
 #: A graph of fewer nodes, and bytes, is worked on where it came in: on the event loop's thread.
 SMALL_NODES, SMALL_BYTES = 1_000, 1 << 20

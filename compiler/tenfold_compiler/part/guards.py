@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS, TRIGGER_OPS
 
-from .loop_tree import Loop, Unstructured
-from .part_graph import is_variable, sources_of
+from .loop_tree import Loop, LoopTree, Member, Unstructured
+from .part_graph import Edge, PartGraph, PartNode, is_variable, sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
-
-    from .loop_tree import LoopTree, Member
-    from .part_graph import Edge, PartGraph, PartNode
 
 #: Ports of what generated code knows of a node besides its outputs: "is the tensor that came alive", "has a Merge had a
 #: live input". Port p's truth is TRUTH - 2p, and as a number of a case that is one less.

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 
 from .edges import frame_name
-from .part_graph import is_back_edge, sources_of
+from .part_graph import PartGraph, PartNode, is_back_edge, sources_of
 from .pending import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from .part_graph import PartGraph, PartNode
 
 #: Python nests no more than twenty `while`s.
 MAX_DEPTH = 15

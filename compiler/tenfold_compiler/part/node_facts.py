@@ -19,12 +19,10 @@ from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, DYNAMIC_OPS, ORDER_OPS, R
 from tenfold_kernels import registry, steering
 
 from .cross_memory import device_type_of
-from .part_graph import sources_of
+from .part_graph import PartGraph, PartNode, sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-
-    from .part_graph import PartGraph, PartNode
 
 #: node index → its outputs, for nodes whose outputs are known before the first step.
 Constants: TypeAlias = dict[int, tuple[Any, ...]]

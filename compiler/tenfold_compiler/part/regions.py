@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 
 from tenfold_core.opdefs.runtime_ops import RECV_OPS
 
-from .part_graph import PartNode
+from .part_graph import PartGraph, PartNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .loop_tree import Member
-    from .part_graph import PartGraph
 
 #: Nodes of one region.
 MOST_NODES = 4_000

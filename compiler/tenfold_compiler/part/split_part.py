@@ -19,15 +19,12 @@ from tenfold_core import dtypes
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS
 from tenfold_protos.node_def_pb2 import NodeDef
 
-from .loop_tree import Unstructured, loop_tree
-from .part_graph import PartGraph, PartNode
+from .loop_tree import LoopTree, Unstructured, loop_tree
+from .part_graph import Edge, PartGraph, PartNode
 from .structured_flow import read_control_flow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-
-    from .loop_tree import LoopTree
-    from .part_graph import Edge
 
 #: A piece may grow so many times; what then still has no structure stays whole.
 _ATTEMPTS = 8

@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING
 
 from tenfold_core.opdefs import runtime_ops as ops
 
-from .guards import Guards
-from .loop_tree import Loop, Unstructured, loop_tree, nodes_of, waits
+from .guards import Guards, Literal
+from .loop_tree import Loop, LoopTree, Member, Unstructured, loop_tree, nodes_of, waits
 from .node_facts import is_pure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
-    from .guards import Literal
-    from .loop_tree import LoopTree, Member
     from .part_graph import Edge, PartGraph, PartNode
 
 #: Ops whose outputs are their first input, whatever else they do.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.fuse import Group
-from tenfold_compiler.part.guards import ANY
+from tenfold_compiler.part.guards import ANY, Guard, Literal
 from tenfold_compiler.part.loop_tree import Loop
-from tenfold_compiler.part.part_graph import is_variable
+from tenfold_compiler.part.part_graph import Edge, PartNode, is_variable
 from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, MERGE_OPS, SEND_OPS
 
@@ -16,11 +16,8 @@ from .slots import Slots
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tenfold_compiler.part.guards import Guard, Literal
-    from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.part.structured_flow import ControlFlow
     from tenfold_compiler.program import Program
-
 
 #: Handed on or told by others; nothing to write unless a reference is read.
 NAMES_ONLY = ops.BRANCH_OPS | ops.ENTER_OPS | ops.EXIT_OPS | ops.NEXT_ITERATION_OPS | ops.TRIGGER_OPS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_compiler.part.guards import ANY, TRUTH, case_of, source_of, truth_of
+from tenfold_compiler.part.guards import ANY, TRUTH, Guard, Literal, case_of, source_of, truth_of
 from tenfold_compiler.part.loop_tree import Loop
 from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_kernels.registry import binder
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_compiler.fuse import Group
-    from tenfold_compiler.part.guards import Guard, Literal
     from tenfold_compiler.part.part_graph import Edge, PartNode
 
     from .flow_reads import FlowReads

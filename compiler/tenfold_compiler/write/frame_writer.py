@@ -10,7 +10,7 @@ import heapq
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.fuse import Fusion, Group
-from tenfold_compiler.part.guards import ALWAYS, source_of
+from tenfold_compiler.part.guards import ALWAYS, Guard, source_of
 from tenfold_compiler.part.loop_tree import Loop, waits
 from tenfold_compiler.part.pending import Pending
 from tenfold_core.opdefs import runtime_ops as ops
@@ -22,7 +22,6 @@ from .registers import name_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tenfold_compiler.part.guards import Guard
     from tenfold_compiler.part.part_graph import Edge
 
     from .flow_text import FlowText

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold_compiler.part.part_graph import node_error
+from tenfold_compiler.part.part_graph import PartNode, node_error
 from tenfold_kernels import contexts, denormals
 from tenfold_kernels.resources.tensor_arrays import empty_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import CodeType, TracebackType
-
-    from tenfold_compiler.part.part_graph import PartNode
 
 #: (slots, send(index, value), fetch(index, value), stop) → None. `stop` is a list that is not empty once cancelled.
 RegionFunction: TypeAlias = Callable[[list[Any], Callable[..., None], Callable[..., None], list[Any]], None]

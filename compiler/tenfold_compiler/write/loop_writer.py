@@ -17,7 +17,7 @@ import numpy as np
 from tenfold_compiler.fuse import Group
 from tenfold_compiler.fuse.groups import MAX_ARGUMENTS, MAX_OPS
 from tenfold_compiler.fuse.nodes import np_types
-from tenfold_compiler.part.guards import TRUTH, source_of
+from tenfold_compiler.part.guards import TRUTH, Guard, Literal, source_of
 from tenfold_compiler.part.node_facts import is_pure
 from tenfold_kernels.fusion import expressions
 from tenfold_kernels.fusion.loops import GIVE_UP, MORE_ROOM, NEXT_INNER_TURN, NEXT_TURN, ScalarLoop, StackInput
@@ -32,7 +32,6 @@ from .registers import name_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_compiler.part.guards import Guard, Literal
     from tenfold_compiler.part.loop_tree import Loop
     from tenfold_compiler.part.part_graph import Edge, PartNode
     from tenfold_compiler.program import Program

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_compiler.part.guards import ALIVE, TRUTH
+from tenfold_compiler.part.guards import ALIVE, TRUTH, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tenfold_compiler.part.guards import Literal
     from tenfold_compiler.part.part_graph import Edge
 
 
