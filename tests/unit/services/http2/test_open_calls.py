@@ -83,6 +83,13 @@ async def test_so_many_paths_are_remembered(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked == ["a", "b", "c", "c"]
 
 
+async def test_a_thousand_of_a_server_that_serves_any() -> None:
+    calls = made(lambda path: path)
+    for number in range(1002):
+        assert calls.handler(b"%d" % number) == (str(number), str(number))
+    assert len(calls._handlers) == 1000
+
+
 async def test_a_call_has_a_place_until_it_is_over() -> None:
     calls = made(calls=4)
     first, second, third = (Call(calls) for _ in range(3))

@@ -82,9 +82,13 @@ async def test_it_ends_after_a_while_once_the_answers_are_read() -> None:
 
 
 async def test_one_whose_end_is_not_read_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds: list[float] = []
+    timeout = asyncio.timeout
+    monkeypatch.setattr(refusals.asyncio, "timeout", lambda seconds: (bounds.append(seconds), timeout(seconds))[1])
     monkeypatch.setattr(refusals, "_LINGER_S", 0.001)
     monkeypatch.setattr(FakeConnection, "stuck", True)
     async with asyncio.timeout(20):
         with pytest.raises(TimeoutError):
             await (await begun(0.001))
     assert FakeConnection.made.closed == 1
+    assert bounds[-2:] == [0.001, 0.002]

@@ -63,6 +63,19 @@ async def test_both_ways_until_both_have_ended(ends: Ends) -> None:
     assert (relay.sent, relay.received) == (24, 9)
 
 
+@pytest.mark.parametrize("text", [b"", b"x", b"xy"])
+async def test_however_little_came_before_one_end_finished_the_other_has_its_time(ends: Ends, text: bytes) -> None:
+    loop = asyncio.get_running_loop()
+    running = asyncio.create_task(ends.relay().run())
+    await loop.sock_sendall(ends.client, text)
+    ends.client.shutdown(socket.SHUT_WR)
+    assert await said(ends.server) == text
+    await loop.sock_sendall(ends.server, b"answer")
+    ends.server.shutdown(socket.SHUT_WR)
+    assert await said(ends.client) == b"answer"
+    await running
+
+
 async def test_what_goes_out_may_be_changed_and_what_comes_in_is_not(ends: Ends) -> None:
     loop, parts = asyncio.get_running_loop(), []
 
