@@ -84,14 +84,14 @@ def _join_where_tasks_agree(graph: RuntimeGraph, sets: _UnionFind, followers: se
         if wanted:
             spec = devices.resolve_job(DeviceSpec.from_string(wanted))
             root = sets.find(node.name)
-            merged = _merge(tasks.get(root, _ANYWHERE), of_task(spec), soft=True)
+            merged = _merge(tasks.get(root, _ANYWHERE), of_task(spec))
             if merged is not None:
                 # of two that are tied and contradict each other, _merge_requests tells
                 tasks[root] = merged
     for node in graph.nodes.values():
         for name in class_names(node):
             own, other = sets.find(node.name), sets.find(name)
-            merged = _merge(tasks.get(other, _ANYWHERE), tasks.get(own, _ANYWHERE), soft=True)
+            merged = _merge(tasks.get(other, _ANYWHERE), tasks.get(own, _ANYWHERE))
             if merged is not None:
                 sets.join(name, node.name)
                 tasks[sets.find(name)] = merged
@@ -111,16 +111,17 @@ def _merge_requests(group: ColocationGroup, followers: set[str], devices: Device
         if other is not None:
             raise _conflict(placed[0], placed[0].device, other, other.device)
         group.device, group.asked_by = placed[0].device, placed[0]
-    leaders = [node for node in group.members if node.requested_device and node.name not in followers]
-    rest = [node for node in group.members if node.requested_device and node.name in followers]
-    for node in (*leaders, *rest):
+    asking = [node for node in group.members if node.requested_device]
+    for node in sorted(asking, key=lambda node: node.name in followers):
         wanted = devices.resolve_job(DeviceSpec.from_string(node.requested_device))
         if group.device:
             # a node that came later with a request of its own must fit where its group already is
             wanted = of_task(wanted) if soft else wanted
             fits = bool(node.device) or wanted.matches(DeviceSpec.from_string(group.device))
         else:
-            merged = _merge(group.spec, wanted, soft=soft)
+            merged = _merge(group.spec, wanted)
+            if merged is None and soft:
+                merged = _merge(of_task(group.spec), of_task(wanted))
             fits = merged is not None
             if merged is not None:
                 group.spec, group.asked_by = merged, group.asked_by or node
@@ -128,12 +129,10 @@ def _merge_requests(group: ColocationGroup, followers: set[str], devices: Device
             raise _conflict(group.asked_by, group.device or group.spec.to_string(), node, wanted.to_string())
 
 
-def _merge(a: DeviceSpec, b: DeviceSpec, *, soft: bool) -> DeviceSpec | None:
+def _merge(a: DeviceSpec, b: DeviceSpec) -> DeviceSpec | None:
     """Both requests in one, or None where they contradict."""
     merged = a.make_merged_spec(b)
-    if a.matches(merged):
-        return merged
-    return of_task(merged) if soft and of_task(a).matches(merged) else None
+    return merged if a.matches(merged) else None
 
 
 def _conflict(first: Node, first_device: str, second: Node, second_device: str) -> errors.OpError:

@@ -75,8 +75,7 @@ class Functions:
         """
         if name in self._defined:
             return self._defined[name]
-        function = self.library.find(name)
-        op_def = self.library.op_def(name)
+        function, op_def = self.library.find(name), self.library.op_def(name)
         if function is None or op_def is None:
             hint = suggestion(name, (function.signature.name for function in self.library.proto.function))
             raise errors.not_found(f"Function {name} is not defined{hint}.")

@@ -6,9 +6,8 @@
     input ─▶ Enter ─▶ Merge ─▶ Switch:1 ─▶ body ─▶ NextIteration ─▶ (Merge)
                         └▶ cond ─▶ LoopCond ─▶ (Switch)   Switch:0 ─▶ Exit ─▶ consumers
 
-Called by lower.py. Follows lower_if_op.cc, lower_case_op.cc and lower_while_op.cc, names included; loop variables,
-however, lie on the device of the loop where it has one, so that they cross to another task once and not in each
-iteration.
+Called by lower.py. Follows lower_if_op.cc, lower_case_op.cc and lower_while_op.cc, names included; but loop variables
+lie on the device of the loop where it has one, so that they cross to another task once, not in each iteration.
 """
 
 from __future__ import annotations

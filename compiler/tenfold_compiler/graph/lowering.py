@@ -79,8 +79,6 @@ class Lowering:
         for node in graph.nodes.values():
             self.put(node, ())
 
-    # -- making nodes ------------------------------------------------------------------------------------------------
-
     def put(self, node: Node, chain: tuple[str, ...]) -> None:
         """Adds a node of a graph or of a body; one that is functional takes its turn."""
         if self.is_functional(node) and not node.device:
@@ -126,8 +124,6 @@ class Lowering:
         if self._is_servers_limit:
             return limit_reached(what, self._max_nodes, NODES_VARIABLE)
         return errors.resource_exhausted(f"{what}: its functions add more than {MAX_BODY_NODES}.")
-
-    # -- nodes that were decided about -------------------------------------------------------------------------------
 
     def lead_past(self, name: str, lowered: Lowered) -> None:
         """A functional node is gone: its consumers take, and wait for, what has come of it."""
