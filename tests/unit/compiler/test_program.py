@@ -64,7 +64,8 @@ def test_transfers_are_told_apart_by_their_ends_and_numbered() -> None:
     assert set(found.keys) == {index[name] for name in ("feed", "count", "a", "s1", "s2", "f1", "f2")}
     assert found.keys[index["a"]] == RECV.key
     assert [(slot, feed.key) for slot, feed in program.feed_slots] == [
-        (program.generated.slot_of[feed.node.index], feed.key) for feed in found.feeds  # type: ignore[union-attr]
+        (program.generated.slot_of[feed.node.index], feed.key)
+        for feed in found.feeds  # type: ignore[union-attr]
     ]
 
 

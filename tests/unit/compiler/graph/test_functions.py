@@ -203,9 +203,14 @@ def test_an_operation_that_is_nowhere_is_named_with_its_function() -> None:
 
 def test_lists_of_tensors_are_numbered_one_after_the_other() -> None:
     body = function(
-        "f", ["a: float", "x: N * float", "b: float"], ["p: N * float", "q: float"],
+        "f",
+        ["a: float", "x: N * float", "b: float"],
+        ["p: N * float", "q: float"],
         [node("i", "IdentityN", "b:0", "x:0", "x:1", "a", T=AttrValue()), node("k", "NoOp")],
-        attrs=["N: int"], control=["k"], p="i:output:1", q="i:output:3",
+        attrs=["N: int"],
+        control=["k"],
+        p="i:output:1",
+        q="i:output:3",
     )
     body.node_def[0].attr["T"].list.type.extend([1, 1, 1, 1])
 

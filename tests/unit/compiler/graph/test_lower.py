@@ -52,8 +52,12 @@ BODIES = [
     function("devices", ["x: float"], ["y: float"], ON_DEVICES, y="b:y:0"),
     function("frame", ["x: float"], ["y: float"], IN_A_FRAME, y="o:output:0"),
     function(
-        "many", ["x: N * float"], ["y: float"], SUM_OF_TWO,
-        attrs=["N: int"], y="s:sum:0",
+        "many",
+        ["x: N * float"],
+        ["y: float"],
+        SUM_OF_TWO,
+        attrs=["N: int"],
+        y="s:sum:0",
     ),
     function("itself", ["x: float"], ["y: float"], [node("s", "itself", "x")], y="s:y:0"),
 ]
@@ -329,9 +333,17 @@ def test_the_nodes_of_a_loop_have_its_frame_and_types() -> None:
 
 def test_a_resource_that_goes_round_no_loop_has_a_constant_enter() -> None:
     resource = dtypes.resource
-    body = function("keep", ["r: resource", "x: float"], ["s: resource", "y: float"], [
-        node("i", "Identity", "r", T=resource), node("n", "Neg", "x", T=F32),
-    ], s="i:output:0", y="n:y:0")
+    body = function(
+        "keep",
+        ["r: resource", "x: float"],
+        ["s: resource", "y: float"],
+        [
+            node("i", "Identity", "r", T=resource),
+            node("n", "Neg", "x", T=F32),
+        ],
+        s="i:output:0",
+        y="n:y:0",
+    )
     swap = function("swap", ["r: resource", "q: resource"], ["s: resource", "t: resource"], [], s="q", t="r")
     same = function("same", ["r: resource"], ["s: resource"], [], s="r")
     conds = [

@@ -433,7 +433,9 @@ def test_only_keys_of_what_is_sent_in_each_iteration_are_in_loops() -> None:
 
     keys = {each.key: each for part in found.parts.values() for each in channels(part, "_Recv")}
     assert {keys[key].tensor_name.partition("_")[2].partition("_")[2] for key in found.in_loops} == {
-        "cond", "switch", "body",
+        "cond",
+        "switch",
+        "body",
     }
     assert len(found.in_loops) == len(keys) - 1, "the result leaves the loop once"
     numbers = {int(name.rpartition("_S")[2]) for part in found.parts.values() for name in ops(part) if "_S" in name}

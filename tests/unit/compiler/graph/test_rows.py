@@ -88,7 +88,8 @@ def cast(name: str, source: str, to: Any = F, of: Any = B) -> Any:
         (
             F,
             [
-                const("p", [[1, 0], [0, 0], [2, 1]]), const("v", 7.0),
+                const("p", [[1, 0], [0, 0], [2, 1]]),
+                const("v", 7.0),
                 node("y", "PadV2", "x", P, "v:output:0", T=F, Tpaddings=INT),
             ],
             "y:output:0",

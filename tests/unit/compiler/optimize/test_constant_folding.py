@@ -8,7 +8,9 @@ import pytest
 from support.optimized import TASK, Optimized, run
 from support.parts import PartBuilder
 from support.programs import compile_program
-from tenfold_compiler.optimize.constant_folding import MAX_BYTES
+from tenfold_compiler.node_kernels import Target
+from tenfold_compiler.optimize.constant_folding import MAX_BYTES, fold_constants
+from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 
@@ -88,3 +90,34 @@ def test_an_error_stays_in_the_step_that_asks_for_it() -> None:
     program = compile_program(part.graph_def, TASK, ResourceManager())
     with pytest.raises(errors.InvalidArgumentError, match=r"division by zero\n\t \[\[{{node ratio}}\]\]"):
         run(program)
+
+
+def test_a_folded_node_reads_nothing_and_waits_for_what_it_read() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.const("a", [1.0, 2.0])
+    part.node("Neg", "neg", ["a", "^x"], T=F32)
+    part.fetch("neg")
+    read = read_part(part.graph_def, TASK, 100)
+    target = Target(TASK, ResourceManager(), 100)
+    constants = target.constants(read)
+    node = next(node for node in read.nodes if node.name == "neg")
+    node.memory = (True,), (True,)
+    assert fold_constants(read, constants, target.kernel) == 1
+    assert (node.inputs, node.deref, node.input_types, node.memory) == ([], [], (), None)
+    assert sorted(read.nodes[index].name for index in node.controls) == ["a", "x"]
+    (value,) = constants[node.index]
+    assert value.tolist() == [-1, -2]
+    assert not value.flags.writeable
+    assert fold_constants(read, constants, target.kernel) == 0
+
+
+def test_only_what_reads_nothing_but_constants_is_folded() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.const("a", 1.0)
+    part.node("Add", "sum", ["a", "x"], T=F32)
+    part.fetch("sum")
+    optimized = Optimized(part)
+    assert optimized.op("sum") == "Add"
+    assert optimized.counts["fold_constants"] == 0
