@@ -23,12 +23,12 @@ from tenfold_kernels.resources.state import ResourceManager
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_protos.attr_value_pb2 import AttrValue
 from tenfold_protos.graph_pb2 import GraphDef
+from tenfold_protos.node_def_pb2 import NodeDef
 from tenfold_services.worker.functions import FunctionRuntime
 
 if TYPE_CHECKING:
     from tenfold_compiler.graph.node import Node
     from tenfold_protos.function_pb2 import FunctionDef
-    from tenfold_protos.node_def_pb2 import NodeDef
 
 F32, I32, BOOL, RESOURCE = dtypes.float32, dtypes.int32, dtypes.bool_, dtypes.resource
 
@@ -199,6 +199,26 @@ def test_an_operation_that_is_nowhere_is_named_with_its_function() -> None:
 
     assert "Op type not registered 'Negg' in this server, for node 'n' of function 'f'" in caught.value.message
     assert "Neg" in caught.value.message.partition("function 'f'")[2]
+
+
+def test_an_operation_of_tensorflow_that_is_not_here_has_the_types_that_its_function_promises() -> None:
+    """Outputs of a list, of a count of none, and one that a node takes; inputs from a parameter and a node."""
+    lost = NodeDef(name="lost", op="XlaDot", input=["x:0", "n:y:0", "^k"])
+    body = function(
+        "f", ["x: N * int32"], ["p: M * double", "q: N * float", "r: bool"],
+        [node("n", "Neg", "x:0", T=I32), node("k", "NoOp"), lost, node("s", "Neg", "lost:more:0", T=dtypes.int64)],
+        attrs=["N: int", "M: int"], p="lost:a:0", q="lost:b:0", r="lost:c:0",
+    )
+    counts = {"N": to_proto(1, "int"), "M": to_proto(0, "int")}
+
+    found = Functions(FunctionLibrary(graph([], body).library)).body("f", counts)
+
+    (made,) = (each for each in found.nodes if each.name == "lost")
+    assert made.op_def.is_stand_in
+    assert made.input_types == (I32, I32)
+    assert sorted(dtype.name for dtype in made.output_types) == ["bool", "float32", "int64"]
+    assert [found.nodes[2].output_types[tensor.output] for tensor in found.returns] == [F32, BOOL]
+    assert found.nodes[2].output_types[found.nodes[3].inputs[0].output] is dtypes.int64
 
 
 def test_lists_of_tensors_are_numbered_one_after_the_other() -> None:
