@@ -12,10 +12,11 @@ import pytest
 
 from support.moments import PATIENCE, started
 from support.parts import PartBuilder
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, telemetry
 from tenfold_core.rendezvous_key import make_key
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.config_pb2 import ConfigProto
+from tenfold_services import step_spans
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.limits import DEFAULT_LIMITS
@@ -378,3 +379,69 @@ def test_a_guest_shares_what_its_home_has(worker: Worker) -> None:
     worker.refuse(gone)
     assert worker.guest("/job:late/replica:0/task:0", worker.devices)._refusal is gone
     assert guest._refusal is None  # nobody has added it
+
+
+# -- spans -------------------------------------------------------------------------------------------------------------
+
+
+class Spans:
+    """What is opened for a step, noted of it, and ended."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.opened: list[Any] = []
+        self.noted: list[Any] = []
+        self.ended: list[Any] = []
+        monkeypatch.setattr(telemetry, "tracer", object())
+        monkeypatch.setattr(telemetry, "end", lambda span, error: self.ended.append((span, error)))
+        monkeypatch.setattr(step_spans, "part", self._part)
+        monkeypatch.setattr(step_spans, "noting", lambda span, push: (self.noted.append((span, push)), push)[1])
+        monkeypatch.setattr(step_spans, "ending", self._ending)
+
+    def _part(self, *of: Any) -> Any:
+        self.opened.append(of)
+        return "span"
+
+    def _ending(self, span: Any, done: Any) -> Any:
+        return lambda result, error: (self.ended.append((span, error)), done(result, error))
+
+
+async def test_a_run_at_once_has_a_span_that_ends_with_it(
+    worker: Worker, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await graph.is_short()
+    spans, brought = Spans(monkeypatch), {graph.key: (np.float32(4), False)}
+
+    def push(*_: Any) -> None:
+        """Nothing goes out."""
+
+    assert worker.run_at_once(9, {}, brought, graph.plan, push) is not None
+    assert spans.opened == [(TASK, "", 9)]
+    assert spans.noted == [("span", push)]
+    assert spans.ended == [("span", None)]
+
+    assert worker.run_at_once(9, {}, {}, graph.plan, push) is None
+    assert len(spans.ended) == 1
+    worker.refuse(errors.unavailable("the server is going"))
+    with pytest.raises(errors.UnavailableError) as raised:
+        worker.run_at_once(10, {}, brought, graph.plan, push)
+    assert spans.ended[1:] == [("span", raised.value)]
+
+
+async def test_a_run_that_is_started_has_a_span_that_ends_with_it_or_with_what_kept_it(
+    worker: Worker, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spans = Spans(monkeypatch)
+    graph.start(7)
+    assert (spans.opened, spans.noted, spans.ended) == ([(TASK, "", 7)], [], [])
+    worker.abort_steps(errors.aborted("over"))
+    ((span, error),) = spans.ended
+    assert (span, error.message) == ("span", "over")
+
+    graph.start(8, graph.plan)
+    assert [span for span, _ in spans.noted] == ["span"]
+    worker.abort_steps(errors.aborted("over"))
+    worker.refuse(errors.unavailable("the server is going"))
+    with pytest.raises(errors.UnavailableError) as raised:
+        graph.start(9)
+    assert spans.ended[-1] == ("span", raised.value)
+    assert len(spans.ended) == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections import deque
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -297,3 +298,39 @@ def test_a_thread_without_work_goes_after_a_while(monkeypatch: pytest.MonkeyPatc
     thread.join(PATIENCE)
     assert (pool._threads, pool._idle) == (0, 0)
     assert pool.submit("a", lambda: 8).future.result(PATIENCE) == 8
+
+
+def test_a_thread_whose_wait_is_over_takes_what_has_come_meanwhile_and_goes_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = Queue(pool_threads=1)
+    pool._threads = 1
+    waits: list[tuple[float, int]] = []
+    jobs: list[Any] = []
+
+    class Wake:
+        """The first wait is over when a job comes, the second is woken in vain, the third is over without anything."""
+
+        def wait(self, seconds: float) -> bool:
+            waits.append((seconds, pool._idle))
+            if len(waits) == 1:
+                job = step_pool.Job("a", lambda: 7)
+                pool._waiting["a"] = deque([job])
+                jobs.append(job)
+            return len(waits) == 2
+
+    monkeypatch.setattr(pool, "_wake", Wake())
+
+    pool._serve()
+
+    assert jobs[0].future.result(0) == 7
+    assert waits == [(30.0, 1)] * 3
+    assert (pool._threads, pool._idle) == (0, 0)
+
+
+def test_a_thread_of_a_closed_pool_goes_at_once() -> None:
+    pool = Queue(pool_threads=1)
+    pool._threads = 1
+    pool._closed = True
+    pool._serve()
+    assert pool._threads == 0
