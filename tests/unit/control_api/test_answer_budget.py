@@ -94,3 +94,12 @@ def test_no_more_is_given_up_than_the_caller_has() -> None:
         kept.add(str(number), size=10)
 
     assert kept.excess("5") == ("0", 10)
+
+
+def test_a_key_takes_no_bytes_and_bytes_take_no_key() -> None:
+    kept = budget(max_keys_per_caller=2, max_stored_answers_per_caller=80, max_stored_answers=80)
+    kept.add("ann", size=80)
+    kept.add("ann", keys=1)
+    assert kept.excess("ann") is None
+    assert kept.excess("bob") is None
+    kept.require_key("ann")

@@ -140,6 +140,9 @@ def test_a_graph_in_json_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None
         "body-too-large",
         "the graph has 3 nodes; 2 are accepted (TENFOLD_CONTROL_MAX_GRAPH_NODES).",
     )
+    assert refused(graph_from, "/w==", 3).detail == "'graph_def' is base64, but not of a GraphDef."
+    monkeypatch.setattr(graph_wire, "LARGE", 4)
+    assert refused(graph_from, "/w==", 3).detail == "the body is not a GraphDef (1 bytes do not parse)."
     monkeypatch.setattr(graph_wire, "LARGE", 1)
     assert graph_from(text, 3) == graph
     assert refused(graph_from, text, 2).kind == "body-too-large"
