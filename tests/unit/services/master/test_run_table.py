@@ -76,3 +76,75 @@ def test_names_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
 def test_too_many_names_are_refused() -> None:
     with pytest.raises(errors.ResourceExhaustedError, match="16385 fetches"):
         RunTable().find((), ("z",) * (MAX_NAMES + 1), ())
+
+
+def test_a_graph_is_used_when_it_is_put_asked_for_or_found() -> None:
+    runs, first, second = RunTable(), graph((), ("a",)), graph((), ("b",))
+    runs.put(first)
+    runs.put(second)
+    assert runs.unused() == [first, second]
+    assert runs.graph_of(first.signature) is first
+    assert runs.unused() == [second, first]
+    assert runs.find((), ("b",), ()) is not None
+    assert runs.unused() == [first, second]
+    assert runs.find((), ("a",), ()) is not None
+    assert runs.unused() == [second, first]
+    assert runs.find((), ("b",), ()) is not None, "by the names as they were given before"
+    assert runs.unused() == [first, second]
+    assert runs.graph_of(graph((), ("c",)).signature) is None
+
+
+def test_what_callers_ran_themselves_counts_once() -> None:
+    runs, first, second = RunTable(), graph((), ("a",)), graph((), ("b",))
+    for each in (first, second):
+        each.local = cast("Any", SimpleNamespace(used=each is first))
+        runs.put(each)
+    assert runs.unused() == [second, first]
+    runs.touch(second)
+    assert runs.unused() == [first, second], "not used since"
+
+
+def test_only_the_graph_that_is_there_is_given_up() -> None:
+    runs, old, new = RunTable(), graph((), ("z",)), graph((), ("z",))
+    runs.put(old)
+    assert runs.find((), ("z",), ()) is not None
+    runs.put(new)
+    runs.forget(old)
+    assert runs.graphs == [new]
+    runs.clear()
+    assert runs.graphs == []
+    assert runs.find((), ("z",), ()) is None
+
+
+@pytest.mark.parametrize(("few", "short", "kept"), [(3, 3, True), (2, 3, False), (3, 2, False)])
+def test_only_few_and_short_names_are_remembered(
+    monkeypatch: pytest.MonkeyPatch, few: int, short: int, kept: bool
+) -> None:
+    monkeypatch.setattr(run_table, "_FEW_NAMES", few)
+    monkeypatch.setattr(run_table, "_SHORT_NAMES", short)
+    runs = RunTable()
+    made = ClientGraph(run_names(("x",), ("z",), ("t",)).signature, cast("Any", None), 0, 0)
+    runs.put(made)
+    found = runs.find(("x",), ("z",), ("t",))
+    assert found is not None
+    assert found.graph is made
+    assert list(runs._runs) == [(("x",), ("z",), ("t",))] * kept
+
+
+def test_names_of_a_graph_that_was_given_up_meanwhile_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, made = RunTable(), graph((), ("z",))
+    runs.put(made)
+
+    class Lock:
+        """Another thread was faster."""
+
+        def __enter__(self) -> None:
+            runs._graphs.clear()
+
+        def __exit__(self, *about: object) -> None: ...
+
+    monkeypatch.setattr(runs, "_lock", Lock())
+    found = runs.find((), ("z",), ())
+    assert found is not None
+    assert found.graph is made, "this step may still run it"
+    assert runs._runs == {}
