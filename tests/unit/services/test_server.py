@@ -461,6 +461,18 @@ async def test_stopping_goes_in_order(
     assert next(each for each in log if each[0] == "steps aborted")[1] is gone
 
 
+async def test_a_server_that_stops_has_not_finished_and_gives_no_grace_unless_that_is_said(
+    log: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = TaskServer(CLUSTER, "ps", 0)
+    await server.start()
+    watch(monkeypatch, server, log)
+    assert server.peers is not None
+    monkeypatch.setattr(server.peers, "tell", lambda tasks: pytest.fail("nothing has finished"))
+    await server.stop()
+    assert "worker drained" not in [each[0] for each in log if not isinstance(each, str)]
+
+
 async def test_a_second_caller_waits_for_the_first(threads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     server = no_port()
     await server.start()
