@@ -382,6 +382,13 @@ def test_the_limit_counts_all_names_that_are_taken(over: int) -> None:
         assert "TENFOLD_MASTER_NODES" in caught.value.message
 
 
+def test_what_is_plain_from_the_library_is_refused_before_a_node_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowering, "free_name", None)
+
+    with pytest.raises(errors.ResourceExhaustedError, match="has more than 2 nodes"):
+        lower(RuntimeGraph.from_graph_def(graph([X, called("twice", "x")], *BODIES)), max_nodes=2)
+
+
 def test_bodies_may_add_only_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     graph_def = graph([X, called("twice", "x")], *BODIES)
     monkeypatch.setattr(lowering, "MAX_BODY_NODES", 2)
