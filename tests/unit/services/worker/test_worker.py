@@ -12,7 +12,7 @@ import pytest
 
 from support.moments import PATIENCE, started
 from support.parts import PartBuilder
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, telemetry
 from tenfold_core.rendezvous_key import make_key
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.config_pb2 import ConfigProto
@@ -381,3 +381,27 @@ async def test_containers_are_cleared_by_name(worker: Worker, monkeypatch: pytes
     await worker.cleanup_all(["a", "b"])
     assert cleared == [["a", "b"]]
     assert await worker.get_status(1.0) is worker.devices
+
+
+async def test_a_tensor_that_is_asked_for_has_a_span_while_somebody_listens(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+
+    def span(name: str, **attributes: Any) -> Any:
+        opened.append((name, attributes))
+        return telemetry.NO_SPAN
+
+    monkeypatch.setattr(telemetry, "span", span)
+    device = worker.devices[0]
+    key = make_key(device.name, device.incarnation, f"{PS}/device:CPU:0", "x" * 2 * telemetry.CHARACTERS)
+    worker.pushed(255, key, 7, False)
+    worker.pushed(256, key, 8, False)
+    assert await worker.recv_tensor(255, key) == (7, False)
+    assert opened == []
+    monkeypatch.setattr(telemetry, "tracer", object())
+
+    assert await worker.recv_tensor(256, key) == (8, False)
+
+    shown = key[: telemetry.CHARACTERS]
+    assert opened == [("worker RecvTensor", {"task": TASK, "step": "100", "key": shown})]
