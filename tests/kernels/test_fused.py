@@ -53,3 +53,27 @@ def test_batch_normalisation_with_activation_and_side_input(ops: Any) -> None:
     )  # fmt: skip
 
     np.testing.assert_allclose(y, np.maximum(x + 1 + side, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_a_fused_op_that_is_not_known_is_named(ops: Any) -> None:
+    a, b = sample(3, 4), sample(4, 5)
+    with pytest.raises(errors.InvalidArgumentError, match=r"fused op 'Frobnicate' is not known; known are .*BiasAdd"):
+        ops.run("_FusedMatMul", [a, b], fused_ops=[b"Frobnicate"])
+
+
+@pytest.mark.parametrize("at", [-2, -1, 0, 1])
+def test_a_row_of_a_value_is_replaced(ops: Any, at: int) -> None:
+    value, update = np.arange(4, dtype=np.float32).reshape(2, 2), np.array([[8, 9]], np.float32)
+    wanted = value.copy()
+    wanted[at] = update[0]
+    found = ops.run("_ParallelConcatUpdate", [value, update], loc=at)
+    assert found.tolist() == wanted.tolist()
+    assert value.tolist() == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "row", "at"), [((), (1,), 0), ((2, 2), (1, 3), 0), ((2, 2), (1, 2), 2), ((2, 2), (1, 2), -3)]
+)
+def test_a_row_that_is_none_of_the_value_is_refused(ops: Any, shape: Any, row: Any, at: int) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=rf"row {at} of \(.*\) cannot hold"):
+        ops.run("_ParallelConcatUpdate", [np.zeros(shape, np.float32), np.zeros(row, np.float32)], loc=at)

@@ -204,7 +204,7 @@ def test_a_run_that_is_closed_ends_loops() -> None:
         run
     )
     run.close()
-    for call in (machine, last, lambda: reduced(Repeat(numbers(1), -1), run, Called(lambda s, n: s), (one(1),), ())):
+    for call in (machine, last, lambda: reduced(numbers(3), run, Called(lambda s, n: s), (one(1),), ())):
         with pytest.raises(errors.CancelledError):
             call()
 
