@@ -162,7 +162,8 @@ async def test_a_call_that_is_not_answered_says_so(monkeypatch: pytest.MonkeyPat
         assert made.masters.running == 1
 
 
-async def test_the_masters_own_error_is_waited_for_a_little() -> None:
+async def test_the_masters_own_error_is_waited_for_a_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_OVERTIME", 30.0)
     async with Connections() as made:
         call = await made.begin(limit=0.01)
         asyncio.get_running_loop().call_later(0.05, made.made[0].released.set)
