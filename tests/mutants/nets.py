@@ -32,7 +32,9 @@ def tests_of(path: Path) -> list[str]:
     """Test files, or single tests of them, nearest first."""
     if path.parts[:3] == ("client", "tenfold", "gradients"):
         if path.stem.startswith("loop_"):
-            return ["tests/unit/client/gradients/test_control_flow.py", f"{GRADIENTS}::test_gradients[while_loop]"]
+            near = ("test_loop_state.py", "test_control_flow.py")
+            programs = [f"{GRADIENTS}::test_gradients[{program}]" for program in ("while_loop", "cond")]
+            return [*(f"tests/unit/client/gradients/{test}" for test in near), *programs]
         return [f"{GRADIENTS}::test_gradients[{op}]" for op in _rules_by_file().get(str(path), [])]
     if path.parts[:2] != ("kernels", "tenfold_kernels") or "cuda" in path.parts:
         return []
