@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from support.fake_cluster import FakeCluster, Gate
 from support.moments import started
 from tenfold_core import errors
 from tenfold_protos import config_pb2
+from tenfold_services.master.callables import Callables
+from tenfold_services.master.client_graph import MAX_NAMES, ClientGraph
 from tenfold_services.master.limits import MasterLimits
 
 from .sessions import MASTER, PS, OpenSession, session
@@ -116,3 +120,82 @@ async def test_callables_that_are_made_at_a_time_keep_to_the_limit() -> None:
     await deregistered.entered.wait()
     deregistered.release()
     await master.stop()
+
+
+# -- the table by itself -----------------------------------------------------------------------------------------------
+
+
+def with_options(**more: Any) -> config_pb2.CallableOptions:
+    return config_pb2.CallableOptions(feed=["x"], fetch=["y", "z"], target=["init"], **more)
+
+
+def a_graph() -> ClientGraph:
+    return cast("ClientGraph", object())
+
+
+def test_handles_count_from_one_and_are_never_used_twice() -> None:
+    table, graph = Callables("s", MasterLimits()), a_graph()
+    assert [table.add(graph, with_options()) for _ in range(2)] == [1, 2]
+    found = table.remove(2)
+    assert found is not None
+    assert found.graph is graph
+    assert table.remove(2) is None
+    assert table.add(graph, with_options()) == 3
+    assert table.find(3, 1).graph is graph
+    assert table.find(3, 1).names.fetches == ("y:0", "z:0")
+    assert table.find(3, 1).options == with_options()
+    for handle, text in (
+        (2, "Attempted to run callable after handle was released: 2"),
+        (0, "No such callable handle: 0"),
+        (4, "No such callable handle: 4"),
+        (-1, "No such callable handle: -1"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError) as caught:
+            table.find(handle, 1)
+        assert caught.value.message == text
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        table.find(1, 2)
+    assert caught.value.message == "Expected 1 feed tensors, but got 2: x."
+    table.clear()
+    with pytest.raises(errors.InvalidArgumentError, match="released: 1"):
+        table.find(1, 1)
+
+
+def test_at_the_limit_neither_a_graph_is_built_nor_a_handle_given() -> None:
+    table = Callables("s", MasterLimits(callables=1))
+    table.signature(with_options())
+    table.add(a_graph(), with_options())
+    for refused in (lambda: table.signature(with_options()), lambda: table.add(a_graph(), with_options())):
+        with pytest.raises(errors.ResourceExhaustedError) as caught:
+            refused()
+        assert caught.value.message == (
+            "Session s has 1 callables, and releases none; 1 is the limit, and TENFOLD_MASTER_CALLABLES in the "
+            "environment of the task sets another."
+        )
+    table.remove(1)
+    assert table.add(a_graph(), with_options()) == 2
+
+
+def test_devices_are_of_feeds_and_fetches_only() -> None:
+    table = Callables("s", MasterLimits())
+    devices = {"x": "/cpu:0"}, {"z": "/cpu:0", "y": "/cpu:0"}
+    assert table.signature(with_options(feed_devices=devices[0], fetch_devices=devices[1])).targets == ("init",)
+    for wrong in (with_options(feed_devices={"q": "/cpu:0"}), with_options(fetch_devices={"q": "/cpu:0"})):
+        with pytest.raises(errors.InvalidArgumentError) as caught:
+            table.signature(wrong)
+        assert caught.value.message == (
+            "Tensor q, specified in either feed_devices or fetch_devices was not found in the feeds and fetches."
+        )
+
+
+def test_a_connection_counts_as_two_names() -> None:
+    table, made = Callables("s", MasterLimits()), with_options()
+    made.feed.extend(["f"] * (MAX_NAMES - 6))
+    assert table.signature(made).connections == ()
+    made.tensor_connection.add(from_tensor="a", to_tensor="b")
+    assert table.signature(made).connections == (("a", "b"),)
+    made.feed.append("f")
+    with pytest.raises(
+        errors.ResourceExhaustedError, match=f"A step with {MAX_NAMES - 2} feeds, 2 fetches and 1 targets"
+    ):
+        table.signature(made)
