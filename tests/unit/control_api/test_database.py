@@ -100,6 +100,16 @@ def test_a_file_is_made_private_and_has_one_service(tmp_path: Path) -> None:
     again.release()
 
 
+def test_its_folder_is_made_private_too_and_a_folder_is_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "made" / "here"
+    lock = FileLock(str(folder / "control.db"))
+    lock.acquire()
+    lock.release()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    with pytest.raises(DatabaseError, match=r"^it is a folder; name a file in it\.$"):
+        FileLock(str(folder)).acquire()
+
+
 def test_the_rights_of_others_are_taken_away_and_ours_stay(tmp_path: Path) -> None:
     file = tmp_path / "control.db"
     file.touch()
