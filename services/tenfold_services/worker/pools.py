@@ -47,7 +47,7 @@ class FilePool(StepPool):
 
     def _over(self, job: Job) -> None:
         super()._over(job)
-        if self._waiting and self._idle:
+        if self._waiting:
             # the owner of what has ended may have another thread now
             self._wake.notify()
 
