@@ -10,7 +10,7 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compile_program, node_by_node
-from tenfold_compiler.part.creation_order import creation_order
+from tenfold_compiler.part.creation_order import creation_order, pairs
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
@@ -241,3 +241,15 @@ def test_random_programs_give_what_they_say(seed: int, dynamic: bool) -> None:
     program = compiled(part, initialized(count))
 
     assert run(program, dynamic=dynamic) == pytest.approx(fetched)
+
+
+def test_readers_of_one_value_do_not_wait_for_each_other() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.node("Identity", "read", ["v"], T=F32)
+    part.node("Neg", "a", ["read"], T=F32)
+    part.node("Square", "b", ["read"], T=F32)
+    part.node("Assign", "assign", ["v", "v"], T=F32)
+    nodes = read_part(part.graph_def, TASK, 100).nodes
+    names = {(nodes[one].name, nodes[other].name) for one, other in pairs(nodes, range(len(nodes)))}
+    assert names == {("read", "assign"), ("a", "assign"), ("b", "assign")}
