@@ -9,6 +9,7 @@ table or is literal, so the encoder keeps no state.
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import hpack
@@ -52,7 +53,7 @@ class Decoder:
     def __init__(self, table_size: int = 4096, list_size: int = 16 << 10) -> None:
         """`table_size` is what we announced; lists beyond `list_size` bytes are not kept."""
         # the package cannot go on after a list that is too large for it: ours are bounded by the bytes of their blocks
-        self._decoder = hpack.Decoder(max_header_list_size=1 << 62)
+        self._decoder = hpack.Decoder(max_header_list_size=sys.maxsize)
         self._decoder.header_table_size = self._decoder.max_allowed_table_size = table_size
         self._list_size = list_size
         #: True to the present table.

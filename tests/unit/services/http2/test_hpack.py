@@ -219,3 +219,21 @@ def test_any_bytes_are_fields_or_an_error(blocks: list[bytes]) -> None:
             decoder.decode(block)
         except HpackError:
             return
+
+
+def test_so_many_runs_are_remembered() -> None:
+    decoder = Decoder()
+    first = decoder.decode(b"\x82")[0]
+    for number in range(63):
+        decoder.decode(b"\x82" * (number + 2))
+    assert decoder.decode(b"\x82")[0] is first
+    last = decoder.decode(b"\x82" * 65)[0]
+    assert decoder.decode(b"\x82" * 65)[0] is last
+    assert decoder.decode(b"\x82")[0] is not first, "all others were forgotten"
+
+
+def test_a_long_run_is_not_remembered() -> None:
+    decoder = Decoder(list_size=1 << 20)
+    longest, longer = b"\x82" * 256, b"\x82" * 257
+    assert decoder.decode(longest)[0] is decoder.decode(longest)[0]
+    assert decoder.decode(longer)[0] is not decoder.decode(longer)[0]

@@ -248,3 +248,11 @@ def test_trailers_alone_leave_and_end_the_stream() -> None:
 
     assert sender.pull() == [(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, 1, b"tail")]
     assert sender.ended == [1]
+
+
+def test_the_largest_settings_that_there_are() -> None:
+    sender = Sender(1)
+    sender.out.obey([(frames.INITIAL_WINDOW, frames.MAX_WINDOW), (frames.FRAME_SIZE, frames.MAX_FRAME)])
+    assert (sender.out.initial_window, sender.out.frame_size) == (frames.MAX_WINDOW, frames.MAX_FRAME)
+    sender.out.obey([(frames.FRAME_SIZE, frames.DEFAULT_FRAME), (frames.ENABLE_PUSH, 1)])
+    assert sender.out.frame_size == frames.DEFAULT_FRAME
