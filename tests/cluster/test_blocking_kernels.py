@@ -12,6 +12,7 @@ import pytest
 from support.parts import PartBuilder
 from tenfold.graph import Graph
 from tenfold.graph.op_builder import apply_op
+from tenfold.ops import array
 from tenfold.session.session import Session
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
@@ -263,7 +264,7 @@ class TestTwoTasks:
         graph = Graph()
         with graph.as_default(), graph.device("/job:ps/task:0"):
             queue = apply_op("FIFOQueueV2", component_types=[I32], shapes=[TensorShape([])], name="queue")
-            apply_op("QueueEnqueueV2", handle=queue, components=[np.int32(4)], name="enqueue")
+            apply_op("QueueEnqueueV2", handle=queue, components=[array.constant(np.int32(4))], name="enqueue")
             element = apply_op("QueueDequeueV2", handle=queue, component_types=[I32], name="dequeue")
             with graph.device("/job:worker/task:0"):
                 apply_op("Neg", x=element, name="negative")
