@@ -284,3 +284,13 @@ async def test_it_goes_on_after_an_error_and_ends_when_it_is_stopped(caplog: pyt
     service.others.asked.clear()
     await service.sweeper.stop()
     assert service.others.asked == ["flush"]
+
+
+async def test_it_ends_between_two_looks_without_being_cancelled() -> None:
+    service = Service(heartbeat=9.0)
+    await service.sweeper.start()
+    sweeping = service.sweeper._sweeping
+    assert sweeping is not None
+    service.sweeper.begin_stop()
+    await asyncio.wait_for(sweeping, 30)
+    assert not sweeping.cancelled()
