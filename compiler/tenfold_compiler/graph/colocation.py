@@ -100,7 +100,9 @@ def _join_where_tasks_agree(graph: RuntimeGraph, sets: _UnionFind, followers: se
 def class_names(node: Node) -> list[str]:
     """The groups named in `_class`, maybe by the node's own name. One that is not in the graph still names a group."""
     values = node.attrs.get("_class")
-    groups = [value for value in values if isinstance(value, bytes)] if isinstance(values, list) else []
+    if not isinstance(values, list):
+        return []
+    groups = [value for value in values if isinstance(value, bytes)]
     return [g.removeprefix(_CLASS_PREFIX).decode(errors="replace") for g in groups if g.startswith(_CLASS_PREFIX)]
 
 
@@ -151,9 +153,11 @@ class _UnionFind:
 
     def find(self, name: str) -> str:
         parent = self._parent
-        while (above := parent.setdefault(name, name)) != name:
+        above = parent.setdefault(name, name)
+        while above != name:
             parent[name] = parent[above]
             name = parent[name]
+            above = parent[name]
         return name
 
     def join(self, a: str, b: str) -> None:
