@@ -58,7 +58,8 @@ def queue_figures(managers: Iterable[ResourceManager]) -> list[dict[str, Any]]:
     # of isolated sessions' queues of one name the fullest
     queues: dict[str, tuple[int, int]] = {}
     for queue in (queue for each in managers for queue in each.every(Queue)):
-        queues[queue.name] = max(queues.get(queue.name, (0, 0)), (queue.size(), queue.capacity))
+        found = (queue.size(), queue.capacity)
+        queues[queue.name] = max(queues.get(queue.name, found), found)
     fullest = sorted(queues, key=lambda name: (-queues[name][0] / max(1, queues[name][1]), name))[:MOST_QUEUES]
     return [
         {"name": name, "size": size, "capacity": None if capacity == UNBOUNDED else capacity}

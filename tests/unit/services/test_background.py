@@ -165,6 +165,8 @@ def test_stopping_hands_on_and_ends_the_thread(server: BackgroundServer, monkeyp
 
 def test_a_server_that_was_not_started_stops_too() -> None:
     one = made()
+    with pytest.raises(errors.UnavailableError, match="does not run"):
+        one.call(lambda: asyncio.sleep(0))
     one.stop()
     assert one._ended.is_set()
     with pytest.raises(errors.UnavailableError):

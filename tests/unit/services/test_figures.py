@@ -124,6 +124,11 @@ def test_of_queues_of_one_name_the_fullest_is_told_of_and_empty_capacities_do_no
 
 
 def test_a_peer_that_sent_or_received_counts() -> None:
-    assert [each["task"] for each in peer_figures([("a", 0, 1), ("b", 1, 0), ("c", 0, 0), ("me", 5, 5)], "me")] == [
-        *("a", "b")
-    ]
+    traffic = [("a", 0, 1), ("b", 1, 0), ("c", 0, 0), ("d", 5, 5), ("me", 5, 5)]
+    assert [each["task"] for each in peer_figures(traffic, "me")] == ["a", "b", "d"]
+
+
+def test_an_empty_queue_without_a_bound_has_none() -> None:
+    resources = ResourceManager()
+    queue(resources, "q", -1, 0)
+    assert queue_figures([resources]) == [{"name": "q", "size": 0, "capacity": None}]
