@@ -73,9 +73,8 @@ class Tunnel:
         self._gate = gate or Gate("this tunnel")
         self._accepting: AcceptLoop[asyncio.Task[Any]] | None = None
         self._connections = OwnedTasks("tunnel")
-        most = affordable(self._settings.connections)
         #: Those who were let in are known; others are on their way out, or make their handshake.
-        self._places: Places[asyncio.Task[Any]] = Places(most, asyncio.Task.cancel)
+        self._places: Places[asyncio.Task[Any]] = Places(affordable(self._settings.connections), asyncio.Task.cancel)
 
     @property
     def connections(self) -> int:
@@ -160,8 +159,7 @@ class Tunnel:
         if self._reverse:
             return sock
         try:
-            what = f"{self._there} came to no handshake of TLS"
-            return await self._greeted(sock, host.strip("[]"), what)
+            return await self._greeted(sock, host.strip("[]"), f"{self._there} came to no handshake of TLS")
         except BaseException:
             sock.close()
             raise
