@@ -129,6 +129,7 @@ def test_rows_are_what_elements_are(dtype: Any, nodes: Any, last: str) -> None:
             [const("a", [0]), node("m", "Mean", "x", "a:output:0", T=F, Tidx=INT), node("y", "Sub", "x", M, T=F)],
             "y:z:0",
         ),
+        ([cast("c", "x", dtypes.complex64, F), cast("y", "c:y:0", F, dtypes.complex64)], "y:y:0"),
         ([const("a", [3]), node("y", "ReverseV2", "x", "a:output:0", T=F, Tidx=INT)], "y:output:0"),
         ([const("a", [-4]), node("y", "ReverseV2", "x", "a:output:0", T=F, Tidx=INT)], "y:output:0"),
         ([const("a", -5), node("y", "ExpandDims", "x", "a:output:0", T=F, Tdim=INT)], "y:output:0"),
