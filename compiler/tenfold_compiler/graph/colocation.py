@@ -114,7 +114,9 @@ def _merge_requests(group: ColocationGroup, followers: set[str], devices: Device
             raise _conflict(placed[0], placed[0].device, other, other.device)
         group.device, group.asked_by = placed[0].device, placed[0]
     asking = [node for node in group.members if node.requested_device]
-    for node in sorted(asking, key=lambda node: node.name in followers):
+    if len(asking) > 1:
+        asking.sort(key=lambda node: node.name in followers)
+    for node in asking:
         wanted = devices.resolve_job(DeviceSpec.from_string(node.requested_device))
         if group.device:
             # a node that came later with a request of its own must fit where its group already is
@@ -133,6 +135,8 @@ def _merge_requests(group: ColocationGroup, followers: set[str], devices: Device
 
 def _merge(a: DeviceSpec, b: DeviceSpec) -> DeviceSpec | None:
     """Both requests in one, or None where they contradict."""
+    if a is _ANYWHERE:
+        return b
     merged = a.make_merged_spec(b)
     return merged if a.matches(merged) else None
 
