@@ -59,7 +59,7 @@ class LinkSettings:
     outbound_high_water: int = 4 << 20
     #: Bytes that wait for the socket before the peer is given up as one that does not read.
     outbound_bytes: int = 4 << 30
-    #: The same for all links together that one peer has opened (who it was let in as, and from where); 0: what one
+    #: The same for all links together that one peer has opened (who it was accepted as, and from where); 0: what one
     #: tensor may take. A link that waits for nothing else sends what it has in any case.
     peer_outbound_bytes: int = 0
     #: Bytes of frames that are received or worked on, of one peer and of all, where they may only run graphs: a call

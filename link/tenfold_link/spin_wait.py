@@ -26,7 +26,7 @@ _CAN_YIELD = sys.platform == "linux"
 #: Bytes. While more than this of one buffer is still to come, its reader spins for each piece: sleeping between two
 #: would take longer than they do. Without end where the core cannot be yielded.
 STREAMED = 256 << 10 if _CAN_YIELD else sys.maxsize
-#: After spins in vain 1, 2, 4, … up to this many waits sleep at once.
+#: After spins without a result 1, 2, 4, … up to this many waits sleep at once.
 _MOST_SKIPPED = 256
 
 
@@ -47,7 +47,7 @@ class SpinWait:
     __slots__ = ("_skip", "_to_skip")
 
     def __init__(self) -> None:
-        #: So many waits sleep at once after the next spin in vain.
+        #: So many waits sleep at once after the next spin without a result.
         self._skip = 1
         #: So many of the next waits sleep at once.
         self._to_skip = 0 if _CAN_YIELD else sys.maxsize

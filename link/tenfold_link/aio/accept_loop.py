@@ -126,7 +126,7 @@ class AcceptLoop(Generic[Key]):
         for sock in self.sockets:
             self._loop.remove_reader(sock)
             if sock.family == socket.AF_UNIX:
-                apart.close(sock.close)  # with it go those who wait there, whoever they are
+                apart.close(sock.close)  # with it go all that wait there
             else:
                 sock.close()
         self.sockets.clear()
@@ -195,7 +195,7 @@ class AcceptLoop(Generic[Key]):
         except OSError:
             sockets.close(sock)  # the peer is gone already
         except errors.ResourceExhaustedError:
-            # nobody can be let in without a file to ask the system with, which user it is
+            # nobody can be accepted without a file to ask the system with, which user it is
             with contextlib.suppress(OSError):
                 self._say_no_room(sock)
             sockets.close(sock)

@@ -56,7 +56,7 @@ _BACKLOG = 128
 
 
 class _Agreement(NamedTuple):
-    """What OpenLink has promised to whoever shows its token."""
+    """What OpenLink has promised to the peer that shows its token."""
 
     #: When it runs out, on the loop's clock.
     until: float
@@ -65,7 +65,7 @@ class _Agreement(NamedTuple):
     #: The two ends may share memory.
     shares_memory: bool
     role: Role
-    #: Whom gRPC has let in, with that role.
+    #: Whom gRPC has accepted, with that role.
     caller: Caller
     #: Of the peer, whose links are counted.
     name: str
@@ -186,7 +186,7 @@ class LinkListener:
         name: str = "",
         caller: Caller | None = None,
     ) -> link_pb2.OpenLinkResponse:
-        """The ways in and a token, for a `caller` that gRPC has let in with this `role`, both of which the link keeps.
+        """The ways in and a token, for a `caller` that gRPC has accepted with this `role`; the link keeps both.
         `name` says who it is, and from where: its links are counted together.
 
         Raises FailedPreconditionError where links are off, or no path and no version fit, ResourceExhaustedError when

@@ -1,6 +1,6 @@
 """Closes what another user has made, apart from the threads that serve.
 
-Whoever made a descriptor says how long its last close takes: a TCP socket with SO_LINGER, a file of a FUSE mount. A
+The maker of a descriptor decides how long its last close takes: a TCP socket with SO_LINGER, a file of a FUSE mount. A
 Unix socket whose peer has passed such a one closes it too, whether or not it was read. So what may come from another
 user is closed by threads of its own, a bounded number; while all of them stand still, `has_room` says so, and no more
 is taken in. Used by sockets.py, for listeners and for those who dial.

@@ -49,7 +49,7 @@ class FrameKind(IntEnum):
     """What a frame says, as a sentence."""
 
     HELLO = 1  # "Here is my token and my arena."
-    WELCOME = 2  # "You are let in; here is my arena."
+    WELCOME = 2  # "You are accepted; here is my arena."
     REQUEST = 3  # "Do this, and answer under this call number."
     NOTIFY = 4  # "Take note of this; no answer."
     REPLY = 5  # "The call's answer."
