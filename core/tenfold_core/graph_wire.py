@@ -36,6 +36,10 @@ _NODE, _LIBRARY, _FUNCTION, _NODE_DEF, _INPUT, _ATTR = 1, 2, 1, 3, 3, 5
 _POOL = ThreadPoolExecutor(2, "parse-graph")
 
 
+class ReadApartError(Exception):
+    """Reading this where it is would hold up the loop: it is for `apart`."""
+
+
 def apart(work: Callable[..., T], *arguments: object) -> Future[T]:
     """Has `work(*arguments)` done in one of few threads for it, when it is its turn. Never blocks."""
     return _POOL.submit(work, *arguments)

@@ -24,7 +24,6 @@ from .server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
-    from types import TracebackType
 
     from tenfold_core.cluster_spec import ClusterLike
     from tenfold_services.master.caller_steps import CallerSteps
@@ -75,6 +74,7 @@ class BackgroundServer:
     ) -> None:
         #: The server itself; its coroutines belong on its loop (`call`).
         self.server = TaskServer(cluster, job, index, **options)
+        self.task, self.hold_lease = self.server.task, self.server.hold_lease
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         #: Guards start and stop.
@@ -91,10 +91,6 @@ class BackgroundServer:
     @property
     def port(self) -> int:
         return self.server.port
-
-    @property
-    def task(self) -> str:
-        return self.server.task
 
     @property
     def insecure(self) -> bool:
@@ -213,10 +209,6 @@ class BackgroundServer:
             future.cancel()
             raise
 
-    def hold_lease(self, lease: str) -> None:
-        """TaskServer.hold_lease."""
-        self.server.hold_lease(lease)
-
     def update_cluster(self, cluster: ClusterLike | None) -> None:
         """TaskServer.update_cluster, on its loop."""
 
@@ -229,9 +221,7 @@ class BackgroundServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
 
     def _serve(self, started: concurrent.futures.Future[None]) -> None:

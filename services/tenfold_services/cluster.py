@@ -6,7 +6,7 @@ it runs. In TensorFlow: grpc_worker_cache.cc and grpc_channel.cc; there the spec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.device import DeviceSpec, task_name
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from .interfaces import TaskName, WorkerInterface
     from .rpc.grpc_worker import GrpcWorker
 
-#: Makes the worker of another task: (task, address).
-Connect: TypeAlias = "Callable[[TaskName, str], GrpcWorker]"
-#: The devices of a task by other names.
-SeenAs: TypeAlias = "Callable[[list[DeviceAttributes], TaskName], list[DeviceAttributes]]"
-
 
 class ClusterWorkers:
     """Addresses, and a GrpcWorker per task, made when it is first asked for. Belongs to one event loop."""
@@ -39,27 +34,23 @@ class ClusterWorkers:
         addresses: Addresses,
         limits: Limits = DEFAULT_LIMITS,
         *,
-        connect: Connect | None = None,
-        seen_as: SeenAs = lambda devices, task: devices,
+        connect: Callable[[TaskName, str], GrpcWorker] | None = None,
+        seen_as: Callable[[list[DeviceAttributes], TaskName], list[DeviceAttributes]] = lambda devices, task: devices,
     ) -> None:
         """`connect(task, address)` makes the worker of another task; by default one over gRPC alone. `seen_as` says
         what the devices that a task reports are called here."""
         self._task, self._local, self._limits = task, local, limits
         self._connect, self._seen_as = connect, seen_as
-        self._addresses = addresses
+        #: The cluster as it stands. Changed by `update` alone.
+        self.addresses = addresses
         self._workers: dict[TaskName, GrpcWorker] = {}
         self._devices: dict[TaskName, list[DeviceAttributes]] = {}
         #: Connections of tasks that moved or left, being closed.
         self._closing = OwnedTasks(task)
 
-    @property
-    def addresses(self) -> Addresses:
-        """The cluster as it stands. Not to be changed."""
-        return self._addresses
-
     def update(self, addresses: Addresses) -> None:
         """Takes over a new cluster. Calls under way to a task that moved or left end with UnavailableError."""
-        self._addresses = addresses
+        self.addresses = addresses
         known = set(self.tasks())
         for task, worker in list(self._workers.items()):
             if task not in known or self.address(task) != worker.address:
@@ -67,7 +58,7 @@ class ClusterWorkers:
 
     def tasks(self) -> list[TaskName]:
         """Every task of the cluster spec, this one included, in order of job name and index."""
-        return [task_name(job, index) for job in sorted(self._addresses) for index in sorted(self._addresses[job])]
+        return [task_name(job, index) for job in sorted(self.addresses) for index in sorted(self.addresses[job])]
 
     def address(self, task: TaskName) -> str:
         """ "host:port", or "" while the task has not registered. Raises NotFoundError: no such job or task."""
@@ -78,10 +69,10 @@ class ClusterWorkers:
         job, index = spec.job, spec.task
         if job is None or index is None:
             raise errors.invalid_argument(f"{task!r} is no task name such as '/job:ps/replica:0/task:0'.")
-        tasks = self._addresses.get(job)
+        tasks = self.addresses.get(job)
         if tasks is None:
             raise errors.not_found(
-                f"There is no {task}: the cluster has the jobs {', '.join(sorted(self._addresses))}."
+                f"There is no {task}: the cluster has the jobs {', '.join(sorted(self.addresses))}."
             )
         if index not in tasks:
             have = ", ".join(map(str, sorted(tasks))) or "none"

@@ -79,7 +79,6 @@ class RunningPart(Protocol):
 
     def cancel(self) -> object:
         """Stops the run; its `Done` hears of the end as usual."""
-        ...
 
 
 class WorkerInterface(Protocol):
@@ -93,7 +92,6 @@ class WorkerInterface(Protocol):
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         """The task's devices with their incarnations. Bounded: `timeout` seconds, or the limits' set-up deadline."""
-        ...
 
     async def create_worker_session(
         self,
@@ -107,22 +105,18 @@ class WorkerInterface(Protocol):
 
         Sessions of a master that has since restarted (same task, another incarnation) are dropped first.
         """
-        ...
 
     async def delete_worker_session(self, session_handle: str) -> None:
         """Ends the session: running steps of it are cancelled, its graphs dropped. Unknown handles are no error."""
-        ...
 
     async def register_graph(self, session_handle: str, graph_def: GraphDef, config: ConfigProto) -> str:
         """Compiles one partition, placed and pruned, all of it on this task; returns its graph handle (16 hex digits).
 
         Raises InvalidArgumentError, NotFoundError or UnimplementedError naming the node that cannot be compiled.
         """
-        ...
 
     async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
         """Drops the graph. Steps under way keep their program. Raises AbortedError for an unknown handle."""
-        ...
 
     async def run_graph(
         self,
@@ -140,7 +134,6 @@ class WorkerInterface(Protocol):
         caller leaves fed arrays unchanged until the step is over. The first error aborts the step on this task: its
         rendezvous answers that error to every receiver until `cleanup_graph`.
         """
-        ...
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:
         """(value, is_dead) of one edge, once. Waits until it is produced or the step is aborted, also before run_graph.
@@ -148,49 +141,38 @@ class WorkerInterface(Protocol):
         Raises AbortedError when the key names another incarnation of the sending device (the worker restarted).
         The array is read-only or not shared; a local caller must not write to it.
         """
-        ...
 
     async def cleanup_graph(self, step_id: int) -> None:
         """Forgets the step's rendezvous. Waiting receivers get AbortedError. Never fails for unknown steps."""
-        ...
 
     async def cleanup_all(self, containers: Sequence[str]) -> None:
         """Clears resource containers on this task; none named means the default container."""
-        ...
 
 
 class PushWorker(WorkerInterface, Protocol):
     """Another task's worker with a link to it (rpc/link_worker.py): tensors can be pushed there."""
 
-    @property
-    def address(self) -> str:
-        """ "host:port"."""
-        ...
+    #: "host:port".
+    address: str
 
     @property
     def is_linked(self) -> bool:
         """Whether `push` works now."""
-        ...
 
     async def connect(self) -> bool:
         """Opens the link if that is due; whether `push` works then. Bounded."""
-        ...
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
         """A way in for one more link of this process. Bounded; raises OpError."""
-        ...
 
     async def arrange(self, tasks: Sequence[TaskName]) -> list[TaskName]:
         """Those of `tasks` that this task can push to; it opens links to them."""
-        ...
 
     def push(self, step_id: int, tensors: Sequence[Sent]) -> None:
         """Hands tensors to the task's rendezvous. Never blocks; raises UnavailableError without a link."""
-        ...
 
     def start_plan(
         self, plan: ExchangePlan, step_id: int, brought: Brought, options: ExecOptions, done: Done
     ) -> RunningPart:
         """`run_graph` as `plan` says, which feeds nothing, without waiting: `done` is called once, on the loop. Raises
         nothing."""
-        ...

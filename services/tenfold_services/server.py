@@ -34,7 +34,10 @@ from . import session_cluster
 from .cluster import ClusterWorkers
 from .finished import FinishedTasks
 from .limits import Limits
+from .master.caller_steps import CallerSteps
+from .master.env import MasterEnv
 from .master.limits import MasterLimits
+from .master.master import Master
 from .peers import ATTEMPTS, Peers
 from .task_port import TaskPort, endpoints
 from .worker.devices import cpu_count, gpu_options
@@ -43,14 +46,10 @@ from .worker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-    from types import TracebackType
 
     from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.cluster_pb2 import ClusterDef
-    from tenfold_services.master.caller_steps import CallerSteps
 
-    from .master.env import MasterEnv
-    from .master.master import Master
     from .rpc.grpc_worker import GrpcWorker
     from .worker.pools import MakePools
 
@@ -206,7 +205,10 @@ class TaskServer:
 
     def _take_over_cluster(self, workers: ClusterWorkers) -> None:
         self._limit_threads()
-        self._look_at_files()
+        if self._port is not None:
+            # warns where this process may have fewer sockets open than the cluster asks for
+            tasks = sum(map(len, self._addresses.values()))
+            self._files_short.look(needed_by_task(tasks), f"a cluster of {tasks} task{'s' * (tasks != 1)}")
         workers.update(self._addresses)
         if self.peers is not None:
             self.peers.greet(workers.tasks())
@@ -219,23 +221,12 @@ class TaskServer:
             count = int(thread_share(tasks).get("OPENBLAS_NUM_THREADS", 0)) if tasks > 1 else 0
         limit_blas_threads(self, count)
 
-    def _look_at_files(self) -> None:
-        """Warns where this process may have fewer sockets open than the cluster asks for."""
-        if self._port is not None:
-            tasks = sum(map(len, self._addresses.values()))
-            self._files_short.look(needed_by_task(tasks), f"a cluster of {tasks} task{'s' * (tasks != 1)}")
-
     # -- start and stop ----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Opens the port and serves. Raises UnknownError saying why the port cannot be had. Once only."""
         if self._worker is not None or self._stopping:
             raise errors.failed_precondition(f"The server of {self.task} was started before.")
-        from tenfold_services.master.caller_steps import CallerSteps
-
-        from .master.env import MasterEnv
-        from .master.master import Master
-
         if self._port is not None:
             raise_limit()
         if self._tensor_bytes:
@@ -302,8 +293,6 @@ class TaskServer:
 
     def _join(self, worker: Worker, cluster: ClusterDef, task: str) -> MasterEnv:
         """What a session's master needs in the cluster that the session brings."""
-        from .master.env import MasterEnv
-
         guest, tasks = session_cluster.join(worker, cluster, task)
         return MasterEnv(
             task=task,
@@ -409,9 +398,7 @@ class TaskServer:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.stop()
 
     # -- parts -------------------------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ In TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevi
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from tenfold_core import errors
 from tenfold_core.cluster_spec import addresses_of
 from tenfold_core.device import DeviceSpec, task_name
-from tenfold_protos import device_attributes_pb2, tensorflow_server_pb2
+from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
 from .cluster import ClusterWorkers
 from .interfaces import WorkerInterface
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
-    from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
     from .interfaces import TaskName
     from .limits import Limits
@@ -60,7 +60,6 @@ class HomeWorker(WorkerInterface, Protocol):
 
     def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Self:
         """This worker under another name."""
-        ...
 
 
 W = TypeVar("W", bound=HomeWorker)
@@ -88,15 +87,12 @@ async def leave(home: HomeWorker, worker: HomeWorker, tasks: ClusterWorkers) -> 
 def server_def(cluster: ClusterDef, task: TaskName) -> ServerDef:
     """What another server is told in CreateWorkerSession: its name in the cluster."""
     spec = DeviceSpec.from_string(task)
-    return tensorflow_server_pb2.ServerDef(cluster=cluster, job_name=spec.job, task_index=spec.task, protocol="grpc")
+    return ServerDef(cluster=cluster, job_name=spec.job, task_index=spec.task, protocol="grpc")
 
 
 def renamed(devices: Iterable[DeviceAttributes], task: TaskName) -> list[DeviceAttributes]:
     """The devices as those of `task`."""
-    result = []
-    for device in devices:
-        copied = device_attributes_pb2.DeviceAttributes()
-        copied.CopyFrom(device)
-        copied.name = f"{task}/device:{device.name.rpartition('/device:')[2]}"
-        result.append(copied)
-    return result
+    copied = [deepcopy(device) for device in devices]
+    for each in copied:
+        each.name = f"{task}/device:{each.name.rpartition('/device:')[2]}"
+    return copied

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf.message import DecodeError
 
-from tenfold_core import errors, message_parts
+from tenfold_core import errors, graph_wire, message_parts
 from tenfold_kernels.resources.messages import decode, encode
 from tenfold_link.wire import values
 from tenfold_link.wire.calls import (
@@ -51,11 +51,9 @@ class LinkLike(Protocol):
 
     def stage(self, buffer: Any) -> Any:
         """A private copy for sending."""
-        ...
 
     def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Any] = ()) -> None:
         """Sends a notification."""
-        ...
 
 
 # -- tensors -----------------------------------------------------------------------------------------------------------
@@ -91,10 +89,6 @@ def reader(header: bytes, offset: int, buffers: Sequence[Any]) -> values.ValueRe
     return values.ValueReader(header, offset, buffers, _from_proto)
 
 
-class ReadApartError(Exception):
-    """Reading this tensor where it is would hold up the loop."""
-
-
 def quick_reader(header: bytes, offset: int, buffers: Sequence[Any]) -> values.ValueReader:
     """The same for an event loop's thread: raises ReadApartError for large tensors that come as messages."""
     left = _AT_ONCE
@@ -103,7 +97,7 @@ def quick_reader(header: bytes, offset: int, buffers: Sequence[Any]) -> values.V
         nonlocal left
         left -= len(content)
         if left < 0:
-            raise ReadApartError
+            raise graph_wire.ReadApartError
         return _from_proto(content)
 
     return values.ValueReader(header, offset, buffers, from_small_proto)
@@ -142,7 +136,9 @@ def run_frame(
     if number is None:
         number = numbers.give(plan)
         flags, message = HAS_NAMES, plan.to_message().SerializeToString()
-    record = 0 if options is DEFAULT_EXEC_OPTIONS else _record_of(options)
+    record = 0
+    if options is not DEFAULT_EXEC_OPTIONS:
+        record = sum(bit for bit, name in _RECORDS.items() if getattr(options, name))
     parts = [RUN_GRAPH.pack(number, step_id, flags, record, len(plan.feeds), len(brought), len(message)), message]
     buffers: list[Any] = []
     for key in plan.feeds:
@@ -205,10 +201,6 @@ _RECORDS = {
     RECORD_COSTS: "record_costs",
     RECORD_PARTITION_GRAPHS: "record_partition_graphs",
 }
-
-
-def _record_of(options: ExecOptions) -> int:
-    return sum(bit for bit, name in _RECORDS.items() if getattr(options, name))
 
 
 def options_of(record: int) -> ExecOptions:

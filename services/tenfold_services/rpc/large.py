@@ -21,7 +21,7 @@ from tenfold_protos import master_pb2
 from tenfold_protos.tensor_pb2 import TensorProto
 
 from ..master.client_graph import check_counts
-from .service import Parser, ReadApartError
+from .service import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,14 +61,14 @@ def parse_run_step(data: Buffer) -> RunStep:
         except _TooMany:
             contents.clear()
         if len(data) >= _AT_ONCE or (len(data) == len(whole) >= graph_wire.LARGE):
-            raise ReadApartError
+            raise graph_wire.ReadApartError
     request = master_pb2.RunStepRequest.FromString(data)  # type: ignore[arg-type]
     strings = 0  # which are taken out one by one
     for place, content in contents.items():
         if request.feed[place].tensor.dtype not in dtypes.FIXED_SIZE:
             strings += len(content)
     if strings > graph_wire.LARGE:
-        raise ReadApartError
+        raise graph_wire.ReadApartError
     return RunStep(request, contents)
 
 

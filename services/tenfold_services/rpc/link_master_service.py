@@ -29,7 +29,7 @@ from tenfold_link.wire.calls import (
 from tenfold_link.wire.short_ids import KnownIds
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.master_pb2 import RunStepRequest
-from tenfold_services.exchange.step_frames import ReadApartError, pack_result, quick_reader, reader
+from tenfold_services.exchange.step_frames import pack_result, quick_reader, reader
 
 from ..master.client_graph import MAX_NAMES, check_counts
 
@@ -97,7 +97,7 @@ class MasterEndpoint:
             )
         try:
             values = _values(quick_reader(header, offset, buffers), feed_count) if feed_count else []
-        except ReadApartError:
+        except graph_wire.ReadApartError:
             return self._read_apart(names, reader(header, offset, buffers), options, request_id)
         if not flags & HAS_OPTIONS:
             step = known.step

@@ -186,11 +186,8 @@ class WorkerEndpoint:
         message = _parse(LinkProducer(), header)
         known, self._producer = self._producer, message.task
         if not known:
-            link.on_close(self._producer_lost)
+            link.on_close(lambda error: self._worker.producer_lost(self._producer, error))
         return b"", ()
-
-    def _producer_lost(self, error: errors.OpError) -> None:
-        self._worker.producer_lost(self._producer, error)
 
 
 class _Pending(Deferred):

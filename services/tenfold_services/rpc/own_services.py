@@ -8,6 +8,7 @@ orchestrators. examine_service.py is one more.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -66,11 +67,8 @@ def asker(
     Raises UnimplementedError for a peer that is not Tenfold, and else what a call to a worker raises.
     """
 
-    async def ask_link(request: link_pb2.OpenLinkRequest) -> link_pb2.OpenLinkResponse:
-        path = "/tenfold.LinkService/OpenLink"
-        return await ask(channel, path, request, link_pb2.OpenLinkResponse, task, address, seconds)
-
-    return ask_link
+    path, response = "/tenfold.LinkService/OpenLink", link_pb2.OpenLinkResponse
+    return partial(ask, channel, path, response_class=response, task=task, address=address, seconds=seconds)
 
 
 def peer_service(finished: FinishedTasks, incarnation: int, where: Callable[[], str]) -> TableService:

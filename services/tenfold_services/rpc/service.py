@@ -53,14 +53,10 @@ def plain(call: Callable[[Any], Awaitable[Any]], response: type[Message], field:
     return method
 
 
-class ReadApartError(Exception):
-    """Reading this request where it is would hold up the loop."""
-
-
 class Parser(NamedTuple):
     """Reads a request in another way than its message does."""
 
-    #: Raises DecodeError, ReadApartError.
+    #: Raises DecodeError, and graph_wire.ReadApartError where that would hold up the loop.
     parse: Callable[[Buffer], Any]
     #: The same in a thread, for any size. Raises DecodeError, TooLargeError.
     parse_apart: Callable[[Buffer], Any]
@@ -119,29 +115,24 @@ class TableService:
         """
         self._prefix = f"/{package}.{descriptor.name}/"
         self._where = where
-        self._handlers: dict[str, UnaryHandler] = {}
+        #: Path → its handler, of every method that there is.
+        self.handlers: dict[str, UnaryHandler] = {}
         kind = _Versioned if package == "tenfold" else _Unary
         for method in descriptor.methods:
             served = methods.get(method.name, "not implemented")
             if isinstance(served, str):
-                self._handlers[method.name] = self._refusal(method.name, served)
+                self.handlers[self._prefix + method.name] = self._refusal(method.name, served)
             else:
-                self._handlers[method.name] = kind(method, served, where, needs, graphs)
-        unknown = methods.keys() - self._handlers.keys()
-        if unknown:
+                self.handlers[self._prefix + method.name] = kind(method, served, where, needs, graphs)
+        if unknown := methods.keys() - descriptor.methods_by_name.keys():
             raise errors.internal(f"{descriptor.name} has no methods {sorted(unknown)}.")
-
-    @property
-    def handlers(self) -> dict[str, UnaryHandler]:
-        """Path → its handler, of every method that there is."""
-        return {self._prefix + name: handler for name, handler in self._handlers.items()}
 
     def find(self, path: str) -> UnaryHandler | None:
         """The handler of a path; None for one of another service."""
         if not path.startswith(self._prefix):
             return None
-        name = path.removeprefix(self._prefix)
-        return self._handlers.get(name) or self._refusal(name, "there is no such method")
+        known = self.handlers.get(path)
+        return known or self._refusal(path.removeprefix(self._prefix), "there is no such method")
 
     def _refusal(self, name: str, why: str) -> UnaryHandler:
         return _Refusal(self._prefix.strip("/").removeprefix("tensorflow."), name, self._where, why)
@@ -175,7 +166,7 @@ class _Unary:
             return self._read_apart(request, context)
         try:
             message = self._parse(request)
-        except ReadApartError:
+        except graph_wire.ReadApartError:
             return self._read_apart(request, context)
         except Exception as error:
             return self._unreadable(error)

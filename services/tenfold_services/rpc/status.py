@@ -6,6 +6,7 @@ message is bounded; the response body of RunStep and RunGraph carries it in full
 
 from __future__ import annotations
 
+from itertools import accumulate, takewhile
 from typing import Any
 
 import grpc
@@ -37,12 +38,8 @@ def _wire_size(text: str) -> int:
 
 def _prefix(text: str, limit: int) -> str:
     """As many characters of `text` as take up `limit` bytes on the wire."""
-    size = 0
-    for index, character in enumerate(text):
-        size += _wire_size(character)
-        if size > limit:
-            return text[:index]
-    return text
+    sizes = accumulate(map(_wire_size, text))
+    return text[: sum(1 for _ in takewhile(lambda size: size <= limit, sizes))]
 
 
 def from_rpc_error(error: Any, task: str, address: str, method: str) -> errors.OpError:

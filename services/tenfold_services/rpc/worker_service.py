@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,9 +86,8 @@ class RequestIds:
     """
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        #: The same numbers, oldest first and as a set.
-        self._order: deque[int] = deque()
-        self._known: set[int] = set()
+        #: Oldest first.
+        self._known: OrderedDict[int, None] = OrderedDict()
         self._remembered = remembered
 
     def check(self, request_id: int, what: str) -> None:
@@ -97,10 +96,9 @@ class RequestIds:
             return
         if request_id in self._known:
             raise errors.aborted(f"The same {what} request was received twice: request_id {request_id}.")
-        self._known.add(request_id)
-        self._order.append(request_id)
-        if len(self._order) > self._remembered:
-            self._known.discard(self._order.popleft())
+        self._known[request_id] = None
+        if len(self._known) > self._remembered:
+            self._known.popitem(last=False)
 
 
 class _WorkerMethods:

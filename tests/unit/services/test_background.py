@@ -58,7 +58,7 @@ def test_what_the_listener_says_is_said(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_lease_and_a_new_cluster_reach_the_server(server: BackgroundServer, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Any] = []
-    monkeypatch.setattr(server.server, "hold_lease", held.append)
+    monkeypatch.setattr(server.server._own_tokens, "hold", held.append)
     server.hold_lease("lease")
     server.update_cluster({"ps": {0: "a:1", 1: "c:3"}})
     assert held == ["lease"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import errors
+from tenfold_core import errors, graph_wire
 from tenfold_link.wire.calls import (
     HAS_NAMES,
     KEY_NUMBER,
@@ -25,7 +25,6 @@ from tenfold_protos.link_calls_pb2 import LinkRunPlan
 from tenfold_protos.step_stats_pb2 import StepStats
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.exchange.step_frames import (
-    ReadApartError,
     answer_frame,
     options_of,
     pack,
@@ -297,7 +296,7 @@ def test_on_an_event_loop_strings_are_read_up_to_a_size_in_all() -> None:
     here, apart = quick_reader(header, 0, buffers), reader(header, 0, buffers)
 
     assert here.read()[0].tolist() == [b"x" * (128 << 10)]
-    with pytest.raises(ReadApartError):
+    with pytest.raises(graph_wire.ReadApartError):
         here.read()
     assert [apart.read()[0][0][:1] for _ in range(3)] == [b"x", b"y", b"z"]
 

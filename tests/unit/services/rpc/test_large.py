@@ -16,7 +16,6 @@ from tenfold_kernels.resources.messages import decode
 from tenfold_protos import master_pb2
 from tenfold_services.rpc import large
 from tenfold_services.rpc.large import LARGE, first_content, is_large, parse_run_step, pieces
-from tenfold_services.rpc.service import ReadApartError
 
 
 def request(*feeds: Any) -> master_pb2.RunStepRequest:
@@ -147,7 +146,7 @@ def test_a_request_without_large_contents_is_read_where_it_came_up_to_256_kib(mo
     if more < 0:
         assert parse_run_step(data).request.ByteSize() == len(data)
     else:
-        with pytest.raises(ReadApartError):
+        with pytest.raises(graph_wire.ReadApartError):
             parse_run_step(data)
 
 
@@ -165,7 +164,7 @@ def parse_or_none(data: bytes) -> bytes | None:
     """The request without its contents; None where it is to be read apart."""
     try:
         return parse_run_step(data).request.SerializeToString()
-    except ReadApartError:
+    except graph_wire.ReadApartError:
         return None
 
 
@@ -177,7 +176,7 @@ def test_strings_are_taken_out_one_by_one_up_to_256_kib(more: int) -> None:
         tensor.dtype = 7  # type: ignore[assignment]
         tensor.tensor_content = b"\0" * size
     if more:
-        with pytest.raises(ReadApartError):
+        with pytest.raises(graph_wire.ReadApartError):
             parse_run_step(made.SerializeToString())
     else:
         assert set(parse_run_step(made.SerializeToString()).contents) == {0, 1}

@@ -48,8 +48,8 @@ class Asked:
         monkeypatch.setattr(own_services, "ask", self.ask)
         monkeypatch.setattr(own_services, "open_channel", self.open)
 
-    async def ask(self, *given: Any) -> Any:
-        self.calls.append(given)
+    async def ask(self, *given: Any, **named: Any) -> Any:
+        self.calls.append((*given, *named.values()))
         return self.answer
 
     def open(self, *given: Any) -> Asked:

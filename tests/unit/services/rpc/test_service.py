@@ -16,7 +16,7 @@ from tenfold_core.access.roles import Role
 from tenfold_protos import health_pb2, master_pb2, master_service_pb2, placement_pb2, worker_pb2, worker_service_pb2
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.http2.handler import Failure
-from tenfold_services.rpc.service import Audited, Parser, ReadApartError, Served, TableService, of_session, plain
+from tenfold_services.rpc.service import Audited, Parser, Served, TableService, of_session, plain
 
 WORKER = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"]
 MASTER = master_service_pb2.DESCRIPTOR.services_by_name["MasterService"]
@@ -377,7 +377,7 @@ async def test_a_large_request_is_checked_and_answered_at_once_too() -> None:
 async def test_a_parser_of_its_own_reads_a_request(apart: bool) -> None:
     def parse(data: Any) -> Any:
         if apart:
-            raise ReadApartError
+            raise graph_wire.ReadApartError
         return ("here", len(data))
 
     def aligned(data: memoryview) -> int:
@@ -406,7 +406,7 @@ async def test_what_a_parser_raises_is_a_failure(error: Exception, code: int) ->
         raise error
 
     def apart(data: Any) -> Any:
-        raise ReadApartError
+        raise graph_wire.ReadApartError
 
     for parser in (Parser(parse, parse), Parser(apart, parse)):
         table = TableService(MASTER, {"RunStep": Served(nothing, parser=parser)}, where, needs=Role.RUN)
