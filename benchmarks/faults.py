@@ -91,7 +91,7 @@ def run(kills: int, seed: int, lease: float, heartbeat: float, folder: str, step
         program = ["-m", "tenfold.cli", "control", "--port", "0", "--database", database]
         children.start("control", program, env={**settings, "TENFOLD_CONFIG": os.devnull})
         url = children.wait_for_line("control", r"listening on (http://\S+)", PATIENCE)[1]
-        # the last one: whoever runs this may have turned registering off
+        # the last one: the caller may have turned registering off
         told = {"TENFOLD_CONTROL": url, "TENFOLD_CLUSTER_NAME": "default", "TENFOLD_REPORT": "1"}
         before = {name: os.environ.pop(name) for name in told if name in os.environ}
         os.environ |= told

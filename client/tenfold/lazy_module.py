@@ -1,6 +1,6 @@
 """LazyModule: the type of modules whose names are loaded at their first use, by a `__getattr__` of theirs.
 
-Whoever looks at such a module's names together, by `vars`, `from … import *`, `inspect.getmembers` or `__dict__`, finds
+A look at all names of such a module, by `vars`, `from … import *`, `inspect.getmembers` or `__dict__`, finds
 all that `dir` lists, as in TensorFlow, whose modules are full when they are imported: they are loaded then. A module
 becomes one by `make_lazy(__name__)`; namespaces.py and compat/as_tensorflow.py make modules of this type.
 """

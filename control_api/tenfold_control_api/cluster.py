@@ -124,8 +124,8 @@ class Newcomer:
             raise ApiError("invalid-address", f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.")
 
     def require_reachable(self, sender: str, here: str) -> None:
-        """Raises INVALID_ARGUMENT for an address of loopback that another host sent: whoever dials it reaches himself.
-        `sender` is the host that the request came from, `here` the one that it came to."""
+        """Raises INVALID_ARGUMENT for an address of loopback that another host sent: a host that dials it reaches
+        itself. `sender` is the host that the request came from, `here` the one that it came to."""
         host = self.address.rpartition(":")[0]
         if is_loopback(host) and not is_loopback(sender) and sender != here:
             raise ApiError(

@@ -163,8 +163,8 @@ class HeadMiddleware:
 
 
 class GateMiddleware:
-    """Refuses requests for another `Host`, changes that a web page of another origin asks for, and who is not let in
-    for what it asks; notes in the audit log who did what."""
+    """Refuses requests for another `Host`, changes that a web page of another origin asks for, and callers without
+    the role for what they ask; notes in the audit log who did what."""
 
     def __init__(self, app: ASGIApp, settings: Settings, entry: Entry) -> None:
         self._app = app

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class ServiceTokens:
-    """`current` gives what lets in now. One event loop, and threads that start programs."""
+    """`current` gives the tokens that are accepted now. One event loop, and threads that start programs."""
 
     def __init__(self, tokens: Callable[[], TokenSet]) -> None:
         self._tokens = tokens
@@ -67,7 +67,7 @@ class ServiceTokens:
             writing.write("".join(f"{line}\n" for line in lines).encode())
 
     def _for_file(self) -> list[tuple[str | None, Token]]:
-        """What programs show, and what they let in: each other, and this service."""
+        """What programs show, and what they accept: each other, and this service."""
         assert self._seen is not None
         return [*_for_programs(self._seen), *((None, token) for _, token in self._seen.lines)]
 

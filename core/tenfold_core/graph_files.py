@@ -1,6 +1,6 @@
 """The files that the ops of graphs may open: below one folder if the task has one, never the system's own.
 
-A graph is a program of whoever sent it, so its file names are checked where they are opened. `graph_files()` is what
+A graph is a program of its sender, so its file names are checked where they are opened. `graph_files()` is what
 kernels open through; a server sets it once when it starts (`use`), for the process. Decision 0072.
 
 Theory: the name is resolved (realpath), held against the policy, and then opened component by component from / with

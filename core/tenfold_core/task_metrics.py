@@ -70,8 +70,8 @@ def family(metric: Metric, samples: Sequence[tuple[str, float]]) -> str:
 
 
 def families(tasks: Sequence[Task]) -> Iterator[str]:
-    """The text of all families of these tasks in pieces, some of them empty: each takes a few milliseconds, and whoever
-    has many tasks lets others have their turn between.
+    """The text of all families of these tasks in pieces, some of them empty: each takes a few milliseconds, and a
+    caller with many tasks gives others their turn between.
 
     What a task does not tell has no sample.
     """

@@ -239,7 +239,7 @@ def carrier_of(metadata: Iterable[tuple[str, str | bytes]] | None) -> dict[str, 
 
 
 def run_below(carrier: Mapping[str, str], call: Callable[..., T], *arguments: Any) -> T:
-    """What `call(*arguments)` gives, run as `below`. If that is a coroutine, it runs so too, whoever awaits it."""
+    """What `call(*arguments)` gives, run as `below`. A coroutine that it gives runs so, too, in any task."""
     with below(carrier):
         result = call(*arguments)
     # it has not begun yet, and may run as a task of its own

@@ -1,6 +1,6 @@
 """How many turns the loops of a step may take, and the error of one that takes more. A loop need never end by itself.
 
-Whoever runs a loop counts: generated code (tenfold_compiler/write/flow_writer.py) and the propagator all loops of a
+What runs a loop counts: generated code (tenfold_compiler/write/flow_writer.py) and the propagator all loops of a
 part together, compiled loops (fusion/loops.py) and calls of functions (cpu/control_flow_functions.py) each call by
 itself. tenfold_services/limits.py sets the number.
 """

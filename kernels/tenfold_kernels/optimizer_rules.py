@@ -33,7 +33,7 @@ class Rule:
     prepare: Prepare
     #: Whether the sparse family has this rule.
     sparse: bool = True
-    #: Whether the scalars are other ones in every step, so that looking for prepared ones is in vain.
+    #: Whether the scalars are other ones in every step, so that prepared ones are never found.
     as_they_come: bool = False
     #: Raises InvalidArgumentError for scalars without a meaning.
     check: Callable[[Scalars], None] | None = None

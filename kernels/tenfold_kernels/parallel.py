@@ -42,7 +42,7 @@ class _Helper:
         self._work: Callable[[], None] = _nothing
         #: One entry while the job that was given has not begun: the thread takes it, or the caller takes it back.
         self._turn: list[None] = []
-        #: One entry while the thread sleeps: whoever takes it wakes the thread.
+        #: One entry while the thread sleeps: the taker wakes the thread.
         self._asleep: list[None] = []
         self._woken, self._done = threading.Lock(), threading.Lock()
         self._woken.acquire()

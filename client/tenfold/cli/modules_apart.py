@@ -1,10 +1,10 @@
 """Keeps the modules of a program's folder apart from those that Python, Tenfold and what it needs have under one name.
 
-A program may have a `statistics.py` of its own: Python looks in its folder first, whoever asks, and keeps one module
-for a name. So where the folder has a module named like one of Python's, or of a package that Tenfold imports, `import`
-asks who imports: what lies in the folder gets the folder's, everything else the other. sys.modules has the others',
-which is what compiled modules look at; the program's are in it while the program imports one of them. A folder without
-such a name changes nothing. Used by child.py, before the program runs.
+A program may have a `statistics.py` of its own: Python looks in its folder first for every importer, and keeps one
+module for a name. So where the folder has a module named like one of Python's, or of a package that Tenfold imports,
+`import` asks who imports: what lies in the folder gets the folder's, everything else the other. sys.modules has the
+others', which is what compiled modules look at; the program's are in it while the program imports one of them. A folder
+without such a name changes nothing. Used by child.py, before the program runs.
 """
 
 from __future__ import annotations

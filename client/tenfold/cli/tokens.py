@@ -39,7 +39,7 @@ def _not_in_the_open(context: click.Context, parameter: click.Parameter, value: 
 
 
 def token_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds what a command shows, and where it serves lets in with: the command gets `token`, a ShownToken."""
+    """Adds what a command shows and, where it serves, accepts: the command gets `token`, a ShownToken."""
 
     @wraps(command)
     def given(*arguments: Any, token: str | None, token_file: str | None, **options: Any) -> Any:
@@ -135,13 +135,13 @@ def role_option(default: str, variable: str) -> Callable[[Any], Any]:
     "--hashed",
     envvar="TENFOLD_TOKEN_NEW_HASHED",
     is_flag=True,
-    help="Keep only its digest in FILE: it lets in there and cannot be read there.",
+    help="Keep only its digest in FILE: it is accepted there and cannot be read there.",
 )
 def new(role: Role, name: str, lasts: float | None, file: str | None, hashed: bool) -> None:
     """Make a token, and print it.
 
     Give it to clients and tasks as TENFOLD_TOKEN or, in a file that only they may read, as TENFOLD_TOKEN_FILE. Where
-    tasks and the control service have a token file, its tokens let in; they look at it again while they run.
+    tasks and the control service have a token file, they accept its tokens; they look at it again while they run.
     """
     if hashed and file is None:
         raise click.UsageError("--hashed is of a file: give --file as well")

@@ -1,7 +1,7 @@
 """LeftOut: what stands for a part of `tf.contrib` that Tenfold leaves out, once a program has imported it.
 
 TensorFlow has the part, so importing it must not end a program that never uses it; as_tensorflow.py hands one out for
-each path that `tenfold.contrib` has a reason for. Whoever uses it, whichever way, is told the reason. Decision 0163.
+each path that `tenfold.contrib` has a reason for. Any use of it is answered with the reason. Decision 0163.
 """
 
 from __future__ import annotations

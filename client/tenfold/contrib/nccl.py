@@ -57,5 +57,5 @@ def reduce_sum(tensors: Sequence[Any]) -> Any:
 
 
 def broadcast(tensor: Any) -> Any:
-    """The tensor: whoever reads it on another device gets it there."""
+    """The tensor: a reader on another device gets it there."""
     return tf.identity(tensor)

@@ -52,7 +52,7 @@ class QueueFigures(Answer):
 
 @answer
 class SessionFigures(Answer):
-    """An open session as its master sees it, whoever opened it."""
+    """An open session as its master sees it, of any client."""
 
     handle: str
     #: "ipv4:127.0.0.1:1234"; empty for a client in the task's own process.

@@ -1,8 +1,8 @@
 """Definitions for the nodes of a GraphDef whose operation Tenfold has not: they are kept, and cannot be run.
 
-What the file says of its operations counts first (`producer_op_list`, of a meta graph its `stripped_op_list`), whoever
-made them; of TensorFlow's other operations types are guessed from the graph (core/tenfold_core/stand_ins.py). A name
-that neither knows is an error of importer.py. In the bodies of functions such nodes are marked, for the master.
+What the file says of its operations counts first (`producer_op_list`, of a meta graph its `stripped_op_list`); of
+TensorFlow's other operations types are guessed from the graph (core/tenfold_core/stand_ins.py). A name that neither
+knows is an error of importer.py. In the bodies of functions such nodes are marked, for the master.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Nanoseconds by which an order may seem to be broken and is believed all the same: some clocks count microseconds.
+#: Nanoseconds by which an order may seem to be broken and is still believed: some clocks count microseconds.
 _GRAIN = 2_000
 
 

@@ -58,7 +58,7 @@ class JoinedRuns:
         self._looked = clock()
 
     def note(self, run: RunRecord) -> None:
-        """A run's new value, of whoever changed it."""
+        """A run's new value, whichever replica changed it."""
         if run.state.final:
             self._forget(run.id)
         elif run.joined:

@@ -54,7 +54,7 @@ class ProgressTable:
         return {run_id: [tasks[key] for key in sorted(tasks)] for run_id, tasks in found.items()}
 
     async def stored(self, run_id: str) -> list[TaskProgress]:
-        """What the database has, whoever wrote it."""
+        """What the database has, whichever replica wrote it."""
         return list((await self._load([run_id]))[run_id].values())
 
     async def flush(self) -> None:

@@ -55,7 +55,7 @@ class RunTable:
                 f"{self._settings.max_watchers} requests already wait for a run; that is the limit. Ask again later.",
             )
         deadline = self._clock() + limit
-        # held from before the first look: whoever drops it meanwhile would take the word of the change along
+        # held from before the first look: a task that drops it meanwhile would take the word of the change along
         watch = self._watches.setdefault(run_id, Watch())
         watch.holders += 1
         try:

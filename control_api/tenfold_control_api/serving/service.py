@@ -41,7 +41,7 @@ _GONE = frozenset(
     {"no-such-session", "session-gone", "session-lost", "task-lost", runtime("ABORTED"), runtime("UNAVAILABLE")}
 )
 
-#: What a master says of a graph or a file that is wrong, whoever asks.
+#: What a master says of a graph or a file that is wrong, to every caller.
 _THE_MODELS_OWN = frozenset(runtime(code) for code in ("NOT_FOUND", "INVALID_ARGUMENT", "UNIMPLEMENTED", "DATA_LOSS"))
 
 

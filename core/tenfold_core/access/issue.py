@@ -1,6 +1,6 @@
 """Makes certificates: an authority of a cluster's own, and certificates of it for hosts and people. PEM files.
 
-For `tenfold certs new`, which loads it: the cryptography package is in the extra `tls` alone. Whoever runs an authority
+For `tenfold certs new`, which loads it: the cryptography package is in the extra `tls` alone. A site with an authority
 already uses that instead; the role of a certificate is in its organizational unit, as tls.py reads it.
 """
 

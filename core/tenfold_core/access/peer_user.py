@@ -1,9 +1,9 @@
 """Which user of this machine is at the other end of an accepted loopback TCP connection, as Linux tells.
 
-The kernel knows the owner of both ends of such a connection: asked by sock_diag (netlink), else read from
-/proc/net/tcp and tcp6. What it answers counts only for exactly this connection in a connected state: asked for a
-connection that is gone, sock_diag answers with whoever listens at the peer's port. Elsewhere nobody tells. Used by
-gate.py when a connection has been accepted. Source: linux/inet_diag.h, proc(5), user_namespaces(7).
+The kernel knows the owner of both ends of such a connection: asked by sock_diag (netlink), else read from /proc/net/tcp
+and tcp6. What it answers counts only for exactly this connection in a connected state: asked for a connection that is
+gone, sock_diag answers with the owner of what listens at the peer's port. Elsewhere nobody tells. Used by gate.py when
+a connection has been accepted. Source: linux/inet_diag.h, proc(5), user_namespaces(7).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def peer_user(peer: tuple[Any, ...], own: tuple[Any, ...], family: int) -> int |
     """The user id of the process whose socket is bound to `peer` and connected to `own`, both (host, port, …) as
     `accept` and `getsockname` give them. None where the system does not tell, or the socket has no owner any more.
 
-    The answer is about whoever has that connection now: `is_connected` of the accepted socket, asked afterwards, says
-    whether it still is the one that was accepted. Takes some 100 µs; does not wait for the peer. Raises OSError where
-    the process may open no file to ask with.
+    The answer is about the process that has that connection now: `is_connected` of the accepted socket, asked
+    afterwards, says whether it still is the one that was accepted. Takes some 100 µs; does not wait for the peer.
+    Raises OSError where the process may open no file to ask with.
     """
     if not CAN_TELL:
         return None

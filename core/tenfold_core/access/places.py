@@ -1,7 +1,7 @@
 """Who may have a place while there are few left: connections of a port, by those who are known there and strangers.
 
 A stranger is a connection that has shown nothing yet, and is not the same user's. Strangers have three quarters of the
-places at most, those of one user or one address a quarter: so whoever is known finds one. Where a place is short the
+places at most, those of one user or one address a quarter: so a known caller finds one. Where a place is short the
 stranger goes that has been there longest, of those who have most: nothing is worked on for it. No I/O; one thread.
 Used by the HTTP/2 server, services/rpc/grpcio_port.py, tunnels and the control service.
 """

@@ -2,7 +2,7 @@
 such a token it opens nothing else.
 
 Two kinds, each made by HMAC of what both ends know and nobody else does: of the task's lease, which its control service
-shows; of a token of the cluster, which other tasks show. gate.py lets in with them, the callers of tasks show them.
+shows; of a token of the cluster, which other tasks show. gate.py accepts them, the callers of tasks show them.
 docs/decisions/0127-a-token-opens-one-task.md.
 """
 
@@ -57,7 +57,7 @@ def credentials_for(credentials: Credentials, task: str) -> Credentials:
 
 
 class TaskTokens:
-    """What lets in at one task beside the tokens of its cluster. Never blocks; any thread."""
+    """What one task accepts beside the tokens of its cluster. Never blocks; any thread."""
 
     def __init__(self, tokens: Callable[[], TokenSet], task: str) -> None:
         self._tokens, self._task = tokens, task

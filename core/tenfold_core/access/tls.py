@@ -1,6 +1,6 @@
 """Certificates: the PEM files of a process, the contexts made of them, and the role that a peer's certificate gives.
 
-Both ends show one: the accepting end may also let in a peer without, which then shows a token. The files are looked at
+Both ends show one: the accepting end may also accept a peer without, which then shows a token. The files are looked at
 again for each new connection, so that certificates are changed without a restart. `tenfold certs new` makes them.
 """
 

@@ -59,7 +59,7 @@ def derived(text: str, purpose: str) -> str:
 
 
 def line_of(text: str, token: Token, *, hashed: bool) -> str:
-    """The line of a token file for the token of this `text`; `hashed`, it lets in and cannot be shown."""
+    """The line of a token file for the token of this `text`; `hashed`, it is accepted and cannot be shown."""
     words = [_HASHED + token.digest.hex() if hashed else text, f"role={token.role.word}"]
     if token.name:
         words.append(f"name={token.name}")

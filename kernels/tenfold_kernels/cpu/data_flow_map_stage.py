@@ -21,7 +21,7 @@ def _map(node: KernelNode) -> Callable[[], StagingMap]:
     container, name = text_attr(node, "container"), text_attr(node, "shared_name") or node.name
     capacity, limit, count = int(node.attrs["capacity"]), int(node.attrs["memory_limit"]), len(node.attrs["dtypes"])
     is_ordered = node.op.startswith("Ordered")
-    # Both kinds may have one name: they are different areas all the same.
+    # Both kinds may have one name and are still different areas.
     name = f"{'ordered' if is_ordered else 'unordered'} map {name}"
 
     def make() -> StagingMap:

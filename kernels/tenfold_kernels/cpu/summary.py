@@ -70,7 +70,7 @@ def _buckets_of_prefixes() -> Array:
     prefixes = np.arange(1 << 16, dtype=np.uint64) << np.uint64(_PREFIX_SHIFT)
     negative = prefixes >> np.uint64(63) == 1
     smallest = np.where(negative, prefixes | np.uint64((1 << _PREFIX_SHIFT) - 1), prefixes).view(np.float64)
-    # Where denormals count as zero the table is the same: it is made once, by whoever comes first.
+    # Where denormals count as zero the table is the same: it is made once, by the first caller.
     smallest = np.where(negative, np.minimum(smallest, -np.finfo(np.float64).tiny), smallest)
     return np.searchsorted(_LIMITS, np.where(np.isfinite(smallest), smallest, 0.0), side="right").astype(np.int32)
 

@@ -10,7 +10,7 @@ event then says when all has run that was launched until then, and the next copy
 launched after a copy waits for the copy, so memory still needs no thought anywhere else, and a block that is given back
 to the pool is one like all others: in the order of the kernels' stream, its copy is over.
 
-Pure: streams and events are whoever's uses it. _driver.py gives it CuPy's, tests/cuda/test_feeds.py some that run in
+Pure: streams and events are its user's. _driver.py gives it CuPy's, tests/cuda/test_feeds.py some that run in
 any order that events allow.
 """
 

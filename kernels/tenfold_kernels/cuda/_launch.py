@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One function for one choice of types. Made once and kept by whoever launches it."""
+    """One function for one choice of types. Made once and kept by its caller."""
 
     function: Callable[..., None]
     #: Of the arguments, in order.

@@ -2,8 +2,7 @@
 
 `state.ResourceManager` has a quota, each of its variables, queues, tables, accumulators, barriers and staging areas an
 account there: charged when it grows, before it does, and closed when it is forgotten. A session's own quota is part of
-its task's. tenfold_services/limits.py sets the numbers. Finalizers may come by at any time, so the locks are entered
-again by whoever holds them.
+its task's. tenfold_services/limits.py sets the numbers. Finalizers may run at any time, so the locks are reentrant.
 """
 
 from __future__ import annotations

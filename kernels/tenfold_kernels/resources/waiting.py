@@ -47,7 +47,7 @@ class Waiting:
         self.on_cancel = on_cancel
         #: Undoes a result that was given, any number of times, with no lock of ours held. Set before `deliver`.
         self.give_back: Callable[[], None] | None = None
-        #: Says what of others is missing, for whoever asks why a step takes long; any thread. None: it computes.
+        #: Says what of others is missing, for those who ask why a step takes long; any thread. None: it computes.
         self.why: Callable[[], str] | None = None
 
     @property

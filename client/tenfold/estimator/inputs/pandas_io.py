@@ -1,6 +1,6 @@
 """`tf.estimator.inputs.pandas_input_fn`: batches of a data frame. Follows TF 1.15's estimator/inputs/pandas_io.py.
 
-pandas is no requirement of Tenfold: whoever has a data frame has it.
+pandas is no requirement of Tenfold: a program with a data frame has it.
 """
 
 from __future__ import annotations

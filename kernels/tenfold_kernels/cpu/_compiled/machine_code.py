@@ -186,7 +186,7 @@ def _leave_mark(path: Path) -> None:
     try:
         if not path.exists():
             path.touch()
-    except OSError:  # a full disk: the next process looks in vain for the mark, and compiles elsewhere
+    except OSError:  # a full disk: the next process finds no mark, and compiles elsewhere
         return
 
 

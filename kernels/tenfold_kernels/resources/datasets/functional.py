@@ -49,7 +49,7 @@ class Map(Dataset):
         is_counted: bool | None = None,
     ) -> None:
         """With `keeps_count` false, an OutOfRangeError of the function is the end. `is_counted` says whether the number
-        of elements is told all the same, as release 1.15 does; by default it goes with `keeps_count`.
+        of elements is still told, as release 1.15 does; by default it goes with `keeps_count`.
         """
         super().__init__(types, shapes, dataset)
         self._input, self._function, self._captured, self._keeps = dataset, function, captured, keeps_count

@@ -1,8 +1,8 @@
 """A map that makes several elements at once, on threads of the pool, while what comes out stays in order.
 
 Short calls gain nothing by that: handing one over takes longer than it does. So calls are made one by one, and timed,
-until they prove long. Whoever waits for an element that no thread has begun makes it itself: nothing depends on a free
-thread. Used by cpu/dataset.py. Follows parallel_map_dataset_op.cc.
+until they prove long. A reader that waits for an element that no thread has begun makes it itself: nothing depends on a
+free thread. Used by cpu/dataset.py. Follows parallel_map_dataset_op.cc.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class _Calls:
                 element = self._source.following()
             except errors.OpError as error:
                 self._window.append(_Slot.made(None, error))
-                return  # whoever gets the error may not come back
+                return  # the reader that gets the error may not come back
             if element is None:
                 self._is_over = True
                 return

@@ -1,7 +1,7 @@
 """A dataset that works ahead: a thread of the pool fills a buffer while steps use what is in it.
 
-Whoever finds the buffer empty makes the element itself, so nothing depends on a free thread. Elements, errors and the
-end stay in order. Used by cpu/dataset.py. Follows prefetch_dataset_op.cc.
+A reader that finds the buffer empty makes the element itself, so nothing depends on a free thread. Elements, errors and
+the end stay in order. Used by cpu/dataset.py. Follows prefetch_dataset_op.cc.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ class Prefetch(Same):
 class _Prefetching:
     def __init__(self, source: Machine, size: int, run: Run, figures: Figures | None) -> None:
         self._source, self._size, self._run, self._figures = source, size, run, figures
-        #: Whoever takes an element wakes a thread once no more are left than this: a thread that is woken for each
-        #: element takes longer than many elements do. One that fills the buffer looks again by itself before it goes.
+        #: A reader that takes an element wakes a thread once no more are left than this: a thread that is woken for
+        #: each element takes longer than many elements do. One that fills the buffer looks again by itself before it
+        #: goes.
         self._few = size // 2
         self._is_low = threading.Event()
         #: Held while the source makes an element, and until it stands in the buffer.
@@ -147,6 +148,6 @@ class _Prefetching:
                     with self._lock:
                         self._buffer.append(entry)
                         if entry[1] is not None:
-                            # Whoever gets the error may not come back: no further until it is asked again.
+                            # The reader that gets the error may not come back: no further until it is asked again.
                             self._is_filling = False
                             return

@@ -1,6 +1,6 @@
 """Threads that run iterators and fill buffers: few, made when they are needed, ended when they are idle.
 
-They are daemons: a map function may wait for a queue that is never filled, and a process must end all the same. Used by
+They are daemons: a map function may wait for a queue that is never filled, and a process must still end. Used by
 iterators.py and prefetch.py. A pipeline may have some of its own for its functions (cpu/dataset_threads.py).
 """
 
