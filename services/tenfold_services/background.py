@@ -1,9 +1,8 @@
 """The blocking face of a TaskServer: an event loop on a thread of its own.
 
 `tf.train.Server` and in-process sessions are made of it. Every method may be called from any thread but the loop's.
-The loop is asyncio's own, but that it spins for a moment before it sleeps where that pays: a parameter server gets its
-next request some 50 µs after it has answered the last one, and from sleep it would answer late, and slowly
-(tenfold_link.spin_wait says why, and when it sleeps at once).
+The loop is asyncio's own, but that it spins for a moment before it sleeps where that pays (tenfold_link.spin_wait): a
+parameter server gets its next request some 50 µs after it has answered the last one.
 """
 
 from __future__ import annotations

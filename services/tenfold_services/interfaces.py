@@ -94,12 +94,7 @@ class WorkerInterface(Protocol):
         """The task's devices with their incarnations. Bounded: `timeout` seconds, or the limits' set-up deadline."""
 
     async def create_worker_session(
-        self,
-        session_handle: str,
-        server_def: ServerDef | None,
-        isolate: bool,
-        master_task: str,
-        master_incarnation: int,
+        self, session_handle: str, server_def: ServerDef | None, isolate: bool, master: Life
     ) -> None:
         """Opens the session at this worker. `isolate` gives it resource containers of its own.
 
@@ -160,7 +155,7 @@ class PushWorker(WorkerInterface, Protocol):
         """Whether `push` works now."""
 
     async def connect(self) -> bool:
-        """Opens the link if that is due; whether `push` works then. Bounded."""
+        """Opens the link if that is due, and names our task; whether `push` works then. Bounded."""
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
         """A way in for one more link of this process. Bounded; raises OpError."""
@@ -174,5 +169,5 @@ class PushWorker(WorkerInterface, Protocol):
     def start_plan(
         self, plan: ExchangePlan, step_id: int, brought: Brought, options: ExecOptions, done: Done
     ) -> RunningPart:
-        """`run_graph` as `plan` says, which feeds nothing, without waiting: `done` is called once, on the loop. Raises
-        nothing."""
+        """`run_graph` as `plan` says, which feeds nothing: `done` is called once, on the loop. Never blocks, raises
+        nothing. What comes with the answer has been delivered when `done` is called."""

@@ -9,7 +9,6 @@ call rpc/own_services.py's. What no running task knows is lost: then a finished 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -136,16 +135,10 @@ class Peers:
             _log.info("%s was told that these have finished: %s", self._me[0], ", ".join(sorted(news)))
 
     def _tell_on_sight(self, task: TaskName) -> None:
-        async def tell() -> None:
-            try:
-                with contextlib.suppress(errors.OpError):
-                    await self.ask(task)
-            finally:
-                self._telling.discard(task)
-
         if self._finished.known and task not in self._telling:
             self._telling.add(task)
-            self._under_way.spawn(tell(), f"tell:{task}")
+            telling = self._under_way.spawn(self.ask(task), f"tell:{task}")
+            telling.add_done_callback(lambda _: self._telling.discard(task))
 
     async def _exchange(self, task: TaskName) -> dict[TaskName, int]:
         """What another task knows, which is told what this one does. Bounded; raises OpError."""

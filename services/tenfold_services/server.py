@@ -404,7 +404,6 @@ class TaskServer:
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _connect(self, task: str, address: str) -> GrpcWorker:
-        """The worker of another task."""
         from tenfold_services.rpc.link_worker import LinkWorker
 
         return LinkWorker(

@@ -92,7 +92,7 @@ class Steps:
 @pytest.fixture
 async def steps() -> AsyncIterator[Steps]:
     worker = Worker(TASK)
-    await worker.create_worker_session("s", None, False, "/job:localhost/replica:0/task:0", 1)
+    await worker.create_worker_session("s", None, False, ("/job:localhost/replica:0/task:0", 1))
     yield Steps(worker)
     worker.abort_steps(errors.CancelledError(None, None, "The test is over."))
     worker.close()

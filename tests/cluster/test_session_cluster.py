@@ -158,7 +158,7 @@ async def test_masters_of_other_clusters_are_not_taken_for_our_own() -> None:
     guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
 
     for worker, handle in ((guest, "theirs"), (home, "ours")):
-        await worker.create_worker_session(handle, None, False, f"/job:{handle}/replica:0/task:0", 7)
+        await worker.create_worker_session(handle, None, False, (f"/job:{handle}/replica:0/task:0", 7))
 
     assert heard == ["/job:ours/replica:0/task:0"]
     await leave(home, guest, tasks)

@@ -146,7 +146,7 @@ def worker_at(server: TaskServer, token: str) -> LinkWorker:
 async def run_a_part(worker: LinkWorker) -> Any:
     part = PartBuilder("")
     part.const("c", b"hello")
-    await worker.create_worker_session("s", None, False, "/job:worker/replica:0/task:0", 1)
+    await worker.create_worker_session("s", None, False, ("/job:worker/replica:0/task:0", 1))
     return await worker.register_graph("s", part.graph_def, server_module.ConfigProto())
 
 

@@ -104,7 +104,7 @@ async def test_an_end_is_told_again_where_the_connection_breaks(start_cluster: S
     server = (await start_cluster(ps=1))["ps", 0]
     with CallProxy(server.port) as proxy:
         worker = GrpcWorker(server.task, proxy.address)
-        await worker.create_worker_session("s", None, False, "/job:worker/replica:0/task:0", 1)
+        await worker.create_worker_session("s", None, False, ("/job:worker/replica:0/task:0", 1))
         proxy.script.set("DeleteWorkerSession", Fate.REQUEST_LOST)
 
         await worker.delete_worker_session("s")
@@ -162,7 +162,7 @@ async def test_an_unknown_graph_or_session_means_a_restart(task: tuple[TaskServe
     _, worker = task
     with pytest.raises(errors.AbortedError, match="Graph handle is not found: beef"):
         await worker.run_graph("", "beef", 1, {}, [])
-    await worker.create_worker_session("s", None, False, "", 0)
+    await worker.create_worker_session("s", None, False, ("", 0))
     await worker.delete_worker_session("s")
     if isinstance(worker, GrpcWorker):
         worker._sessions.add("s")  # this end believes that it is open
@@ -274,8 +274,8 @@ def variable_part(server: TaskServer, assign: float | None) -> tuple[PartBuilder
 
 async def test_sessions_share_variables_unless_isolated(task: tuple[TaskServer, WorkerInterface]) -> None:
     server, worker = task
-    await worker.create_worker_session("shared", None, False, "", 0)
-    await worker.create_worker_session("alone", None, True, "", 0)
+    await worker.create_worker_session("shared", None, False, ("", 0))
+    await worker.create_worker_session("alone", None, True, ("", 0))
     part, key = variable_part(server, 3.0)
     await run(worker, part, 1, {}, [key], "shared")
     part, key = variable_part(server, None)
@@ -297,9 +297,9 @@ async def test_clearing_containers_forgets_variables(task: tuple[TaskServer, Wor
 async def test_a_master_that_restarted_loses_its_old_sessions(task: tuple[TaskServer, WorkerInterface]) -> None:
     _, worker = task
     master = "/job:worker/replica:0/task:0"
-    await worker.create_worker_session("old", None, False, master, 1)
-    await worker.create_worker_session("beside", None, False, master, 1)
-    await worker.create_worker_session("new", None, False, master, 2)
+    await worker.create_worker_session("old", None, False, (master, 1))
+    await worker.create_worker_session("beside", None, False, (master, 1))
+    await worker.create_worker_session("new", None, False, (master, 2))
     await worker.register_graph("new", part_graph(), CONFIG)
     for gone in ("old", "beside"):
         with pytest.raises(errors.AbortedError, match="Session handle"):
@@ -309,11 +309,11 @@ async def test_a_master_that_restarted_loses_its_old_sessions(task: tuple[TaskSe
 async def test_a_master_that_was_replaced_gets_no_session_any_more(task: tuple[TaskServer, WorkerInterface]) -> None:
     _, worker = task
     master = "/job:worker/replica:0/task:0"
-    await worker.create_worker_session("old", None, False, master, 1)
+    await worker.create_worker_session("old", None, False, (master, 1))
     await worker.delete_worker_session("old")  # it has no session open when it is replaced
-    await worker.create_worker_session("new", None, False, master, 2)
+    await worker.create_worker_session("new", None, False, (master, 2))
     with pytest.raises(errors.FailedPreconditionError, match=f"{master} was replaced"):
-        await worker.create_worker_session("old again", None, False, master, 1)
+        await worker.create_worker_session("old again", None, False, (master, 1))
     await worker.register_graph("new", part_graph(), CONFIG)  # the replacement goes on
 
 
@@ -324,14 +324,14 @@ async def test_a_replacement_waits_for_what_the_former_life_computes(
     monkeypatch.setattr(server.worker, "limits", replace(server.worker.limits, cleanup_seconds=0.2))
     master = "/job:worker/replica:0/task:0"
     computes, release = threading.Event(), threading.Event()
-    await worker.create_worker_session("old", None, False, master, 1)
+    await worker.create_worker_session("old", None, False, (master, 1))
     # stands for a kernel that nothing stops
     job = server.worker.pool.submit("old", lambda: (computes.set(), release.wait(60)))
     assert await asyncio.to_thread(computes.wait, 60)
 
     with pytest.raises(errors.UnavailableError, match=r"still computes 1 kernels of /job:worker.*former process"):
-        await worker.create_worker_session("new", None, False, master, 2)
-    opening = asyncio.ensure_future(worker.create_worker_session("new", None, False, master, 2))
+        await worker.create_worker_session("new", None, False, (master, 2))
+    opening = asyncio.ensure_future(worker.create_worker_session("new", None, False, (master, 2)))
     release.set()
     await opening
 
@@ -425,7 +425,7 @@ async def test_cancelling_the_caller_cancels_the_step(task: tuple[TaskServer, Wo
 async def test_deleting_a_session_cancels_its_steps(task: tuple[TaskServer, WorkerInterface]) -> None:
     server, worker = task
     part, _ = blocked_part(server)
-    await worker.create_worker_session("s", None, False, "", 0)
+    await worker.create_worker_session("s", None, False, ("", 0))
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
     running = asyncio.ensure_future(worker.run_graph("s", handle, 7, {}, []))
     await until(lambda: server.worker.running == 1, (server.worker, "began"))

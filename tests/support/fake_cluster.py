@@ -14,7 +14,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_protos import config_pb2, device_attributes_pb2
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult
 from tenfold_services.master.env import MasterEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
@@ -95,9 +95,9 @@ class ScriptedWorker:
         return devices
 
     async def create_worker_session(
-        self, session_handle: str, server_def: Any, isolate: bool, master_task: str, master_incarnation: int
+        self, session_handle: str, server_def: Any, isolate: bool, master: Life
     ) -> None:
-        await self._answer("create_worker_session", session_handle, isolate, master_task, master_incarnation)
+        await self._answer("create_worker_session", session_handle, isolate, *master)
 
     async def delete_worker_session(self, session_handle: str) -> None:
         await self._answer("delete_worker_session", session_handle)

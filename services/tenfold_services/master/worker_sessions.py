@@ -50,7 +50,7 @@ class WorkerSessions:
         async def one(task: TaskName) -> None:
             server_def = None if about is None else about(task)
             worker = self._master.workers.worker(task)
-            await worker.create_worker_session(self._env.handle, server_def, isolate, self._master.task, own)
+            await worker.create_worker_session(self._env.handle, server_def, isolate, (self._master.task, own))
 
         late = await self._each(one, "create_worker_session", seconds)
         if late:

@@ -23,7 +23,7 @@ from tenfold_core.traffic import traffic_with
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
 
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
+from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
 from .peer_life import PeerLife
@@ -82,12 +82,7 @@ class GrpcWorker:
         return list(response.device_attributes)
 
     async def create_worker_session(
-        self,
-        session_handle: str,
-        server_def: ServerDef | None,
-        isolate: bool,
-        master_task: str,
-        master_incarnation: int,
+        self, session_handle: str, server_def: ServerDef | None, isolate: bool, master: Life
     ) -> None:
         if not self._is_tenfold and not isolate and server_def is None:
             # A TensorFlow 1.4 server dies of this request, and later ones need it for isolated state only.
@@ -97,8 +92,8 @@ class GrpcWorker:
             session_handle=session_handle,
             server_def=server_def,
             isolate_session_state=isolate,
-            master_task=master_task,
-            master_incarnation=signed(master_incarnation),
+            master_task=master[0],
+            master_incarnation=signed(master[1]),
         )
         await self._call("CreateWorkerSession", request, self._limits.setup_seconds)
         self._sessions.add(session_handle)

@@ -2,7 +2,7 @@
 
 Extends rpc/grpc_worker.py: as long as there is a link, RunGraph, RecvTensor and CleanupGraph go over it; where there is
 none (TensorFlow's servers, links switched off, a link that cannot be opened) nothing changes. cluster.py makes one for
-each other task. The other end of the link is link_worker_service.py.
+each other task. The other end of the link is link_worker_service.py. Implements interfaces.PushWorker.
 """
 
 from __future__ import annotations
@@ -86,12 +86,10 @@ class LinkWorker(GrpcWorker):
 
     @property
     def is_linked(self) -> bool:
-        """Whether `push` works now."""
         link = self._dialer.link
         return link is not None and _INTRODUCED in link.state
 
     async def connect(self) -> bool:
-        """Opens a link, if that is due, and names our task; whether `push` works then. Bounded."""
         link = await self._dialer.get()
         if link is None:
             return False
@@ -101,7 +99,6 @@ class LinkWorker(GrpcWorker):
         return True
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
-        """A way in for one more link of this process. Bounded; raises as asker."""
         return await self._ask(handshake.ask(settings, self._own_task, tls=self._tls))
 
     async def close(self) -> None:
@@ -129,8 +126,6 @@ class LinkWorker(GrpcWorker):
     def start_plan(
         self, plan: ExchangePlan, step_id: int, brought: Brought, options: ExecOptions, done: Done
     ) -> PlanCall:
-        """`run_graph` as `plan` says, which feeds nothing: `done` is called once, on the loop. Never blocks, raises
-        nothing. What comes with the answer has been delivered when `done` is called."""
         return PlanCall(self, plan, step_id, brought, options, done)
 
     async def _run_over(
@@ -177,14 +172,12 @@ class LinkWorker(GrpcWorker):
     # -- push --------------------------------------------------------------------------------------------------------
 
     def push(self, step_id: int, tensors: Sequence[Sent]) -> None:
-        """Sends tensors to the task's rendezvous. Never blocks. Raises UnavailableError without a link."""
         link = self._dialer.link
         if link is None:
             raise errors.unavailable(f"{self.task} at {self.address} cannot be reached: the link to it broke.")
         push(link, step_id, tensors)
 
     async def arrange(self, tasks: Sequence[str]) -> list[str]:
-        """Those of `tasks` that this task can push to; it opens links to them now."""
         link = await self._dialer.get()
         if link is None:
             return []

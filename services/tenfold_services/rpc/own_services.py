@@ -1,9 +1,8 @@
 """Tenfold's own services beside TensorFlow's on the same port, and the calls that other tasks make of them.
 
-decode → call → encode. OpenLink is decided by tenfold_link/aio/listener.py, once gRPC has said who asks;
-ExchangeFinished by ../finished.py, and by ../peers.py which task tells which; GetPlacement by the master, for
-tenfold/session/placement_call.py; Health, as grpc.health.v1 has it, by ../server.py, for client/tenfold/cli/ping.py and
-orchestrators. examine_service.py is one more.
+decode → call → encode. OpenLink is decided by tenfold_link/aio/listener.py, ExchangeFinished by ../finished.py for
+../peers.py, GetPlacement by the master for tenfold/session/placement_call.py; Health, as grpc.health.v1 has it, by
+../server.py for client/tenfold/cli/ping.py and orchestrators. examine_service.py is one more.
 """
 
 from __future__ import annotations

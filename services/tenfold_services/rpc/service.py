@@ -185,7 +185,6 @@ class _Unary:
         return message_parts.parse(self._message, request)
 
     async def _read_apart(self, request: Buffer, context: CallContext) -> Outcome:
-        """A call with a large request, which is read in a thread."""
         try:
             message = await asyncio.wrap_future(graph_wire.apart(self._parse_apart, request))
         except message_parts.TooLargeError as error:
@@ -197,7 +196,6 @@ class _Unary:
         return outcome if isinstance(outcome, (bytes, list, Failure)) else await outcome
 
     def _read(self, message: Any, context: CallContext) -> Outcome | Coroutine[Any, Any, Outcome]:
-        """A call whose request has been read."""
         try:
             if self._check is not None:
                 try:

@@ -47,7 +47,7 @@ def worker_service(worker: Worker, where: Callable[[], str]) -> TableService:
         "CreateWorkerSession": Served(
             plain(
                 lambda r: worker.create_worker_session(
-                    r.session_handle, r.server_def, r.isolate_session_state, r.master_task, r.master_incarnation
+                    r.session_handle, r.server_def, r.isolate_session_state, (r.master_task, r.master_incarnation)
                 ),
                 worker_pb2.CreateWorkerSessionResponse,
             ),

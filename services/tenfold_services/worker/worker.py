@@ -22,7 +22,7 @@ from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
 from tenfold_kernels.gpus import ALL_GPUS
 from tenfold_kernels.threads import limit_blas_threads
 
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, Value
+from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from ..session_cluster import join, leave
 from .arrivals import receive, settle
@@ -95,19 +95,15 @@ class Worker(GraphManager):
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     async def create_worker_session(
-        self,
-        session_handle: str,
-        server_def: ServerDef | None,
-        isolate: bool,
-        master_task: str,
-        master_incarnation: int,
+        self, session_handle: str, server_def: ServerDef | None, isolate: bool, master: Life
     ) -> None:
         self._check_open()
+        master_task, master_incarnation = master
         self._sessions.lives.check(master_task, master_incarnation)
         await self._leave_stale(master_task, master_incarnation)
         if server_def is not None and server_def.cluster.job:
             guest = self._create_guest(session_handle, server_def)
-            await guest.create_worker_session(session_handle, None, isolate, master_task, master_incarnation)
+            await guest.create_worker_session(session_handle, None, isolate, master)
             return
         # the message has it signed, devices do not
         self.on_master(master_task, master_incarnation % 2**64)

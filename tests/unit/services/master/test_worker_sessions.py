@@ -65,7 +65,7 @@ async def test_each_task_is_told_of_the_session_and_its_master() -> None:
     await sessions.create(30)
 
     assert {task: worker.asked for task, worker in workers.items()} == {
-        task: [("s", f"server of {task}", True, WORKER, -2)] for task in workers
+        task: [("s", f"server of {task}", True, (WORKER, -2))] for task in workers
     }
 
 
@@ -126,7 +126,7 @@ async def test_the_state_is_isolated_where_the_session_says_so(isolate: bool) ->
     workers = {PS: FakeWorker(), WORKER: FakeWorker()}
     sessions, _ = opened(workers, isolate=isolate)
     await sessions.create(30)
-    assert workers[PS].asked == [("s", None, isolate, WORKER, -2)]
+    assert workers[PS].asked == [("s", None, isolate, (WORKER, -2))]
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -135,7 +135,7 @@ async def test_in_a_cluster_of_its_own_it_is_isolated_unless_it_is_to_be_shared(
     sessions, _ = opened(workers, server_def=lambda task: f"server of {task}")
     sessions._env.config.experimental.share_session_state_in_clusterspec_propagation = share
     await sessions.create(30)
-    assert workers[WORKER].asked == [("s", f"server of {WORKER}", not share, WORKER, -1)]
+    assert workers[WORKER].asked == [("s", f"server of {WORKER}", not share, (WORKER, -1))]
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ async def test_status_has_the_devices(worker: GrpcWorker, channel: FakeChannel, 
 
 async def test_a_session_is_opened_and_named_from_then_on(worker: GrpcWorker, channel: FakeChannel) -> None:
     server = ServerDef(job_name="ps")
-    await worker.create_worker_session("s", server, True, "m", 2**64 - 5)
+    await worker.create_worker_session("s", server, True, ("m", 2**64 - 5))
     created = worker_pb2.CreateWorkerSessionRequest(
         session_handle="s", server_def=server, isolate_session_state=True, master_task="m", master_incarnation=-5
     )
@@ -166,7 +166,7 @@ async def test_a_session_is_opened_and_named_from_then_on(worker: GrpcWorker, ch
 async def test_a_session_that_was_not_made_is_not_named(worker: GrpcWorker, channel: FakeChannel) -> None:
     channel.outcomes["CreateWorkerSession"] = [broken()]
     with pytest.raises(errors.UnavailableError):
-        await worker.create_worker_session("s", None, False, "m", 1)
+        await worker.create_worker_session("s", None, False, ("m", 1))
     await worker.deregister_graph("s", "g")
     assert not channel.asked[-1][1].create_worker_session_called
 
@@ -176,7 +176,7 @@ async def test_a_peer_that_is_not_ours_keeps_no_graphs_of_sessions_that_it_does_
 ) -> None:
     channel.trailing = (("other", "x"),)
     await worker.get_status()
-    await worker.create_worker_session("s", None, False, "m", 1)
+    await worker.create_worker_session("s", None, False, ("m", 1))
     assert channel.names() == ["GetStatus"]
 
     channel.outcomes["RegisterGraph"] = [
@@ -207,14 +207,14 @@ async def test_other_sessions_are_opened_there_too(
 ) -> None:
     channel.trailing = trailing
     await worker.get_status()
-    await worker.create_worker_session("s", server, isolate, "m", 1)
+    await worker.create_worker_session("s", server, isolate, ("m", 1))
     assert channel.names() == ["GetStatus", "CreateWorkerSession"]
 
 
 async def test_an_answer_without_metadata_is_not_ours(worker: GrpcWorker, channel: FakeChannel) -> None:
     channel.trailing = None
     await worker.get_status()
-    await worker.create_worker_session("s", None, False, "m", 1)
+    await worker.create_worker_session("s", None, False, ("m", 1))
     assert channel.names() == ["GetStatus"]
 
 

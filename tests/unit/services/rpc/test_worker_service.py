@@ -159,7 +159,7 @@ GRAPH, CONFIG = GraphDef(node=[NodeDef(name="n")]), ConfigProto(intra_op_paralle
                 master_task="m",
                 master_incarnation=5,
             ),
-            ("create_worker_session", "s", ServerDef(job_name="ps"), True, "m", 5),
+            ("create_worker_session", "s", ServerDef(job_name="ps"), True, ("m", 5)),
         ),
         (
             "DeleteWorkerSession",

@@ -302,9 +302,9 @@ async def test_idle_steps_are_swept(worker: Worker, monkeypatch: pytest.MonkeyPa
 
 
 async def test_the_resources_of_all_sessions_and_guests(worker: Worker) -> None:
-    await worker.create_worker_session("own", None, True, "", 0)
+    await worker.create_worker_session("own", None, True, ("", 0))
     guest, tasks = join(worker, ClusterDef(), "/job:guest/replica:0/task:3")
-    await guest.create_worker_session("theirs", None, True, "", 0)
+    await guest.create_worker_session("theirs", None, True, ("", 0))
 
     found = worker.every_resources()
 
@@ -317,7 +317,7 @@ async def test_the_resources_of_all_sessions_and_guests(worker: Worker) -> None:
 async def test_a_session_says_what_its_own_steps_wait_for(worker: Worker) -> None:
     guest, tasks = join(worker, ClusterDef(), "/job:guest/replica:0/task:3")
     for place, handle in ((worker, "s"), (worker, "t"), (guest, "s")):
-        await place.create_worker_session(handle, None, False, "", 0)
+        await place.create_worker_session(handle, None, False, ("", 0))
     graphs = [await Graph(worker, session).register() for session in ("s", "t", "")]
     for step, graph in enumerate(graphs):
         graph.start(step, graph.plan)

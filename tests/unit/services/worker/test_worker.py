@@ -61,7 +61,7 @@ async def test_a_master_is_told_of_with_an_unsigned_incarnation(worker: Worker) 
     heard: list[tuple[str, int]] = []
     worker.on_master = lambda task, incarnation: heard.append((task, incarnation))
 
-    await worker.create_worker_session("s", None, False, MASTER, -1)
+    await worker.create_worker_session("s", None, False, (MASTER, -1))
 
     assert heard == [(MASTER, 2**64 - 1)]
 
@@ -69,26 +69,26 @@ async def test_a_master_is_told_of_with_an_unsigned_incarnation(worker: Worker) 
 async def test_a_server_that_stops_opens_no_session(worker: Worker) -> None:
     worker.refuse(errors.unavailable("the server is going"))
     with pytest.raises(errors.UnavailableError, match="is going"):
-        await worker.create_worker_session("s", None, False, MASTER, 1)
+        await worker.create_worker_session("s", None, False, (MASTER, 1))
 
 
 async def test_a_replaced_master_is_refused_before_anything_changes(worker: Worker) -> None:
     heard: list[Any] = []
-    await worker.create_worker_session("s", None, False, MASTER, 1)
-    await worker.create_worker_session("t", None, False, MASTER, 2)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
+    await worker.create_worker_session("t", None, False, (MASTER, 2))
     worker.on_master = lambda *told: heard.append(told)
     with pytest.raises(errors.FailedPreconditionError, match="was replaced"):
-        await worker.create_worker_session("u", None, False, MASTER, 1)
+        await worker.create_worker_session("u", None, False, (MASTER, 1))
     assert heard == []
 
 
 async def test_steps_of_a_master_that_restarted_end_and_say_why(worker: Worker) -> None:
-    await worker.create_worker_session("s", None, False, MASTER, 1)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
     part, _, fetch = waiting(worker)
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
     step = await started(worker.run_graph("s", handle, 3, {}, [fetch]))
 
-    await worker.create_worker_session("t", None, False, MASTER, 2)
+    await worker.create_worker_session("t", None, False, (MASTER, 2))
 
     with pytest.raises(errors.CancelledError) as raised:
         await step
@@ -96,7 +96,7 @@ async def test_steps_of_a_master_that_restarted_end_and_say_why(worker: Worker) 
 
 
 async def test_a_session_that_is_closed_ends_its_steps_and_says_so(worker: Worker) -> None:
-    await worker.create_worker_session("s", None, False, MASTER, 1)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
     part, _, fetch = waiting(worker)
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
     step = await started(worker.run_graph("s", handle, 3, {}, [fetch]))
@@ -123,10 +123,10 @@ class Kernel:
 
 
 async def test_a_replacement_waits_for_the_kernels_of_the_former_life(worker: Worker) -> None:
-    await worker.create_worker_session("s", None, False, MASTER, 1)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
     kernel = Kernel(worker, "s")
     assert await asyncio.to_thread(kernel.entered.wait, PATIENCE)
-    waits = await started(worker.create_worker_session("t", None, False, MASTER, 2))
+    waits = await started(worker.create_worker_session("t", None, False, (MASTER, 2)))
     assert not waits.done()
     assert worker._of_former == {MASTER: [kernel.job.future]}
 
@@ -139,12 +139,12 @@ async def test_a_replacement_waits_for_the_kernels_of_the_former_life(worker: Wo
 
 async def test_a_replacement_that_waits_for_too_long_tries_again_and_waits_again() -> None:
     worker = made(cleanup_seconds=0.01)
-    await worker.create_worker_session("s", None, False, MASTER, 1)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
     kernel = Kernel(worker, "s")
     assert await asyncio.to_thread(kernel.entered.wait, PATIENCE)
     for handle in ("t", "u"):
         with pytest.raises(errors.UnavailableError) as raised:
-            await worker.create_worker_session(handle, None, False, MASTER, 2)
+            await worker.create_worker_session(handle, None, False, (MASTER, 2))
         assert raised.value.message == (
             f"{TASK} still computes 1 kernels of {MASTER}'s former process after 0.01 s; its replacement has to wait "
             "for their end. Try again."
@@ -154,7 +154,7 @@ async def test_a_replacement_that_waits_for_too_long_tries_again_and_waits_again
     kernel.released.set()
     await asyncio.wrap_future(kernel.job.future)
 
-    await worker.create_worker_session("v", None, False, MASTER, 2)
+    await worker.create_worker_session("v", None, False, (MASTER, 2))
 
     assert worker._of_former == {}
     worker.close()
@@ -166,12 +166,12 @@ async def test_the_work_of_resources_of_its_own_ends_with_the_session(
 ) -> None:
     ended: list[str] = []
     monkeypatch.setattr(ResourceManager, "work", lambda self: [lambda: ended.append("a"), lambda: ended.append("b")])
-    await worker.create_worker_session("s", None, isolate, MASTER, 1)
+    await worker.create_worker_session("s", None, isolate, (MASTER, 1))
 
     await worker.delete_worker_session("s")
 
     assert ended == (["a", "b"] if isolate else [])
-    await worker.create_worker_session("t", None, isolate, MASTER, 1)
+    await worker.create_worker_session("t", None, isolate, (MASTER, 1))
     worker.file_pool.close()
     await worker.delete_worker_session("t")  # a task that goes does not do it, and does not fail
 
@@ -188,7 +188,7 @@ def server_def(job: str = "theirs", index: int = 2) -> ServerDef:
 async def test_a_session_with_a_cluster_of_its_own_is_a_guests(worker: Worker) -> None:
     heard: list[Any] = []
     worker.on_master = lambda *told: heard.append(told)
-    await worker.create_worker_session("g", server_def(), True, MASTER, 1)
+    await worker.create_worker_session("g", server_def(), True, (MASTER, 1))
     (guest,) = worker.guests
     assert guest.task == "/job:theirs/replica:0/task:2"
     assert heard == []
@@ -209,7 +209,7 @@ async def test_a_session_with_a_cluster_of_its_own_is_a_guests(worker: Worker) -
 
 
 async def test_a_cluster_without_jobs_is_none(worker: Worker) -> None:
-    await worker.create_worker_session("s", ServerDef(), False, MASTER, 1)
+    await worker.create_worker_session("s", ServerDef(), False, (MASTER, 1))
     assert worker.guests == []
     assert worker._sessions.get("s").handle == "s"
 
@@ -217,21 +217,21 @@ async def test_a_cluster_without_jobs_is_none(worker: Worker) -> None:
 async def test_guests_are_bounded_and_each_has_a_handle_of_its_own() -> None:
     worker = made(sessions=2)
     for handle in "gf":
-        await worker.create_worker_session(handle, server_def(), False, "", 1)
+        await worker.create_worker_session(handle, server_def(), False, ("", 1))
     with pytest.raises(errors.AlreadyExistsError, match=f"Session g exists already on {TASK}"):
-        await worker.create_worker_session("g", server_def(), False, "", 1)
+        await worker.create_worker_session("g", server_def(), False, ("", 1))
     with pytest.raises(errors.ResourceExhaustedError, match=f"{TASK} has 2 sessions with their own clusters; 2 is"):
-        await worker.create_worker_session("h", server_def(), False, "", 1)
+        await worker.create_worker_session("h", server_def(), False, ("", 1))
     worker.close()
 
 
 async def test_guests_of_a_master_that_restarted_leave(worker: Worker) -> None:
     for handle, master, life in (("g", MASTER, 1), ("h", PS, 1), ("i", "", 1)):
-        await worker.create_worker_session(handle, server_def(), False, master, life)
+        await worker.create_worker_session(handle, server_def(), False, (master, life))
 
-    await worker.create_worker_session("s", None, False, MASTER, 1)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
     assert list(worker._guest_of) == ["g", "h", "i"]
-    await worker.create_worker_session("t", None, False, MASTER, 2)
+    await worker.create_worker_session("t", None, False, (MASTER, 2))
 
     assert list(worker._guest_of) == ["h", "i"]
 
@@ -332,7 +332,7 @@ async def test_a_sessions_threads_count_only_where_they_may(
 
 
 async def test_kernels_that_keep_something_are_a_sessions_own_and_nobodys_share_none(worker: Worker) -> None:
-    await worker.create_worker_session("s", None, False, MASTER, 1)
+    await worker.create_worker_session("s", None, False, (MASTER, 1))
     part = PartBuilder(worker.devices[0].name, worker.devices[0].incarnation)
     part.const("shape", [2])
     part.node("RandomStandardNormal", "r", ["shape"], T=dtypes.int32, dtype=F32, seed=1, seed2=2)
