@@ -92,9 +92,8 @@ class ClusterWorkers:
         if found is None:
             from .rpc.grpc_worker import GrpcWorker  # grpc is loaded where it is needed
 
-            connect = self._connect
-            if connect is not None and address:
-                found = connect(task, address)
+            if self._connect is not None and address:
+                found = self._connect(task, address)
             else:
                 found = GrpcWorker(task, address, self._limits)
             self._workers[task] = found

@@ -1,9 +1,8 @@
 """A task's port where gRPC's own library serves (TENFOLD_GRPC=grpcio): accepts connections, and carries them to it.
 
-gRPC does not show its connections, only the address of a call's peer, and a connection may be over, and its address
-another one's, when its call is worked on. So who is at the other end is asked here, of the accepted socket. gRPC itself
-listens on a Unix socket in a folder that is this user's alone; each connection comes to it under a name that is known
-here. Used by aio_handlers.py, which looks the names up. docs/decisions/0123-whose-a-connection-is.md.
+gRPC shows only the address of a call's peer, which may be another one's by the time that its call is worked on, so who
+is at the other end is asked here, of the accepted socket. gRPC itself listens on a Unix socket in a folder that is this
+user's alone, under names that aio_handlers.py looks up here. docs/decisions/0123-whose-a-connection-is.md.
 """
 
 from __future__ import annotations

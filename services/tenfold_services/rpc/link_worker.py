@@ -80,11 +80,6 @@ class LinkWorker(GrpcWorker):
     # -- the link ----------------------------------------------------------------------------------------------------
 
     @property
-    def link(self) -> Link | None:
-        """The open link, if there is one now."""
-        return self._dialer.link
-
-    @property
     def is_linked(self) -> bool:
         link = self._dialer.link
         return link is not None and _INTRODUCED in link.state
@@ -195,7 +190,7 @@ class PlanCall:
         self._brought, self._options = brought, options
         #: None before and after.
         self._call: asyncio.Future[Any] | None = None
-        link = worker.link
+        link = worker._dialer.link
         if link is None:
             self._reconnect()
             return
@@ -220,9 +215,9 @@ class PlanCall:
 
     async def _run(self) -> RunGraphResult:
         worker = self._worker
-        link = worker.link
+        link = worker._dialer.link
         if link is None and await worker.connect():
-            link = worker.link
+            link = worker._dialer.link
         if link is None:
             why = "the link to it broke and cannot be opened again"
             raise errors.unavailable(f"{worker.task} at {worker.address} cannot be reached: {why}.")

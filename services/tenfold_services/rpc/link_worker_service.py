@@ -69,14 +69,13 @@ class WorkerEndpoint:
             raise malformed("RunGraph", error) from None
         offset = RUN_GRAPH.size + length
         if flags & HAS_NAMES:
-            plan = ExchangePlan.from_message(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset]))
-            program = self._worker.program(plan.session_handle, plan.graph_handle)
-            check_counts(program.compiled, len(plan.feeds), len(plan.fetches))
-            self._plans.learn(number, plan)
-        found = self._plans.find(number)
-        if found is None:
+            told = ExchangePlan.from_message(_parse(LinkRunPlan(), header[RUN_GRAPH.size : offset]))
+            program = self._worker.program(told.session_handle, told.graph_handle)
+            check_counts(program.compiled, len(told.feeds), len(told.fetches))
+            self._plans.learn(number, told)
+        plan = self._plans.find(number)
+        if plan is None:
             return _UNKNOWN
-        plan = found
         feeds: dict[str, Value] = {}
         tensors: dict[str, tuple[Value, bool]] = {}
         if feed_count or brought:

@@ -210,7 +210,7 @@ async def test_a_new_link_says_which_task_pushes_over_it(worker: LinkWorker, dia
     dialer.dialled = link = FakeLink()
     link.answers = [(b"", [])]
     assert not worker.is_linked
-    assert worker.link is None
+    assert worker._dialer.link is None
 
     assert await worker.connect()
     assert await worker.connect()
@@ -218,7 +218,7 @@ async def test_a_new_link_says_which_task_pushes_over_it(worker: LinkWorker, dia
     message = LinkProducer(task=ME, incarnation=5).SerializeToString()
     assert link.called == [(LinkCall.PRODUCER, message, [])]
     assert worker.is_linked
-    assert worker.link is link
+    assert worker._dialer.link is link
 
 
 async def test_a_link_that_has_not_said_so_cannot_be_pushed_to(worker: LinkWorker, link: FakeLink) -> None:
