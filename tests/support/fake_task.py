@@ -1,65 +1,53 @@
-"""What a run needs of its task, without one: a pool that runs when the test says, and another task's answer."""
+"""A task that only listens, and keeps what callers show to it: what an attacker who may register would start."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Self
 
-from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.worker.arrivals import Arrivals
-from tenfold_services.worker.step_pool import Job
+import grpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tenfold_services.worker.rendezvous import Rendezvous
-
-TASK, PS = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
+    from collections.abc import Sequence
 
 
-class Pool:
-    """Runs what it is given when the test says."""
+class FakeTask:
+    """Refuses every call. Listens within `with`, at `address`."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
-        self.let_go_of: list[Job] = []
+        #: Tokens that were shown, in their order.
+        self.shown: list[str] = []
+        #: Methods that were called.
+        self.called: list[str] = []
+        self.met = threading.Event()
+        self._server = grpc.server(ThreadPoolExecutor(2), handlers=[_Recording(self)])
+        self.port = self._server.add_insecure_port("127.0.0.1:0")
 
-    def submit(self, owner: str, work: Callable[[], Any]) -> Job:
-        self.jobs.append(Job(owner, work))
-        return self.jobs[-1]
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
-    def let_go(self, job: Job) -> None:
-        self.let_go_of.append(job)
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
 
-    def run(self) -> None:
-        job = self.jobs[-1]
-        try:
-            job.future.set_result(job.work())
-        except Exception as error:
-            job.future.set_exception(error)
+    def __exit__(self, *_: object) -> None:
+        self._server.stop(0).wait()
 
 
-class Task:
-    """What a run needs of its task."""
+class _Recording(grpc.GenericRpcHandler):  # type: ignore[misc]
+    def __init__(self, fake: FakeTask) -> None:
+        self._fake = fake
 
-    limits = DEFAULT_LIMITS
+    def service(self, details: Any) -> Any:
+        metadata: Sequence[tuple[str, str]] = details.invocation_metadata
+        tokens = [value.partition(" ")[2] for key, value in metadata if key == "authorization"]
+        self._fake.shown += tokens
+        self._fake.called.append(details.method)
+        self._fake.met.set()
 
-    def __init__(self) -> None:
-        self.task, self.pool, self.arrivals = TASK, Pool(), Arrivals()
-        self.running = 0
-        self.forgotten: list[Rendezvous] = []
-        self.asked: list[tuple[str, int, str]] = []
-        self.answer: asyncio.Future[tuple[Any, bool]] = asyncio.get_running_loop().create_future()
+        def refuse(_request: bytes, context: Any) -> None:
+            context.abort(grpc.StatusCode.INTERNAL, "this is no task")
 
-    async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Any, bool]:
-        self.asked.append((task, step_id, key))
-        return await self.answer
-
-    def began(self) -> None:
-        self.running += 1
-
-    def over(self) -> None:
-        self.running -= 1
-
-    def forget_step(self, rendezvous: Rendezvous) -> None:
-        self.forgotten.append(rendezvous)
+        return grpc.unary_unary_rpc_method_handler(refuse)

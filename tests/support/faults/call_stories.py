@@ -264,7 +264,7 @@ STORIES: dict[str, Story] = {
         "worker",
         Scene.extend,
         Scene.create,
-        lambda scene: int(scene.session().graph_version),
+        lambda scene: int(scene.session().graph.version),
         again=(errors.AbortedError,),
         why="the second request brings the version of before the first",
     ),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from support.executions import FakeExecution, result, tensor
-from support.fake_task import PS, TASK, Task
+from support.fake_run_owner import PS, TASK, Task
 from support.moments import PATIENCE
 from support.programs import sums
 from tenfold_core import errors

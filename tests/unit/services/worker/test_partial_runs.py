@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from support.fake_task import Task
+from support.fake_run_owner import Task
 from support.moments import PATIENCE, started
 from support.parts import PartBuilder
 from support.programs import TASK, compiled, sums
