@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.part.loop_tree import Loop
 from tenfold_compiler.part.pending import in_order
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_kernels.fusion.remembered import Remembered
@@ -82,15 +83,13 @@ def _outermost(
     part: PartGraph, flow: ControlFlow, group_of: Mapping[int, Group]
 ) -> list[PartNode | Group | _WholeLoop]:
     """What the part consists of: nodes, groups, and loops with all that is in them."""
-    loops: dict[int, _WholeLoop] = defaultdict(_WholeLoop)
+    loops: dict[Loop, _WholeLoop] = defaultdict(_WholeLoop)
     items: dict[PartNode | Group | _WholeLoop, None] = {}
     for node in part.nodes:
-        loop = flow.tree.entered.get(node.index) or flow.tree.frame_of[node.index]
-        while loop is not None and loop.parent is not None:
-            loop = loop.parent
-        if loop is not None:
-            loops[id(loop)].members.append(node)
-        items[group_of.get(node.index, node) if loop is None else loops[id(loop)]] = None
+        loop = flow.tree.standing_in(None, node)
+        if isinstance(loop, Loop):
+            loops[loop].members.append(node)
+        items[loops[loop] if isinstance(loop, Loop) else group_of.get(node.index, node)] = None
     return list(items)
 
 

@@ -68,15 +68,12 @@ class RunWriter:
         attrs = tuple((name, node.attrs[name]) for name in ("alpha",) if name in node.attrs)
         self.place[node.index] = len(self.ops)
         if whole:
-            self._shapes(node)
+            # the shape that a gradient is summed to is looked at; the other's only where the nodes run by themselves
+            types = np_types(node)[0]
+            own, other = map(self.levels.resolve, node.inputs[1:])
+            self.inputs[own, True] = FusedInput(types[1], "shape")
+            self.inputs.setdefault((other, True), FusedInput(types[2], "aside"))
         self.ops.append(FusedOp("Cast" if whole else node.op, attrs, sources, np_types(node)[1], reduce))
-
-    def _shapes(self, node: PartNode) -> None:
-        """The shape that a gradient is summed to is looked at; the other's only where the nodes run by themselves."""
-        types = np_types(node)[0]
-        own, other = map(self.levels.resolve, node.inputs[1:])
-        self.inputs[own, True] = FusedInput(types[1], "shape")
-        self.inputs.setdefault((other, True), FusedInput(types[2], "aside"))
 
     def _add_up(self) -> None:
         """Adds what is there to the sums that wait for it, operands in order."""

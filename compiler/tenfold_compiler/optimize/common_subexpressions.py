@@ -9,6 +9,7 @@ an assignment may lie between. Follows optimizer_cse.cc.
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.node_facts import Constants, is_pure, views_of_references
@@ -31,13 +32,7 @@ _NOTHING: frozenset[int] = frozenset()
 
 def merge_common_subexpressions(part: PartGraph, constants: Constants) -> int:
     """Returns how many nodes it merged into others."""
-    merged = 0
-    for _ in range(_ROUNDS):
-        count = _merge_once(part, constants)
-        merged += count
-        if not count:
-            break
-    return merged
+    return sum(itertools.takewhile(bool, (_merge_once(part, constants) for _ in range(_ROUNDS))))
 
 
 def _merge_once(part: PartGraph, constants: Constants) -> int:

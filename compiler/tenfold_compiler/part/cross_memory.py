@@ -3,11 +3,8 @@
     feed x ──► _CopyToDevice ──► MatMul ──► _CopyToHost ──► fetch
                                   gradient ──► _BeginCopyToHost … all other kernels … _CopyToHost ──► Send
 
-A copy stands between a value and the first node that wants it elsewhere, one for all who want it there. What hands a
-value on (Identity, Switch, Merge, a loop's Enter) leaves it where it is; a loop's variable is in one place in all its
-turns, and is copied before it enters the loop or the next turn. Sends, feeds and fetches are in the host's memory. What
-goes to another task begins its way to the host behind the kernel that gives it, and is waited for when all else is
-launched; not in a part with branches. Called by build.py. Decision 0121. In TensorFlow: memory_types.cc.
+What hands a value on (Identity, Switch, Merge, a loop's Enter) leaves it where it is; Sends, feeds and fetches are in
+the host's memory. Called by build.py. Decision 0121 says where copies stand. In TensorFlow: memory_types.cc.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from tenfold_kernels import registry
 from tenfold_kernels.cuda import copies
 from tenfold_protos import node_def_pb2
 
-from .part_graph import Edge, PartGraph, PartNode, is_variable, node_error
+from .part_graph import Edge, PartGraph, PartNode, is_variable, node_error, renumber
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -107,7 +104,11 @@ class _Inserter:
             for send in sends:
                 self._move_inputs(send)
                 self._nodes.append(send)
-        self._renumber()
+        new = renumber(self._nodes)
+        self._part.nodes = self._nodes
+        moved = {new[old]: values for old, values in self._constants.items()}
+        self._constants.clear()
+        self._constants.update(moved)
 
     def _find_sends(self) -> dict[int, list[PartNode]]:
         followed = {source for node in self._part.nodes for source in node.controls}
@@ -183,17 +184,6 @@ class _Inserter:
         self._number += 1
         self._nodes.append(copy)
         return copy
-
-    def _renumber(self) -> None:
-        new = {node.index: position for position, node in enumerate(self._nodes)}
-        for node in self._nodes:
-            node.index = new[node.index]
-            node.inputs = [(new[source], port) for source, port in node.inputs]
-            node.controls = [new[source] for source in node.controls]
-        self._part.nodes = self._nodes
-        moved = {new[old]: values for old, values in self._constants.items()}
-        self._constants.clear()
-        self._constants.update(moved)
 
 
 class _Places:

@@ -3,9 +3,8 @@
 `is_small`: whether it is compiled there; asked by the worker and the master. The length of a message is asked for only
 where it is short: protocol buffers write it out to see, a second for 500 MB, and no other thread runs meanwhile.
 `sized_by_values`: whether its running time is settled by more than the shapes of what it is fed. The `sized_by` of an
-op's definition names the inputs whose values its work comes from: a step that took a microsecond may take a minute for
-another number in the same place, if that comes from a feed, another task, a variable, a file. Shapes that were not
-measured are seen at run time (services/worker/run_policy.py). Decision 0025 has the whole rule.
+op's definition names the inputs whose values its work comes from. Shapes that were not measured are seen at run time
+(services/worker/run_policy.py). Decision 0025 has the whole rule.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     s = Switch(x, p)   a = f(s:0)   b = g(s:1)   m = Merge(a, b)        a: {¬p}    b: {p}    m: {}
 
 A node runs when all its inputs are alive: its guard is the union of theirs. A Switch adds a literal, a Merge of all
-cases takes it away. A tensor from another task may come dead, which is a literal too. Guards belong to a frame. No
-pattern of `cond` or `case` is looked for, so any graph without cycles has guards. Used by structured_flow.py; deadness
-as in services/worker/propagator.py and TensorFlow's executor.cc.
+cases takes it away, a tensor from another task may come dead. Guards belong to a frame. Used by structured_flow.py;
+deadness as in services/worker/propagator.py and TensorFlow's executor.cc.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Loop:
     """One frame: what leads into it and what is in it."""
 
     name: str
-    parent: Loop | None
-    depth: int
+    #: The loops that it stands in, from the inside out.
+    around: tuple[Loop, ...]
     #: They belong to the loop, their inputs to the frame around it.
     enters: list[PartNode] = field(default_factory=list)
     #: Merges of Enter and NextIteration, in order.
@@ -47,6 +47,11 @@ class Loop:
     exits: list[PartNode] = field(default_factory=list)
     #: All that is in it but the Enters, in an order that keeps all waits.
     members: list[Member] = field(default_factory=list)
+
+    @property
+    def parent(self) -> Loop | None:
+        """The loop whose frame is around it; None for the root frame."""
+        return next(iter(self.around), None)
 
     @property
     def index(self) -> int:
@@ -85,6 +90,14 @@ class LoopTree:
     #: Those of the root frame, in an order that keeps all waits.
     members: list[Member]
 
+    def standing_in(self, frame: Loop | None, node: PartNode) -> Member | None:
+        """The member of a frame that the node is, or is in; None for one from outside of it."""
+        inner = self.entered.get(node.index)
+        if inner is None and self.frame_of[node.index] is frame:
+            return node
+        inner = inner or self.frame_of[node.index]
+        return next((each for each in (inner, *inner.around) if each.parent is frame), None) if inner else None
+
 
 def loop_tree(part: PartGraph, constants: Collection[int]) -> LoopTree:
     """Finds the loops of a part. Raises Unstructured for frames that do not nest."""
@@ -105,9 +118,9 @@ def loop_tree(part: PartGraph, constants: Collection[int]) -> LoopTree:
             key = frame, frame_name(node)
             loop = by_name.get(key)
             if loop is None:
-                loop = by_name[key] = Loop(key[1], frame, 1 if frame is None else frame.depth + 1)
+                loop = by_name[key] = Loop(key[1], () if frame is None else (frame, *frame.around))
                 tree.loops.append(loop)
-                if loop.depth > MAX_DEPTH:
+                if len(loop.around) >= MAX_DEPTH:
                     raise Unstructured(f"loop '{loop.name}' stands in {MAX_DEPTH} others")
             loop.enters.append(node)
             tree.entered[node.index] = loop
@@ -171,18 +184,6 @@ def _order_members(part: PartGraph, tree: LoopTree, constants: Collection[int]) 
 def waits(part: PartGraph, tree: LoopTree, frame: Loop | None, member: Member) -> dict[Member, None]:
     """The members of the same frame that must have run before this one, by its edges."""
     nodes = member.enters if isinstance(member, Loop) else [member]
-    found = (_member_at(part, tree, frame, source) for node in nodes for source in sources_of(part.nodes, node))
+    sources = (part.nodes[source] for node in nodes for source in sources_of(part.nodes, node))
+    found = (tree.standing_in(frame, source) for source in sources)
     return {before: None for before in found if before is not None}
-
-
-def _member_at(part: PartGraph, tree: LoopTree, frame: Loop | None, source: int) -> Member | None:
-    """The member of a frame that a node read in it belongs to; None for what comes from outside."""
-    if tree.entered.get(source) is frame and frame is not None:
-        return None
-    node = part.nodes[source]
-    inner = tree.frame_of[source]
-    if inner is frame and source not in tree.entered and node.op not in EXIT_OPS:
-        return node
-    if inner is not None and node.op in EXIT_OPS and inner.parent is frame:
-        return inner
-    return None

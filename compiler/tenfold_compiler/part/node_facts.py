@@ -2,13 +2,13 @@
 
 *Pure* means: the same inputs give the same outputs, nothing else is read or changed, and the op is not run for its
 error. What steers a kernel and others may write to, the value of a reference variable, it gets as a copy: decision
-0131. Functions of the client's program (py_func) that do not depend on each other run side by side, since one may wait
-for another, on an event or a queue of Python's: kernels/host_threads.py. In TensorFlow: the threads between ops.
+0131. Functions of the client's program that do not depend on each other run side by side: kernels/host_threads.py.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -58,13 +58,9 @@ def _are_values(types: tuple[dtypes.DType, ...]) -> bool:
     return True
 
 
-def data_readers(part: PartGraph) -> list[int]:
+def data_readers(part: PartGraph) -> Counter[int]:
     """Per node: how many inputs of others read one of its outputs."""
-    counts = [0] * len(part.nodes)
-    for node in part.nodes:
-        for source, _ in node.inputs:
-            counts[source] += 1
-    return counts
+    return Counter(source for node in part.nodes for source, _ in node.inputs)
 
 
 def views_of_references(part: PartGraph, constants: Collection[int]) -> set[int]:

@@ -104,6 +104,16 @@ def sources_of(nodes: Sequence[PartNode], node: PartNode) -> list[int]:
     return [source for source in node.sources if nodes[source].op not in NEXT_ITERATION_OPS]
 
 
+def renumber(nodes: Sequence[PartNode]) -> dict[int, int]:
+    """Makes each node's place its index, which the edges follow. Returns old index → new."""
+    new = {node.index: place for place, node in enumerate(nodes)}
+    for node in nodes:
+        node.index = new[node.index]
+        node.inputs = [(new[source], port) for source, port in node.inputs]
+        node.controls = [new[source] for source in node.controls]
+    return new
+
+
 def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError:
     """`error` as the OpError of `node`: class kept, "[[{{node NAME}}]]" added once; others become InternalError.
 

@@ -17,7 +17,7 @@ from tenfold_core.resolver import Resolver
 from .creation_order import creation_order, pairs
 from .frame_numbers import has_old_numbers
 from .graph_sizes import SMALL_BYTES, constant_size
-from .part_graph import PartGraph, PartNode, node_error, sources_of
+from .part_graph import PartGraph, PartNode, node_error, renumber, sources_of
 from .pending import Pending
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
         _connect(node, nodes, by_name)
     order = _topological(nodes)
     if order != list(range(len(nodes))):
-        nodes = _renumber(nodes, order)
+        nodes = [nodes[index] for index in order]
+        renumber(nodes)
     return PartGraph(
         nodes,
         is_dynamic=any(node.op in DYNAMIC_OPS for node in nodes),
@@ -136,18 +137,6 @@ def _topological(nodes: list[PartNode]) -> list[int]:
         # the one created first is taken first, from the end of the list
         ready += sorted(reversed(pending.done(order[-1])), key=lambda index: nodes[index].op in SEND_OPS)
     return order
-
-
-def _renumber(nodes: list[PartNode], order: list[int]) -> list[PartNode]:
-    """The nodes in another order, which every index in them follows."""
-    new = [0] * len(nodes)
-    for position, index in enumerate(order):
-        new[index] = position
-    for node in nodes:
-        node.index = new[node.index]
-        node.inputs = [(new[source], port) for source, port in node.inputs]
-        node.controls = [new[source] for source in node.controls]
-    return [nodes[index] for index in order]
 
 
 def _size(nodes: list[PartNode], graph_def: GraphDef) -> int:

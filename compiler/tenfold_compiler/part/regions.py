@@ -3,11 +3,9 @@
     recv a ──► f ──► h ──► send        regions: {} = {const}, {a} = {f}, {b} = {g}, {a, b} = {h, send}
     recv b ──► g ──┘
 
-A region runs, all of it at once, as soon as its tensors have arrived: no order can deadlock across tasks. An edge leads
+A region runs as soon as its tensors have arrived, so no order can deadlock across tasks (decision 0005). An edge leads
 from a set to a superset, so regions form no cycle. A node that may have to wait (a dequeue) is run in the region of its
-inputs and is like a Recv from there on; so is a Recv that waits for other nodes, because it reads a variable: its
-tensor is asked for once the region of its inputs has run. A region of very many nodes is cut into some that run one
-after the other: each becomes a function, and Python's compiler lets no other thread run meanwhile. Used by build.py.
+inputs and is like a Recv from there on; so is a Recv that waits for other nodes. Used by build.py.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
     from .loop_tree import Member
 
-#: Nodes of one region.
+#: Nodes of one region: it becomes a function, and Python's compiler lets no other thread run meanwhile.
 MOST_NODES = 4_000
 
 

@@ -19,7 +19,7 @@ from tenfold_core import dtypes
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS
 from tenfold_protos.node_def_pb2 import NodeDef
 
-from .loop_tree import LoopTree, Unstructured, loop_tree
+from .loop_tree import Loop, LoopTree, Unstructured, loop_tree
 from .part_graph import Edge, PartGraph, PartNode
 from .structured_flow import read_control_flow
 
@@ -86,10 +86,8 @@ def _with_loops(part: PartGraph, tree: LoopTree, nodes: Iterable[PartNode]) -> s
     """The nodes, and all of the outermost loops that they stand in."""
     found: set[int] = set()
     for node in nodes:
-        loop = tree.entered.get(node.index) or tree.frame_of[node.index]
-        while loop is not None and loop.parent is not None:
-            loop = loop.parent
-        if loop is None:
+        loop = tree.standing_in(None, node)
+        if not isinstance(loop, Loop):
             found.add(node.index)
         elif loop.enters[0].index not in found:
             found.update(each.index for each in loop.nodes())

@@ -7,8 +7,7 @@
             body, then the next values of the variables
         tail                      what runs when the loop ends, its Exits among it
 
-Refused is what cannot be written so: tensors of other tasks or waits within a loop, and graphs that no function of
-TensorFlow's makes. split_part.py makes two of such a part. Used by build.py.
+Refused is what cannot be written so, as a wait within a loop: split_part.py makes two of such a part. Used by build.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@
         v0 = k8(v1, v0.value)            a reference edge read by a consumer of values
         send(0, v0)
 
-The text is made of numbers only, nothing of a graph's names gets into it. An exception's line number tells the node.
 With a Fusion (fuse/) a group of nodes is one line, `v0, v1 = g3(v2, v4)`, and its nodes stand in a function of their
 own, which g3 calls for arrays that it was not compiled for. Called by build.py. Decision 0005.
 """
@@ -80,7 +79,7 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
     for group, fallback in zip(groups, unfused, strict=True):
         namespace[f"g{group.number}"] = group.build(fallback, program.most_turns)
     if ticks:
-        namespace["tick"] = _nothing
+        namespace["tick"] = lambda: None
     return GeneratedCode(
         nodes=nodes,
         functions=functions,
@@ -109,10 +108,6 @@ def _write_rest(
         work.extend(region.nodes if schedules is None else schedules[region.index])
     whole = Region(-1, nodes=[node for region in regions for node in region.nodes])
     return writer.region(whole, work, "rest")
-
-
-def _nothing() -> None:
-    pass
 
 
 def _computes(node: PartNode) -> bool:

@@ -32,17 +32,14 @@ class FlowReads:
         #: What lines test, with the number of its values, and the frames that these lines stand in.
         self.tested: dict[Edge, int] = {literal.edge: literal.values for literal, _ in literals}
         self._tested_in = {(literal.edge, frame) for literal, frame in literals}
+        self.slots = Slots(program, flow.origin)
+        self.resolve = self.slots.resolve
         #: The outputs that nodes read, which need a variable.
         self.used = {self.resolve(edge) for node in program.part.nodes for edge in node.inputs}
-        self.slots = Slots(program, flow.origin)
         for member in flow.tree.members:
             first = next(iter(member.nodes())) if isinstance(member, Loop) else member
             self.slots.note_reads(first.index, self.reads(member))
         self.slots.note_outside()
-
-    def resolve(self, edge: Edge) -> Edge:
-        """The output that an edge really is."""
-        return self.flow.origin.get(edge, edge)
 
     def is_silent(self, member: Any) -> bool:
         """Whether there is nothing to write for the member."""
@@ -127,9 +124,7 @@ class FlowReads:
             return True
         frame = self.flow.tree.frame_of[source]
         guard = self.guards.of[source]
-        around = [loop]
-        while (above := around[-1].parent) is not None:
-            around.append(above)
+        around = (loop, *loop.around)
         while frame is not None and frame not in around:
             # behind an Exit
             guard, frame = self.guards.of_loop[frame], frame.parent
@@ -143,6 +138,4 @@ class FlowReads:
 
 
 def _is_in(loop: Loop, frame: Loop | None) -> bool:
-    while frame is not None and frame is not loop:
-        frame = frame.parent
-    return frame is loop
+    return frame is not None and loop in (frame, *frame.around)

@@ -180,12 +180,7 @@ class FlowText:
         self.lines.write("turns = new_turns()")
 
     def begin_turns(self, loop: Loop) -> None:
-        """What comes before the first turn, and the line that begins one."""
-        self._bind(loop)
-        self.lines.write("for turn in some_of(turns):" if loop in self._binding else "for turn in turns:")
-
-    def _bind(self, loop: Loop) -> None:
-        """What each turn would look up anew, the stacks that it pushes to and pops from."""
+        """Binds what each turn would look up anew, the stacks that it pushes to and pops from; begins a turn."""
         for node in loop.members:
             if isinstance(node, Loop) or binder(self.program.kernels.get(node.index)) is None:
                 continue
@@ -195,6 +190,7 @@ class FlowText:
                 self.lines.write(f"q{node.index} = b{node.index}({name_of(handle)})", node)
                 self._bound.add(node.index)
                 self._binding.add(loop)
+        self.lines.write("for turn in some_of(turns):" if loop in self._binding else "for turn in turns:")
 
     def leave(self, goes_on: Literal) -> None:
         """Ends the loop unless it goes on."""

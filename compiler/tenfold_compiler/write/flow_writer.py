@@ -14,9 +14,8 @@
      if stop: return
     else: no_more_turns()
 
-Each output has a variable of its own, cleared after its last use. Switch, Enter, Exit and NextIteration are names for
-what they hand on. A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`. Lines are
-flow_text.py's, their places frame_writer.py's; what they read and test, flow_reads.py's. Used by codegen.py.
+A loop that was compiled as a whole (loop_writer.py) is one line, `v9, = g0(stop, v0, v4)`. Lines are flow_text.py's,
+their places frame_writer.py's; what they read and test, flow_reads.py's. Used by codegen.py. Decision 0035.
 """
 
 from __future__ import annotations
@@ -144,13 +143,10 @@ def names_of_branches(part: PartGraph, fetch_keys: Sequence[str], most_turns: in
             check_count(MAX_ELEMENTS + 1, "A stack of a loop")
         loop_turns.end(most_turns)
 
-    names.update(D=DEAD, case=_case, dead=dead, some_of=_some_of, no_more_of=no_more_of)
+    names.update(D=DEAD, case=_case, dead=dead, no_more_of=no_more_of)
+    names.update(some_of=lambda turns: islice(turns, MAX_ELEMENTS))
     names.update(new_turns=partial(repeat, None, most_turns), no_more_turns=partial(loop_turns.end, most_turns))
     return names
-
-
-def _some_of(turns: Iterator[None]) -> Iterator[None]:
-    return islice(turns, MAX_ELEMENTS)
 
 
 def _case(value: Any, count: int) -> int:

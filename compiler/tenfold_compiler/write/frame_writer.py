@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.fuse import Fusion, Group
 from tenfold_compiler.part.guards import ALWAYS, Guard, source_of
 from tenfold_compiler.part.loop_tree import Loop, waits
+from tenfold_compiler.part.part_graph import PartNode
 from tenfold_compiler.part.pending import Pending
 from tenfold_core.opdefs import runtime_ops as ops
 
@@ -118,25 +119,15 @@ class FrameWriter:
         return order
 
     def _as_member(self, member: Any) -> Any:
-        return member if isinstance(member, (Loop, Group)) else self.group_of.get(member.index, member)
+        return self.group_of.get(member.index, member) if isinstance(member, PartNode) else member
 
     def _waits(self, member: Any, loop: Loop | None) -> dict[Any, None]:
         """The members of the same frame that must have run before, among others."""
         if self._before is None:
             return waits(self._reads.program.part, self._tree, loop, member)
         inner = member.nodes() if isinstance(member, Loop) else getattr(member, "members", [member])
-        return dict.fromkeys(self._standing_in(loop, source) for node in inner for source in self._before[node.index])
-
-    def _standing_in(self, loop: Loop | None, index: int) -> Any:
-        """The member of a frame that a node belongs to; None for one from outside of it."""
-        inner: Any = self._tree.entered.get(index)
-        frame = self._tree.frame_of[index]
-        if inner is None and frame is loop:
-            return self.group_of.get(index, self._reads.program.part.nodes[index])
-        inner = inner or frame
-        while inner is not None and inner.parent is not loop:
-            inner = inner.parent
-        return inner
+        before = (self._reads.program.part.nodes[source] for node in inner for source in self._before[node.index])
+        return dict.fromkeys(self._as_member(self._tree.standing_in(loop, node)) for node in before)
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 

@@ -52,25 +52,21 @@ def find_loops(program: Program, cache: FusionCache) -> list[Group]:
         return found
     reads = FlowReads(program, flow)
     for loop in flow.tree.loops:
-        around = loop.parent
-        while around is not None and all(group.loop is not around for group in found):
-            around = around.parent
-        if around is None:
-            try:
-                run, inputs, outputs = _scalar_loop(loop, reads)
-            except _Unfit:
-                continue
-            found.append(Group(len(found), [], run, inputs, outputs, cache, loop))
+        if any(group.loop in loop.around for group in found):
+            continue
+        try:
+            run, inputs, outputs = _scalar_loop(loop, reads)
+        except _Unfit:
+            continue
+        found.append(Group(len(found), [], run, inputs, outputs, cache, loop))
     return found
 
 
 def _scalar_loop(loop: Loop, reads: FlowReads) -> tuple[ScalarLoop, list[Edge], list[Edge]]:
     """What is compiled, and the edges of its inputs and of its outputs. Raises _Unfit."""
     nodes = list(loop.nodes())
-    if len(nodes) > 4 * MAX_OPS or any(any(node.deref) for node in nodes):
-        raise _Unfit
-    if any(node.memory is not None or node.copy_of is not None for node in nodes):
-        # some of it is a GPU's
+    # what has memory, or is a copy, is a GPU's
+    if len(nodes) > 4 * MAX_OPS or any(any(node.deref) or node.memory or node.copy_of is not None for node in nodes):
         raise _Unfit
     lines = Lines()
     straight = RegionWriter(reads.program, lines, reads.slots)
@@ -82,9 +78,8 @@ def _scalar_loop(loop: Loop, reads: FlowReads) -> tuple[ScalarLoop, list[Edge], 
         frames.turns(loop, reads.left(loop))
     inputs, outputs = reads.borders(loop)
     scalars = [edge for edge in inputs if edge not in text.stacks]
-    if not outputs or len(inputs) + len(outputs) > MAX_ARGUMENTS:
-        raise _Unfit
-    if not all(reads.is_there(loop, edge[0]) for edge in inputs):
+    too_many = len(inputs) + len(outputs) > MAX_ARGUMENTS
+    if not outputs or too_many or not all(reads.is_there(loop, edge[0]) for edge in inputs):
         raise _Unfit
     run = ScalarLoop(
         tuple((name_of(edge), None if edge[1] < 0 else text.type_of(edge)) for edge in scalars),

@@ -58,8 +58,8 @@ def test_nested_loops() -> None:
     read, tree = part.tree()
 
     outer, inner = tree.loops
-    assert (outer.name, outer.parent, outer.depth) == ("outer", None, 1)
-    assert (inner.name, inner.parent, inner.depth) == ("inner", outer, 2)
+    assert (outer.name, outer.parent, outer.around) == ("outer", None, ())
+    assert (inner.name, inner.parent, inner.around) == ("inner", outer, (outer,))
     assert names(tree.members) == ["x", "before", "outer", "after"]
     assert [member for member in outer.members if isinstance(member, Loop)] == [inner]
     assert names(outer.members)[0] == "outer_merge"

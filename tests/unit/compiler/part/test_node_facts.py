@@ -139,7 +139,8 @@ def test_readers_are_counted_by_input() -> None:
     part.node("Add", "n", ["x", "x"], T=F32)
     part.node("Neg", "m", ["n", "^x"], T=F32)
     read = read_part(part.graph_def, TASK, 100)
-    assert dict(zip((node.name for node in read.nodes), data_readers(read), strict=True)) == {"x": 2, "n": 1, "m": 0}
+    readers = data_readers(read)
+    assert {node.name: readers[node.index] for node in read.nodes} == {"x": 2, "n": 1, "m": 0}
 
 
 # -- what an assignment may change -----------------------------------------------------------------------------------
