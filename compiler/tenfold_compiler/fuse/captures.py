@@ -3,9 +3,8 @@
     host nodes ─► [ device node, group, device node, … ] ─► copy to the host ─► fetch
 
 What can be recorded: nodes and groups of one GPU whose inputs are all there, or constants of the host, and whose
-kernels say that they replay. What the host computes from shapes alone is as good as constant, because a recording is
-for certain shapes. In each region what runs on the host comes first where it can, so that stretches get long. Called
-by groups.py for programs without branches; what records and replays is tenfold_kernels/cuda/_replaying.py.
+kernels say that they replay; what the host computes from shapes alone is as good as constant. Called by groups.py for
+programs without branches; what records and replays is tenfold_kernels/cuda/_replaying.py. Decision 0122.
 """
 
 from __future__ import annotations
@@ -97,9 +96,8 @@ def device_of(item: PartNode | Group, levels: Levels) -> str:
         given = levels.resolve(edge)[0]
         if not (flag or dtype.is_ref_dtype or given in levels.constants or levels.is_of_shapes(given)):
             return ""
-    if not all(flag or dtype.is_ref_dtype for flag, dtype in zip(outputs, node.output_types, strict=True)):
-        return ""
-    return node.node_def.device if registry.may_replay(node.op, node.attrs, "GPU") else ""
+    stays = all(flag or dtype.is_ref_dtype for flag, dtype in zip(outputs, node.output_types, strict=True))
+    return node.node_def.device if stays and registry.may_replay(node.op, node.attrs, "GPU") else ""
 
 
 def looks_into(stretch: Stretch, item: PartNode | Group, levels: Levels) -> bool:

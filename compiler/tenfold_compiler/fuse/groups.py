@@ -6,8 +6,6 @@ left alone, and each region gets its schedule. codegen.py writes both down.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.loop_tree import Loop
@@ -74,23 +72,10 @@ def find_groups(
     return Fusion(grouping.groups, schedule)
 
 
-@dataclass(slots=True, eq=False)
-class _WholeLoop:
-    members: list[PartNode] = field(default_factory=list)
-
-
-def _outermost(
-    part: PartGraph, flow: ControlFlow, group_of: Mapping[int, Group]
-) -> list[PartNode | Group | _WholeLoop]:
+def _outermost(part: PartGraph, flow: ControlFlow, group_of: Mapping[int, Group]) -> list[PartNode | Group | Loop]:
     """What the part consists of: nodes, groups, and loops with all that is in them."""
-    loops: dict[Loop, _WholeLoop] = defaultdict(_WholeLoop)
-    items: dict[PartNode | Group | _WholeLoop, None] = {}
-    for node in part.nodes:
-        loop = flow.tree.standing_in(None, node)
-        if isinstance(loop, Loop):
-            loops[loop].members.append(node)
-        items[loops[loop] if isinstance(loop, Loop) else group_of.get(node.index, node)] = None
-    return list(items)
+    members = (flow.tree.standing_in(None, node) or node for node in part.nodes)
+    return list(dict.fromkeys(each if isinstance(each, Loop) else group_of.get(each.index, each) for each in members))
 
 
 def _chunks(members: list[PartNode]) -> list[list[PartNode]]:
@@ -164,7 +149,7 @@ class _Grouping:
         return [items[place] for place in order]
 
     def join_updates(
-        self, order: Sequence[PartNode | Group | _WholeLoop], resources: ResourceManager
+        self, order: Sequence[PartNode | Group | Loop], resources: ResourceManager
     ) -> list[PartNode | Group]:
         """The schedule, but for loops, with updates of small variables on a GPU as groups."""
         from .updates import join_updates, updates_of
@@ -173,7 +158,7 @@ class _Grouping:
         for item in join_updates(order, self._levels):
             if isinstance(item, list):
                 found.append(self._add(item, *updates_of(item, self._levels, resources)))
-            elif not isinstance(item, _WholeLoop):
+            elif not isinstance(item, Loop):
                 found.append(item)
         return found
 

@@ -8,8 +8,9 @@ leaves a group comes to higher levels and never back, so groups can run as singl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from tenfold_compiler.part.loop_tree import Loop, nodes_of
 from tenfold_compiler.part.node_facts import Constants, is_pure, views_of_references
 from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode, is_back_edge
 from tenfold_compiler.part.structured_flow import ControlFlow, is_name
@@ -21,14 +22,10 @@ from .nodes import Shape, Shapes, is_alias, loop_shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from .fusion import Group
+
 #: Stands for a shape where a group has no loop: its nodes depend on shapes alone, and run once for each.
 OF_SHAPES: Shape = (-1,)
-
-
-class Members(Protocol):
-    """A group, or a loop as a whole."""
-
-    members: list[PartNode]
 
 
 class Levels:
@@ -48,7 +45,7 @@ class Levels:
         self.part, self.constants, self.shapes, self._flow = part, constants, shapes, flow
         self.origin: dict[Edge, Edge] = {} if flow is None else dict(flow.origin)
         #: In an order that keeps all waits, with each loop's nodes together.
-        self._order: Sequence[PartNode] = part.nodes if flow is None else list(flow.nodes())
+        self._order: Sequence[PartNode] = part.nodes if flow is None else list(nodes_of(flow.tree.members))
         if flow is not None:
             region_of = flow.places(region_of)
         #: Node → its place: those of two places are no group.
@@ -117,9 +114,9 @@ class Levels:
         flow = self._flow
         return flow is None or (flow.tree.frame_of[node.index] is None and not flow.guards.of[node.index])
 
-    def between(self, order: Sequence[PartNode | Members]) -> Callable[[int], set[int]]:
-        """Of nodes and groups, by their places in `order`: which of them one waits for."""
-        members = [[item] if isinstance(item, PartNode) else item.members for item in order]
+    def between(self, order: Sequence[PartNode | Group | Loop]) -> Callable[[int], set[int]]:
+        """Of nodes, groups and loops, by their places in `order`: which of them one waits for."""
+        members = [list(nodes_of([item])) if isinstance(item, (PartNode, Loop)) else item.members for item in order]
         place_of = {node.index: place for place, nodes in enumerate(members) for node in nodes}
         return lambda place: {
             place_of[source] for node in members[place] for source in self.before(node) if source in place_of

@@ -21,12 +21,14 @@ from tenfold_kernels.registry import KernelNode
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from tenfold_compiler.part.loop_tree import Loop
     from tenfold_kernels.resources.state import ResourceManager
 
-    from .levels import Levels, Members
+    from .fusion import Group
+    from .levels import Levels
 
 #: A node, or nodes that run as one.
-Item = TypeVar("Item", bound="PartNode | Members")
+Item = TypeVar("Item", bound="PartNode | Group | Loop")
 #: Elements of a variable up to which its launch costs more than its update. Not measured.
 SMALL = 1 << 16
 _DENSE = frozenset(op for op in optimizer_rules.OPS if not optimizer_rules.layout_of(op).sparse)

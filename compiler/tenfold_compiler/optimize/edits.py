@@ -24,9 +24,8 @@ def hangs_on_branch(part: PartGraph, node: PartNode) -> bool:
     """Whether the node reads a branch or what enters a loop: a NoOp in its place, which only waits for the Switch or
     Enter, would be alive in other branches and other turns.
     """
-    if not part.is_dynamic:
-        return False
-    return any(part.nodes[source].op in BRANCH_OPS or part.nodes[source].op in ENTER_OPS for source, _ in node.inputs)
+    ops = (part.nodes[source].op for source, _ in node.inputs)
+    return part.is_dynamic and any(op in BRANCH_OPS or op in ENTER_OPS for op in ops)
 
 
 def retire(node: PartNode, *after: int) -> None:

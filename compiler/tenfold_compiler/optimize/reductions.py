@@ -3,10 +3,9 @@
     Shape(x), Shape(y) ─► BroadcastGradientArgs ─► Sum(g) ─► Reshape(…, Shape(x))       Reshape(g, Shape(x), Shape(y))
     GatherV2(a, i), GatherV2(b, k) ─► Mul ─► Sum(…, axes)                               Sum(a, i, b, k, axes)
 
-Where shapes are not known, the gradient of every x + y looks for axes to sum over, and almost always there are none:
-then the one node gives its input (kernels/cpu/array_shape.py). In a loop's gradient the shapes come from stacks, so
-what worked out the axes before would do so in every turn. The sum of products of rows is the gradient of the values of
-`sparse_tensor_dense_matmul`: its kernel (kernels/cpu/_sparse_products.py) reads each row where it lies.
+Where shapes are not known, the gradient of every x + y looks for axes to sum over, in a loop in every turn, and almost
+always there are none: then the one node gives its input (kernels/cpu/array_shape.py). The sum of products of rows is a
+gradient of `sparse_tensor_dense_matmul`: kernels/cpu/_sparse_products.py reads each row where it lies.
 """
 
 from __future__ import annotations

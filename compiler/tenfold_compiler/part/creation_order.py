@@ -152,6 +152,5 @@ def _hands_on_reference(node: PartNode) -> bool:
 
 def _writes(node: PartNode, position: int) -> bool:
     kind = node.input_types[position]
-    if kind.is_ref_dtype or kind.base_dtype is dtypes.resource:
-        return node.op not in ops.STATE_READING_OPS and node.op not in _PASSING
-    return False
+    is_shared = kind.is_ref_dtype or kind.base_dtype is dtypes.resource
+    return is_shared and node.op not in ops.STATE_READING_OPS and node.op not in _PASSING

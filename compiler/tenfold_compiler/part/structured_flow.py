@@ -52,10 +52,6 @@ class ControlFlow:
     origin: dict[Edge, Edge]
     sections: dict[Loop, LoopSections]
 
-    def nodes(self) -> Iterator[PartNode]:
-        """All nodes in an order that keeps all waits, each loop's together."""
-        return nodes_of(self.tree.members)
-
     def places(self, region_of: Sequence[int]) -> list[int]:
         """By node: a number for its region, its loop, its guard, and the part of the loop's turn that it runs in."""
         numbers: dict[Hashable, int] = {}
@@ -66,7 +62,7 @@ class ControlFlow:
             for member in members
         }
         places = [0] * len(region_of)
-        for node in self.nodes():
+        for node in nodes_of(self.tree.members):
             at = node.index
             key = region_of[at], self.tree.frame_of[at], self.guards.of[at], part_of.get(id(node))
             places[at] = numbers.setdefault(key, len(numbers))

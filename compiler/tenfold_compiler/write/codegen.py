@@ -58,8 +58,10 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
         reads = FlowReads(program, flow)
         slots, straight = reads.slots, RegionWriter(program, lines, reads.slots)
         writer = FlowWriter(reads, fusion, straight)
-    schedules = None if fusion is None or flow is not None else fusion.schedule
-    names = [writer.region(region, None if schedules is None else schedules[region.index]) for region in regions]
+    schedules: Sequence[Sequence[PartNode | Group]] = [region.nodes for region in regions]
+    if fusion is not None and flow is None:
+        schedules = fusion.schedule
+    names = [writer.region(region, schedules[region.index]) for region in regions]
     lines.begin_rest()
     with straight.without_stores():
         rest = _write_rest(writer, rest_of(regions), schedules)
@@ -97,15 +99,13 @@ def generate(program: Program, fusion: Fusion | None = None, ticks: bool = False
 def _write_rest(
     writer: RegionWriter | FlowWriter,
     regions: Sequence[Region],
-    schedules: Sequence[Sequence[PartNode | Group]] | None,
+    schedules: Sequence[Sequence[PartNode | Group]],
 ) -> str | None:
     """Writes these regions, each after those that it waits for, as one function; its name, or None for too few, and for
     a part that is too long for being written twice."""
     if len(regions) < 2 or sum(len(region.nodes) for region in regions) > MOST_NODES:
         return None
-    work: list[PartNode | Group] = []
-    for region in regions:
-        work.extend(region.nodes if schedules is None else schedules[region.index])
+    work = [item for region in regions for item in schedules[region.index]]
     whole = Region(-1, nodes=[node for region in regions for node in region.nodes])
     return writer.region(whole, work, "rest")
 

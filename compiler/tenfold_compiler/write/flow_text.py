@@ -64,7 +64,6 @@ class FlowText:
             self.lines.write(f"{name_of(edge)} = {given[0]}{self._stored(edge)}", node)
 
     def group(self, group: Group) -> None:
-        """Runs a group."""
         self._straight.group(group, self._names)
         for edge in group.outputs:
             self.known(edge, group.members[0])
@@ -166,7 +165,6 @@ class FlowText:
         return self._straight.store(edge, name_of(edge))
 
     def clear(self, names: Sequence[str]) -> None:
-        """Lets go of values."""
         if names:
             self.lines.write(f"{' = '.join(sorted(names))} = None")
 

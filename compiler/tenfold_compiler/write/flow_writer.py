@@ -57,9 +57,11 @@ class FlowWriter:
         self._text = FlowText(reads, straight)
         self._frames = FrameWriter(self._text, fusion)
 
-    def region(self, region: Region, schedule: Sequence[Any] | None, name: str | None = None) -> str | None:
+    def region(self, region: Region, schedule: Sequence[Any], name: str | None = None) -> str | None:
         """Writes one function; its name, or None when the region has nothing to do."""
-        members = self._members(region)
+        tree = self._reads.flow.tree
+        standing = (tree.standing_in(None, node) for node in region.nodes)
+        members = list(dict.fromkeys(map(self._frames.as_member, standing)))
         if all(map(self._reads.is_silent, members)):
             # what is only tested elsewhere has its line there
             return None
@@ -85,13 +87,6 @@ class FlowWriter:
             self._frames.turns(loop, self._reads.left(loop))
         self._text.stopped = "return"
         self._lines.write(f"return {', '.join(map(name_of, group.outputs))},")
-
-    def _members(self, region: Region) -> list[Any]:
-        tree = self._reads.flow.tree
-        inside = [node for node in region.nodes if tree.frame_of[node.index] is None]
-        return list(
-            dict.fromkeys(tree.entered.get(node.index, self._frames.group_of.get(node.index, node)) for node in inside)
-        )
 
     def _load(self, region: Region, members: Iterable[Any]) -> None:
         """Gives names to what comes from outside of the function."""

@@ -89,7 +89,7 @@ class FrameWriter:
         to another seldom.
         """
         if self.group_of:
-            members = list(dict.fromkeys(map(self._as_member, members)))
+            members = list(dict.fromkeys(map(self.as_member, members)))
         pending = Pending(members, lambda member: self._waits(member, loop))
         ready: dict[Guard, list[int]] = {}
         everything: list[tuple[int, Guard]] = []
@@ -118,7 +118,8 @@ class FrameWriter:
                 add(successor)
         return order
 
-    def _as_member(self, member: Any) -> Any:
+    def as_member(self, member: Any) -> Any:
+        """The member, or the group that it is fused in."""
         return self.group_of.get(member.index, member) if isinstance(member, PartNode) else member
 
     def _waits(self, member: Any, loop: Loop | None) -> dict[Any, None]:
@@ -127,7 +128,7 @@ class FrameWriter:
             return waits(self._reads.program.part, self._tree, loop, member)
         inner = member.nodes() if isinstance(member, Loop) else getattr(member, "members", [member])
         before = (self._reads.program.part.nodes[source] for node in inner for source in self._before[node.index])
-        return dict.fromkeys(self._as_member(self._tree.standing_in(loop, node)) for node in before)
+        return dict.fromkeys(self.as_member(self._tree.standing_in(loop, node)) for node in before)
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 

@@ -31,12 +31,10 @@ class Lines:
         self.text.append(self._pad + line)
 
     def begin(self, name: str, arguments: str) -> None:
-        """Begins a function."""
         self.defs.append(len(self.text))
         self.text.append(f"def {name}({arguments}):")
 
     def begin_region(self, name: str, region: Region) -> None:
-        """Begins the function of a region."""
         self.begin(name, "s, send, fetch, stop")
         if self._ticks:
             self.write("tick()")

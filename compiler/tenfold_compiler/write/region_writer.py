@@ -45,12 +45,9 @@ class RegionWriter:
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
-    def region(
-        self, region: Region, schedule: Sequence[PartNode | Group] | None, name: str | None = None
-    ) -> str | None:
-        """Writes one function; its name, or None when the region has nothing to do. None: in the nodes' own order."""
-        items = region.nodes if schedule is None else schedule
-        work = [item for item in items if isinstance(item, Group) or not self.slots.is_silent(item)]
+    def region(self, region: Region, schedule: Sequence[PartNode | Group], name: str | None = None) -> str | None:
+        """Writes one function; its name, or None when the region has nothing to do."""
+        work = [item for item in schedule if isinstance(item, Group) or not self.slots.is_silent(item)]
         if not work:
             return None
         name = name or f"r{region.index}"

@@ -31,7 +31,6 @@ class Registers:
         return self._holder.get(edge)
 
     def take(self, edge: Edge) -> str:
-        """A variable for it."""
         if self._free:
             name = self._free.pop()
         else:

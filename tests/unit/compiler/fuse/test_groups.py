@@ -12,6 +12,8 @@ from support.programs import compile_program
 from tenfold_compiler.fuse import captures, fusible_nodes, groups, updates
 from tenfold_compiler.fuse import fusion as fusion_module
 from tenfold_compiler.fuse.groups import Fusion, Group, find_groups
+from tenfold_compiler.part.loop_tree import Loop as LoopOfPart
+from tenfold_compiler.part.part_graph import PartNode
 from tenfold_core import dtypes
 from tenfold_kernels.fusion.loops import ScalarLoop
 from tenfold_kernels.fusion.remembered import Remembered
@@ -21,7 +23,6 @@ from tenfold_kernels.resources.state import ResourceManager
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold_compiler.part.part_graph import PartNode
     from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -477,10 +478,10 @@ def test_of_a_part_with_loops_updates_are_sought_outside_of_them(gpu: OnGpu) -> 
     fusion = grouped(program, {}, resources=ResourceManager())
     assert [[node.name for node in group.members] for group in fusion.groups] == [["p", "q"]]
     (order,) = gpu.orders
-    (loop,) = [item for item in order if not hasattr(item, "name")]
-    inside = {node.name for node in loop.members}
+    (loop,) = [item for item in order if isinstance(item, LoopOfPart)]
+    inside = {node.name for node in loop.nodes()}
     assert {"body", "enter_outer", "enter_inner", "exit_outer", "merge_inner", "next_outer"} <= inside
-    outside = {item.name for item in order if hasattr(item, "name")}
+    outside = {item.name for item in order if isinstance(item, PartNode)}
     assert {"x", "axis", "p", "q", "r"} <= outside
     assert not inside & outside
     assert len(inside | outside) == len(program.compiled.part.nodes)

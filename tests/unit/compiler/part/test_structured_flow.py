@@ -8,7 +8,7 @@ import pytest
 
 from support.parts import PartBuilder
 from tenfold_compiler.part.guards import ALIVE, ALWAYS, ANY, TRUTH, Literal, case_of, source_of, truth_of
-from tenfold_compiler.part.loop_tree import Unstructured
+from tenfold_compiler.part.loop_tree import Unstructured, nodes_of
 from tenfold_compiler.part.read_part import read_part
 from tenfold_compiler.part.structured_flow import ControlFlow, is_name, read_control_flow
 from tenfold_core import dtypes
@@ -230,7 +230,7 @@ def test_a_loop_is_cut_in_three(go_on: str, leave: str) -> None:
     assert list(read.flow.entries(read.at["v_more"])) == []
     assert read.flow.tested(read.at["v_more"]) == [read.at["less"].index]
     assert read.flow.tested(read.at["v"]) == []
-    every = [node.name for node in read.flow.nodes()]
+    every = [node.name for node in nodes_of(read.flow.tree.members)]
     assert sorted(every) == sorted(read.at)
     assert every.index("v_enter") < every.index("v_next") < every.index("end")
 

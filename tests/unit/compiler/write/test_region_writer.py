@@ -41,7 +41,7 @@ class Written:
         self.writer = RegionWriter(self.program, self.lines, straight_slots(self.program))
 
     def regions(self) -> list[str | None]:
-        return [self.writer.region(region, None) for region in self.program.regions]
+        return [self.writer.region(region, region.nodes) for region in self.program.regions]
 
 
 def chain(part: PartBuilder, names: str, source: str = "x") -> None:
