@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -440,7 +441,7 @@ class TaskServer:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            forgotten = self.worker.sweep()
+            forgotten = self.worker.steps.sweep(time.monotonic())
             if forgotten:
                 _log.info("%s forgot %d steps that were not cleaned up", self.task, forgotten)
 

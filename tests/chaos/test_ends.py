@@ -64,7 +64,7 @@ def left_at(servers: dict[str, TaskServer]) -> dict[str, int]:
     for job, server in servers.items():
         found[f"{job}: sessions"] = len(server.master.session_handles)
         found[f"{job}: sessions at the worker"] = sum(1 for each in server.worker._sessions if each.handle)
-        found[f"{job}: steps"] = server.worker.steps
+        found[f"{job}: steps"] = len(server.worker.steps)
         found[f"{job}: runs"] = server.worker.running
     return {what: count for what, count in found.items() if count}
 

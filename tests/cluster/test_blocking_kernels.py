@@ -314,13 +314,14 @@ class TestTwoTasks:
 
         began = asyncio.Event()
         worker = cluster["ps", 0].worker
-        note = worker.began
+        start_run = worker.start_run
 
-        def noted() -> None:
-            note()
+        def noted(*given: Any) -> Any:
+            run = start_run(*given)
             began.set()
+            return run
 
-        worker.began = noted
+        worker.start_run = noted
         waiting = asyncio.create_task(asyncio.to_thread(wait))
         async with asyncio.timeout(20):
             await began.wait()

@@ -58,7 +58,7 @@ class Tasks:
     @property
     def left(self) -> dict[tuple[str, int], int]:
         """Steps that tasks still know."""
-        return {task: server.worker.steps for task, server in self.servers.items() if server.worker.steps}
+        return {task: len(server.worker.steps) for task, server in self.servers.items() if server.worker.steps}
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ async def test_the_producers_error_is_the_steps(start: Any) -> None:
     [value] = await tasks.run(handle, [z], {x: np.array([1, 2, 3, 4], np.int32)})
 
     assert value.tolist() == [[3, 5], [7, 9]]
-    tables = [server.worker._steps for server in tasks.servers.values()]
+    tables = [server.worker.steps for server in tasks.servers.values()]
     await until(lambda: not tasks.left, *((table, name) for table in tables for name in ("finish", "forget")))
 
 
@@ -340,8 +340,8 @@ async def test_a_step_of_a_master_without_links_pulls_over_the_workers_links(sta
     peer: Any = consumer.workers.worker(producer.task)
     assert await peer.connect()
     step = asyncio.ensure_future(consumer.worker.recv_remote(producer.task, 7, key_of(producer, consumer)))
-    await until(lambda: producer.worker.steps, (producer.worker._steps, "get"))  # it asks
-    rendezvous = producer.worker._steps.find(7)
+    await until(lambda: len(producer.worker.steps), (producer.worker.steps, "get"))  # it asks
+    rendezvous = producer.worker.steps.find(7)
     assert rendezvous is not None
     rendezvous.send(key_of(producer, consumer), np.arange(3000.0))
 
@@ -415,7 +415,7 @@ def test_a_step_runs_on_its_callers_thread(threads: Threads, monkeypatch: pytest
 
             np.testing.assert_array_equal(sess.run(y, {x: value}), (value * 2 + 1) * 10)
 
-    assert threads.ps.server.worker.steps == 0
+    assert len(threads.ps.server.worker.steps) == 0
 
 
 def test_an_error_on_the_callers_thread_is_the_same(threads: Threads) -> None:

@@ -169,7 +169,7 @@ async def test_a_server_that_stops_refuses_and_awaits_under_every_name() -> None
     home = Worker("/job:ps/replica:0/task:0")
     guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
     gone = errors.UnavailableError(None, None, "the server is going")
-    guest.began()
+    guest.running += 1
 
     home.refuse(gone)
     drained = await started(home.drained())

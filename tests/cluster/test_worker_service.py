@@ -395,11 +395,11 @@ async def test_cleaning_up_a_step_wakes_its_receivers(task: tuple[TaskServer, Wo
     part.const("c", 1.0)
     key = part.send("c", F32, "/job:worker/replica:0/task:0/device:CPU:0", "edge")
     waiting = asyncio.ensure_future(worker.recv_tensor(7, key))
-    await until(lambda: server.worker.steps == 1, (server.worker._steps, "get"))
+    await until(lambda: len(server.worker.steps) == 1, (server.worker.steps, "get"))
     await worker.cleanup_graph(7)
     with pytest.raises(errors.AbortedError, match="Step 7"):
         await waiting
-    assert server.worker.steps == 0
+    assert len(server.worker.steps) == 0
 
 
 def blocked_part(server: TaskServer) -> tuple[PartBuilder, str]:
@@ -415,7 +415,7 @@ async def test_cancelling_the_caller_cancels_the_step(task: tuple[TaskServer, Wo
     part, _ = blocked_part(server)
     handle = await worker.register_graph("", part.graph_def, CONFIG)
     running = asyncio.ensure_future(worker.run_graph("", handle, 7, {}, []))
-    await until(lambda: server.worker.running == 1, (server.worker, "began"))
+    await until(lambda: server.worker.running == 1, (server.worker, "start_run"))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -428,7 +428,7 @@ async def test_deleting_a_session_cancels_its_steps(task: tuple[TaskServer, Work
     await worker.create_worker_session("s", None, False, ("", 0))
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
     running = asyncio.ensure_future(worker.run_graph("s", handle, 7, {}, []))
-    await until(lambda: server.worker.running == 1, (server.worker, "began"))
+    await until(lambda: server.worker.running == 1, (server.worker, "start_run"))
     await worker.delete_worker_session("s")
     with pytest.raises(errors.CancelledError, match="explicit call to `Session::Close"):
         await running
@@ -538,7 +538,7 @@ async def test_a_loop_without_end_leaves_the_loop_alive_and_can_be_cancelled(sta
     for step in (1, 2):  # short runs, so that the next one begins on the event loop's thread
         assert (await server.worker.run_graph("", handle, step, {go_on: np.array(False)}, [y])).values[y] == 0
     running = asyncio.ensure_future(server.worker.run_graph("", handle, 7, {go_on: np.array(True)}, [y]))
-    await until(lambda: server.worker.running == 1, (server.worker, "began"))
+    await until(lambda: server.worker.running == 1, (server.worker, "start_run"))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

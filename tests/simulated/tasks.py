@@ -155,7 +155,7 @@ class Task:
             return []
         worker, master = server.worker, server.master
         counts: dict[str, Any] = {
-            "steps with a rendezvous": worker.steps,
+            "steps with a rendezvous": len(worker.steps),
             "parts that run": worker.running,
             "sessions of no master": self._orphans(open_handles),
             "runs of sessions": [run for session in worker._sessions for run in session.running],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.limits import DEFAULT_LIMITS
@@ -11,8 +12,6 @@ from tenfold_services.worker.step_pool import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tenfold_services.worker.rendezvous import Rendezvous
 
 TASK, PS = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
 
@@ -47,7 +46,8 @@ class Task:
     def __init__(self) -> None:
         self.task, self.pool, self.arrivals = TASK, Pool(), Arrivals()
         self.running = 0
-        self.forgotten: list[Rendezvous] = []
+        self.forgotten: list[int] = []
+        self.steps = SimpleNamespace(forget=self.forgotten.append)
         self.asked: list[tuple[str, int, str]] = []
         self.answer: asyncio.Future[tuple[Any, bool]] = asyncio.get_running_loop().create_future()
 
@@ -55,11 +55,5 @@ class Task:
         self.asked.append((task, step_id, key))
         return await self.answer
 
-    def began(self) -> None:
-        self.running += 1
-
     def over(self) -> None:
         self.running -= 1
-
-    def forget_step(self, rendezvous: Rendezvous) -> None:
-        self.forgotten.append(rendezvous)

@@ -170,7 +170,7 @@ class WorkerEndpoint:
         except struct.error as error:
             raise malformed("CleanupGraph", error) from None
         for step_id in steps:
-            self._worker.finish_step(step_id)
+            self._worker.steps.finish(step_id)
 
     # -- which task pushes to which ------------------------------------------------------------------------------------
 

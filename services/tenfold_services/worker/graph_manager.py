@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..interfaces import Done, ExecOptions, RunGraphResult, Value
     from ..limits import Limits
     from .loaded_program import LoadedProgram
-    from .pools import MakePools, Pools
+    from .pools import MakePools
     from .rendezvous import Rendezvous
 
 
@@ -51,40 +51,44 @@ class GraphManager:
         limits: Limits,
         resources: ResourceManager | None,
         devices: list[DeviceAttributes],
-        home: GraphManager | None = None,
         pools: MakePools = pools_of,
     ) -> None:
-        """`home`: this is the same worker under another name, a guest; it has sessions and runs of its own. `pools`
-        makes what runs long programs, works on large graphs and waits for files."""
-        self.task = task
-        #: The workers that can be asked for tensors; set by the server once there is a cluster.
-        self.workers = workers
-        self.devices = devices
-        self._incarnations = {device.name: device.incarnation for device in devices}
+        """`pools` makes what runs long programs, works on large graphs and waits for files."""
         #: Shared by all sessions that are not isolated.
         if resources is None:
             resources = ResourceManager(quota=StateQuota(limits.most_state_bytes, limits.queues))
         self.resources = resources
         self.limits = limits
-        #: This worker under other names, for sessions that bring a cluster of their own (session_cluster.py).
-        self.guests: list[GraphManager] = []
-        self._sessions = SessionTable(task, self.resources, limits)
-        #: Shared with the guests: a key does not say in which session's names it is.
-        self._steps: StepTable = StepTable(limits) if home is None else home._steps
+        #: Those that run or are not cleaned up yet. A key does not say in which session's names it is.
+        self.steps = StepTable(limits)
         #: For the Logging RPC.
-        self.transfers: TransferLog = TransferLog() if home is None else home.transfers
+        self.transfers = TransferLog()
         #: The steps that had a part here; those on callers' threads, too.
-        self.step_count: StepCount = StepCount() if home is None else home.step_count
+        self.step_count = StepCount()
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
-        self.pools: Pools = pools(task, limits) if home is None else home.pools
+        self.pools = pools(task, limits)
         self.pool, self.graph_pool, self.file_pool = self.pools
         #: Entered while several tensors are handed out at once.
-        self.arrivals: Arrivals = Arrivals() if home is None else home.arrivals
-        self._lost = LostProducers(limits.probe_answer_seconds)
+        self.arrivals = Arrivals()
         #: Set once: why no new work is taken.
-        self._refusal: errors.OpError | None = None if home is None else home._refusal
-        #: Partitions that run now, and what `drained` waits for.
-        self._running = 0
+        self._refusal: errors.OpError | None = None
+        self._begin_as(task, workers, devices)
+
+    def _begin_as(self, task: str, workers: ClusterWorkers | None, devices: list[DeviceAttributes]) -> None:
+        """What each name of this worker has to itself; guests share the rest."""
+        self.task = task
+        #: The workers that can be asked for tensors; set by the server once there is a cluster.
+        self.workers = workers
+        self.devices = devices
+        self._incarnations = {device.name: device.incarnation for device in devices}
+        #: CPU:0's, which stands for the task's.
+        self.incarnation = devices[0].incarnation
+        #: This worker under other names, for sessions that bring a cluster of their own (session_cluster.py).
+        self.guests: list[GraphManager] = []
+        self._sessions = SessionTable(task, self.resources, self.limits)
+        self._lost = LostProducers(self.limits.probe_answer_seconds)
+        #: Partitions that run here now, and what `drained` waits for.
+        self.running = 0
         self._drained: asyncio.Event | None = None
 
     # -- runs ----------------------------------------------------------------------------------------------------------
@@ -132,7 +136,7 @@ class GraphManager:
         """What a run needs. Raises what keeps it from starting."""
         self._check_open()
         session = self._sessions.get(session_handle)
-        found = session, session.graph(graph_handle), self._steps.get(step_id, time.monotonic())
+        found = session, session.graph(graph_handle), self.steps.get(step_id, time.monotonic())
         self.step_count.of_worker += 1
         return found
 
@@ -152,7 +156,7 @@ class GraphManager:
         try:
             self._check_open()
             program = self._sessions.get(plan.session_handle).graph(plan.graph_handle)
-            if not plan.expected <= brought.keys() or self._steps.find(step_id) is not None:
+            if not plan.expected <= brought.keys() or self.steps.find(step_id) is not None:
                 return None  # something of it is missing, or is here already
             self.step_count.of_worker += 1
             result = run_at_once(program, plan, step_id, feeds, brought, push)
@@ -175,10 +179,8 @@ class GraphManager:
 
     def every_resources(self) -> list[ResourceManager]:
         """The resources of all sessions, isolated ones and guests' among them; some may come twice. Any thread."""
-        found = [self.resources, *(session.resources for session in self._sessions)]
-        for guest in list(self.guests):
-            found += guest.every_resources()
-        return found
+        sessions = [session for worker in (self, *self.guests) for session in worker._sessions]
+        return [self.resources, *(session.resources for session in sessions)]
 
     def waits(self, session_handle: str) -> list[str]:
         """What the steps of a session that run here wait for. Nothing is told of the session without a handle, which
@@ -190,14 +192,10 @@ class GraphManager:
             found += guest.waits(session_handle)
         return found
 
-    def began(self) -> None:
-        """A run starts."""
-        self._running += 1
-
     def over(self) -> None:
         """A run has ended."""
-        self._running -= 1
-        if self._drained is not None and not self._running:
+        self.running -= 1
+        if self._drained is not None and not self.running:
             self._drained.set()
             self._drained = None
 
@@ -206,7 +204,7 @@ class GraphManager:
     def pushed(self, step_id: int, key: str, value: Value, is_dead: bool) -> None:
         """A tensor that its producer brought. Never blocks. Late ones, of steps that are over, are dropped."""
         try:
-            rendezvous = self._steps.get(step_id, time.monotonic())
+            rendezvous = self.steps.get(step_id, time.monotonic())
         except errors.AbortedError:
             return
         if rendezvous.error is not None:
@@ -249,45 +247,12 @@ class GraphManager:
                 "Check your worker job for the reason why it was restarted."
             )
 
-    # -- the end of a step ---------------------------------------------------------------------------------------------
-
-    def forget_step(self, rendezvous: Rendezvous) -> None:
-        """No task will ask for a tensor of this step any more."""
-        if not rendezvous.runs:
-            self._steps.forget(rendezvous.step_id)
-
-    def finish_step(self, step_id: int) -> None:
-        """`cleanup_graph` for callers that cannot wait."""
-        self._steps.finish(step_id)
-
-    def sweep(self) -> int:
-        """Forgets steps that no master cleaned up; returns how many. The server calls it now and then."""
-        return self._steps.sweep(time.monotonic())
-
-    # -- what there is -------------------------------------------------------------------------------------------------
-
-    @property
-    def incarnation(self) -> int:
-        """CPU:0's incarnation, which stands for the task's."""
-        return self.devices[0].incarnation
-
-    @property
-    def steps(self) -> int:
-        """Steps that this worker knows, running or not cleaned up yet."""
-        return len(self._steps)
-
-    @property
-    def running(self) -> int:
-        """Partitions that run here now."""
-        return self._running
-
     # -- stopping ------------------------------------------------------------------------------------------------------
 
     def refuse(self, error: errors.OpError) -> None:
         """From now on new work gets `error`, also under other names. First step of stopping."""
-        self._refusal = error
-        for guest in self.guests:
-            guest.refuse(error)
+        for worker in (self, *self.guests):
+            worker._refusal = error
 
     def _check_open(self) -> None:
         if self._refusal is not None:
@@ -297,16 +262,15 @@ class GraphManager:
         """Returns once no partition runs here, under whatever name. To be called after `refuse`."""
         for guest in list(self.guests):
             await guest.drained()
-        if self._running:
+        if self.running:
             if self._drained is None:
                 self._drained = asyncio.Event()
             await self._drained.wait()
 
     def abort_steps(self, error: errors.OpError) -> None:
         """Ends every step on this task with `error`."""
-        for guest in self.guests:
-            guest.abort_steps(error)
-        for session in self._sessions:
-            for running in session.running:
-                running.stop()
-        self._steps.abort_all(error)
+        for worker in (self, *self.guests):
+            for session in worker._sessions:
+                for running in session.running:
+                    running.stop()
+        self.steps.abort_all(error)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .execution import Execution, StepIO
     from .loaded_program import LoadedProgram
     from .outbox import Outbox
-    from .rendezvous import Rendezvous
+    from .rendezvous import Rendezvous, StepTable
     from .sessions import WorkerSession
     from .step_pool import Job, StepPool
 
@@ -48,21 +48,18 @@ class RunsWorker(Protocol):
 
     task: str
     limits: Limits
+    #: Partitions that run now: a run that starts is added.
+    running: int
     #: Where long stretches compute.
     pool: StepPool
     arrivals: Arrivals
+    steps: StepTable
 
     async def recv_remote(self, task: str, step_id: int, key: str) -> tuple[Value, bool]:
         """Asks another task for a tensor."""
 
-    def began(self) -> None:
-        """A run starts."""
-
     def over(self) -> None:
         """A run has ended."""
-
-    def forget_step(self, rendezvous: Rendezvous) -> None:
-        """No task will ask for a tensor of this step any more."""
 
 
 class GraphRun:
@@ -103,7 +100,7 @@ class GraphRun:
         """Runs as far as it goes; `done` may have been called when it returns."""
         rendezvous, outbox, program, executor = self.rendezvous, self._outbox, self._program, self._executor
         self._session.running[self] = None
-        self._worker.began()
+        self._worker.running += 1
         rendezvous.runs += 1
         try:
             if rendezvous.error is not None:
@@ -132,7 +129,7 @@ class GraphRun:
         run.receive, run.wake = self._receive, self._woken
         #: `go_on` is on the stack, or this is: arrivals are only noted.
         self._pumping = True
-        self.rendezvous.listen(self._step_aborted)
+        self.rendezvous.listen(self._failed)
         self._pumping = False
         self.go_on()
 
@@ -189,7 +186,7 @@ class GraphRun:
         if self._waits:
             if self._job is not None:
                 self._worker.pool.let_go(self._job)
-            rendezvous.unlisten(self._step_aborted)
+            rendezvous.unlisten(self._failed)
             for key, done in self._local.items():
                 rendezvous.cancel_recv(key, done)
             self._local.clear()
@@ -210,9 +207,9 @@ class GraphRun:
         self._worker.over()
         self.ended = True
         if error is None:
-            if self._outbox is not None and not self._outbox.kept:
+            if self._outbox is not None and not self._outbox.kept and not rendezvous.runs:
                 # all that it sent has gone and all that it received is consumed: no task will ask for a tensor of it
-                self._worker.forget_step(rendezvous)
+                self._worker.steps.forget(rendezvous.step_id)
             self._done(result, None)
             return
         failure = explained(error, self._worker.task, rendezvous.step_id)
@@ -284,15 +281,11 @@ class GraphRun:
             with contextlib.suppress(RuntimeError):  # the loop has ended, and the step with it
                 self._loop.call_soon_threadsafe(self.go_on)
 
-    def _step_aborted(self, error: errors.OpError) -> None:
-        """The rendezvous' callback; any thread."""
+    def _failed(self, error: errors.OpError) -> None:
+        """Also the rendezvous' callback; any thread."""
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._failed, error)
-        else:
-            self._failed(error)
-
-    def _failed(self, error: errors.OpError) -> None:
-        if self.part_run is not None:
+        elif self.part_run is not None:
             self.part_run.fail(error)
             self.go_on()
 

@@ -18,7 +18,7 @@ from tenfold_kernels.resources.state import ResourceManager
 from ..limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tenfold_compiler.node_kernels import StatefulKernels
 
@@ -170,7 +170,3 @@ class SessionTable:
         if session is not None and session.resources is not self._resources:
             session.resources.quota.close()
         return session
-
-    def work_of(self, session: WorkerSession) -> list[Callable[[], None]]:
-        """What ends the work under way of resources that the session has to itself."""
-        return [] if session.resources is self._resources else session.resources.work()

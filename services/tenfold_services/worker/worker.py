@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.graph_sizes import is_small
@@ -64,14 +65,18 @@ class Worker(GraphManager):
         fusion: FusionOptions = NO_FUSION,
         cpus: int = 1,
         gpus: GpuOptions = ALL_GPUS,
-        home: Worker | None = None,
-        devices: Sequence[DeviceAttributes] = (),
         gradients: OpGradients = no_gradients,
         pools: MakePools = pools_of,
     ) -> None:
-        """With a `home`, a guest there: the same worker under another name, `devices` being its devices' names."""
-        named = local_devices(task, cpus, gpus) if home is None else list(devices)
-        super().__init__(task, workers, limits, resources, named, home, pools)
+        super().__init__(task, workers, limits, resources, local_devices(task, cpus, gpus), pools)
+        #: Whether a session's intra_op_parallelism_threads counts, or only the server's.
+        self.sessions_set_threads = False
+        #: Fuses programs that are hot.
+        self._fusion = FusionCompiler(fusion)
+        self._gradients = gradients
+
+    def _begin_as(self, task: str, workers: ClusterWorkers | None, devices: list[DeviceAttributes]) -> None:
+        super()._begin_as(task, workers, devices)
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
         self._guest_of: dict[str, tuple[Worker, ClusterWorkers]] = {}
         #: Master → what its former life still computes; a session of its replacement waits for that.
@@ -79,15 +84,12 @@ class Worker(GraphManager):
         #: Told the task and the incarnation of each master that opens a session in our own cluster; a guest's is
         #: another one, whatever the tasks are called there.
         self.on_master: Callable[[str, int], None] = lambda task, incarnation: None
-        #: Whether a session's intra_op_parallelism_threads counts, or only the server's.
-        self.sessions_set_threads: bool = home is not None and home.sessions_set_threads
-        #: Fuses programs that are hot.
-        self._fusion: FusionCompiler = FusionCompiler(fusion) if home is None else home._fusion
-        self._gradients: OpGradients = gradients if home is None else home._gradients
 
-    def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Worker:
+    def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Self:
         """This worker under another name. The caller adds it to `guests`, and tells it the tasks of its cluster."""
-        return type(self)(task, limits=self.limits, resources=self.resources, home=self, devices=devices)
+        guest = copy(self)
+        guest._begin_as(task, None, list(devices))
+        return guest
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         return self.devices
@@ -100,7 +102,9 @@ class Worker(GraphManager):
         self._check_open()
         master_task, master_incarnation = master
         self._sessions.lives.check(master_task, master_incarnation)
-        await self._leave_stale(master_task, master_incarnation)
+        for handle, (stale_guest, _) in list(self._guest_of.items()):
+            if stale_guest._sessions.stale(master_task, master_incarnation):
+                await self.delete_worker_session(handle)
         if server_def is not None and server_def.cluster.job:
             guest = self._create_guest(session_handle, server_def)
             await guest.create_worker_session(session_handle, None, isolate, master)
@@ -131,12 +135,6 @@ class Worker(GraphManager):
                 f"{self.limits.cleanup_seconds:g} s; its replacement has to wait for their end. Try again."
             )
 
-    async def _leave_stale(self, master_task: str, master_incarnation: int) -> None:
-        """Ends guests of the same master before its restart."""
-        for handle, (guest, _) in list(self._guest_of.items()):
-            if guest._sessions.stale(master_task, master_incarnation):
-                await self.delete_worker_session(handle)
-
     async def delete_worker_session(self, session_handle: str) -> None:
         found = self._guest_of.pop(session_handle, None)
         if found is not None:
@@ -146,17 +144,14 @@ class Worker(GraphManager):
         session = self._sessions.remove(session_handle)
         if session is not None:
             _cancel_steps(session, "Step was cancelled by an explicit call to `Session::Close()`.")
-            if work := self._sessions.work_of(session):
+            if session.resources is not self.resources and (work := session.resources.work()):
                 # iterators close their files, and take away what they have not finished; a task that goes does not
                 with contextlib.suppress(errors.UnavailableError):
                     await self.file_pool.run(session_handle, partial(_end_all, work))
 
-    # -- sessions with clusters of their own ---------------------------------------------------------------------------
-
     def _guest(self, session_handle: str) -> Worker:
         """The worker of a session: this one, or a guest."""
-        found = self._guest_of.get(session_handle)
-        return self if found is None else found[0]
+        return self._guest_of.get(session_handle, (self,))[0]
 
     def _create_guest(self, session_handle: str, server_def: ServerDef) -> Worker:
         if session_handle in self._guest_of:
@@ -224,8 +219,7 @@ class Worker(GraphManager):
                 rendezvous.partial = PartialRun(self, session, program, rendezvous)
             return await rendezvous.partial.call(feeds, fetches, options.is_last_partial_run)
         future: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
-        done = partial(settle, future)
-        run = self.start_run(session_handle, graph_handle, step_id, feeds, fetches, options, done)
+        run = self.start_run(session_handle, graph_handle, step_id, feeds, fetches, options, partial(settle, future))
         try:
             result = future.result() if future.done() else await future
         except asyncio.CancelledError:
@@ -242,19 +236,18 @@ class Worker(GraphManager):
             spans = telemetry.span("worker RecvTensor", task=self.task, step=f"{step_id:x}", key=shown)
         with spans:
             self._check_key(key)
-            return await receive(self._steps.get(step_id, time.monotonic()), key)
+            return await receive(self.steps.get(step_id, time.monotonic()), key)
 
     async def cleanup_graph(self, step_id: int) -> None:
-        self._steps.finish(step_id)
+        self.steps.finish(step_id)
 
     async def cleanup_all(self, containers: Sequence[str]) -> None:
         self.resources.clear(containers)
 
     def close(self) -> None:
         """Gives the pool's threads back; does not wait for a kernel that still runs."""
-        self.pool.close()
-        self.graph_pool.close()
-        self.file_pool.close()
+        for pool in self.pools:
+            pool.close()
         self._fusion.close(timeout=0)
         limit_blas_threads(self, 0)
 

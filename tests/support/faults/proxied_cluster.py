@@ -108,7 +108,7 @@ async def _settle(server: BackgroundServer) -> None:
 
 
 async def _sweep(server: BackgroundServer) -> None:
-    server.server.worker._steps.sweep(time.monotonic() + server.server.limits.idle_step_seconds + 1)
+    server.server.worker.steps.sweep(time.monotonic() + server.server.limits.idle_step_seconds + 1)
 
 
 async def _left_over(server: BackgroundServer) -> dict[str, int]:
@@ -117,7 +117,7 @@ async def _left_over(server: BackgroundServer) -> dict[str, int]:
         "sessions": len(master.session_handles),
         "sessions at the worker": sum(1 for session in worker._sessions if session.handle),
         "graphs": sum(len(session.graphs) for session in worker._sessions),
-        "steps": worker.steps,
+        "steps": len(worker.steps),
         "runs": worker.running,
     }
 

@@ -383,14 +383,14 @@ async def test_steps_that_nobody_cleaned_up_are_forgotten_now_and_then(
     caplog.set_level(logging.INFO, module.__name__)
     swept, answers = asyncio.Event(), iter((0, 7))
 
-    def sweep() -> int:
+    def sweep(now: float) -> int:
         found = next(answers, None)
         if found is None:
             swept.set()
         return found or 0
 
     async with no_port() as server:
-        monkeypatch.setattr(server.worker, "sweep", sweep)
+        monkeypatch.setattr(server.worker.steps, "sweep", sweep)
         await swept.wait()
     told = [record.getMessage() for record in caplog.records if "forgot" in record.getMessage()]
     assert told == [f"{PS} forgot 7 steps that were not cleaned up"]

@@ -89,6 +89,7 @@ class FakeWorker:
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
+        self.steps = SimpleNamespace(finish=lambda step_id: self.asked.append(("finish", step_id)))
         self.peers: dict[str, Any] = {}
         self.workers: Any = SimpleNamespace(worker=lambda task: self.peers[task])
         self.takes, self.gives = 1, 1
@@ -130,9 +131,6 @@ class FakeWorker:
     async def recv_tensor(self, *given: Any) -> Any:
         self.asked.append(("recv_tensor", *given))
         return self.value
-
-    def finish_step(self, step_id: int) -> None:
-        self.asked.append(("finish_step", step_id))
 
     def producer_lost(self, task: str, error: Any) -> None:
         self.asked.append(("producer_lost", task, error))
@@ -443,7 +441,7 @@ async def test_a_malformed_request_for_a_tensor_is_refused(end: WorkerEndpoint, 
 
 def test_steps_are_forgotten(end: WorkerEndpoint, worker: FakeWorker) -> None:
     end.cleanup_graph(cast("Any", None), STEP.pack(3) + STEP.pack(4), [])
-    assert worker.asked == [("finish_step", 3), ("finish_step", 4)]
+    assert worker.asked == [("finish", 3), ("finish", 4)]
     with pytest.raises(errors.InvalidArgumentError, match="malformed: CleanupGraph"):
         end.cleanup_graph(cast("Any", None), STEP.pack(3) + b"x", [])
     assert len(worker.asked) == 2

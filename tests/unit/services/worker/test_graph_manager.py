@@ -91,9 +91,9 @@ async def graph(worker: Worker) -> Graph:
 async def test_a_run_is_counted_and_its_step_known(worker: Worker, graph: Graph) -> None:
     graph.start(7)
 
-    assert (worker.running, worker.steps, worker.step_count.of_worker) == (1, 1, 1)
+    assert (worker.running, len(worker.steps), worker.step_count.of_worker) == (1, 1, 1)
     worker.abort_steps(errors.aborted("over"))
-    assert (worker.running, worker.steps) == (0, 1)
+    assert (worker.running, len(worker.steps)) == (0, 1)
 
 
 async def test_what_keeps_a_run_from_starting_is_raised(worker: Worker, graph: Graph) -> None:
@@ -104,7 +104,7 @@ async def test_what_keeps_a_run_from_starting_is_raised(worker: Worker, graph: G
     with pytest.raises(errors.AbortedError, match="Session handle is not found: none"):
         graph.start(7)
     graph.session = ""
-    worker.finish_step(7)
+    worker.steps.finish(7)
     with pytest.raises(errors.AbortedError, match="Step 7 is over"):
         graph.start(7)
     gone = errors.unavailable("the server is going")
@@ -116,7 +116,7 @@ async def test_what_keeps_a_run_from_starting_is_raised(worker: Worker, graph: G
 
 async def test_a_step_with_a_plan_is_forgotten_at_its_end_and_another_is_not(worker: Worker, graph: Graph) -> None:
     await graph.is_short()
-    assert worker.steps == 0
+    assert len(worker.steps) == 0
     worker.pushed(2, graph.key, np.float32(1), False)
     graph.over.clear()
     plan = graph.plan
@@ -125,7 +125,7 @@ async def test_a_step_with_a_plan_is_forgotten_at_its_end_and_another_is_not(wor
         await graph.over.wait()
 
     assert run.ended
-    assert worker.steps == 1
+    assert len(worker.steps) == 1
 
 
 # -- at once -----------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ async def test_a_run_at_once_counts_as_a_step_and_leaves_none(worker: Worker, gr
     assert found is not None
     assert found.values[graph.fetch] == 5
     assert worker.step_count.of_worker == 2
-    assert worker.steps == 0
+    assert len(worker.steps) == 0
 
 
 async def test_a_run_that_lacks_a_tensor_or_whose_step_is_known_is_started_instead(
@@ -192,21 +192,21 @@ async def test_which_graphs_run_inline(worker: Worker, graph: Graph) -> None:
 
 async def test_a_pushed_tensor_makes_its_step_unless_that_is_over(worker: Worker, graph: Graph) -> None:
     worker.pushed(3, graph.key, 1, True)
-    assert worker.steps == 1
-    assert worker._steps.get(3, 0.0)._sent == {graph.key: (1, True)}
-    worker.finish_step(3)
+    assert len(worker.steps) == 1
+    assert worker.steps.get(3, 0.0)._sent == {graph.key: (1, True)}
+    worker.steps.finish(3)
     worker.pushed(3, graph.key, 1, False)
-    assert worker.steps == 0
+    assert len(worker.steps) == 0
 
 
 async def test_a_tensor_that_comes_twice_ends_its_step_and_one_that_was_ended_takes_none(worker: Worker) -> None:
     worker.pushed(3, "a", 1, False)
     worker.pushed(3, "a", 1, False)
-    error = worker._steps.get(3, 0.0).error
+    error = worker.steps.get(3, 0.0).error
     assert isinstance(error, errors.InternalError)
     worker.pushed(3, "b", 1, False)
-    assert worker._steps.get(3, 0.0).error is error
-    assert not worker._steps.get(3, 0.0)._sent
+    assert worker.steps.get(3, 0.0).error is error
+    assert not worker.steps.get(3, 0.0)._sent
 
 
 async def test_a_lost_producer_ends_what_waits_for_it_now_and_is_remembered(worker: Worker, graph: Graph) -> None:
@@ -214,7 +214,7 @@ async def test_a_lost_producer_ends_what_waits_for_it_now_and_is_remembered(work
     lost = errors.unavailable("gone")
     worker.producer_lost(PS, lost)
     ((_, error),) = graph.answers
-    assert error is lost
+    assert (type(error), error.message) == (type(lost), "gone")
 
     began: list[Any] = []
     worker._lost.began = began.append  # type: ignore[method-assign]
@@ -279,26 +279,13 @@ async def test_a_key_is_one_of_our_devices_in_this_life(worker: Worker) -> None:
 # -- what there is, and the end ----------------------------------------------------------------------------------------
 
 
-async def test_a_step_with_a_run_is_not_forgotten(worker: Worker) -> None:
-    worker.pushed(3, "a", 1, False)
-    rendezvous = worker._steps.get(3, 0.0)
-    rendezvous.runs = 1
-    worker.forget_step(rendezvous)
-    assert worker.steps == 1
-    rendezvous.runs = 0
-    worker.forget_step(rendezvous)
-    assert worker.steps == 0
-
-
 async def test_idle_steps_are_swept(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(graph_manager, "time", SimpleNamespace(monotonic=lambda: now[0]))
     worker.pushed(3, "a", 1, False)
-    now[0] = 109.0
-    assert worker.sweep() == 0
-    now[0] = 111.0
-    assert worker.sweep() == 1
-    assert worker.steps == 0
+    assert worker.steps.sweep(109.0) == 0
+    assert worker.steps.sweep(111.0) == 1
+    assert len(worker.steps) == 0
 
 
 async def test_the_resources_of_all_sessions_and_guests(worker: Worker) -> None:
@@ -349,8 +336,8 @@ async def test_each_step_that_is_aborted_has_an_error_of_its_own(worker: Worker,
 
 async def test_who_waits_for_the_end_of_runs_is_told_when_the_last_one_ends(worker: Worker) -> None:
     await worker.drained()
-    worker.began()
-    worker.began()
+    worker.running += 1
+    worker.running += 1
     first, second = await started(worker.drained()), await started(worker.drained())
     worker.over()
     await asyncio.sleep(0)
@@ -359,7 +346,7 @@ async def test_who_waits_for_the_end_of_runs_is_told_when_the_last_one_ends(work
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(first, second)
     assert worker.running == 0
-    worker.began()
+    worker.running += 1
     third = await started(worker.drained())
     assert not third.done()
     worker.over()
@@ -372,7 +359,7 @@ def test_the_tasks_incarnation_is_its_first_devices(worker: Worker) -> None:
 
 def test_a_guest_shares_what_its_home_has(worker: Worker) -> None:
     guest = worker.guest("/job:guest/replica:0/task:3", worker.devices)
-    for name in ("_steps", "transfers", "step_count", "pools", "arrivals", "resources", "limits", "pool", "_fusion"):
+    for name in ("steps", "transfers", "step_count", "pools", "arrivals", "resources", "limits", "pool", "_fusion"):
         assert getattr(guest, name) is getattr(worker, name), name
     assert guest._sessions is not worker._sessions
     gone = errors.unavailable("the server is going")

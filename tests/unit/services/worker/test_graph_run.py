@@ -59,7 +59,7 @@ class Started:
         if is_short:
             policy.note(1, (7,))
         compiled = SimpleNamespace(is_straight=False)
-        fake = SimpleNamespace(policy=policy, compiled=compiled, node_edges=lambda: None)
+        fake = SimpleNamespace(policy=policy, compiled=compiled, node_edges=None)
         executor = None if execution is None else lambda *_: execution
         self.run = GraphRun(
             cast("Any", self.task), self.session, program or cast("Any", fake), self.rendezvous, fetches, self._done,
@@ -455,7 +455,17 @@ async def test_a_step_of_which_nothing_is_left_here_is_forgotten(kept: bool) -> 
 
     assert run.values == {"fetch": []}
     assert run.answers[0][0].answered == [(0, 7, False)]
-    assert run.task.forgotten == ([] if kept else [rendezvous])
+    assert run.task.forgotten == ([] if kept else [rendezvous.step_id])
+
+
+async def test_a_step_with_another_run_is_not_forgotten() -> None:
+    plan = ExchangePlan("s", "g", answered=("a",))
+    outbox, rendezvous = sending(plan)
+    rendezvous.runs = 1
+    run = Started(a_part(takes=lambda: outbox.send("a", 7)), plan=plan, outbox=outbox, rendezvous=rendezvous).start()
+
+    assert run.answers[0][0].answered == [(0, 7, False)]
+    assert run.task.forgotten == []
 
 
 async def test_a_step_without_a_plan_is_not_forgotten() -> None:

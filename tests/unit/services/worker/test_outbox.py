@@ -195,14 +195,14 @@ async def test_a_pushed_tensor_may_come_before_its_run(run: Run, early: bool) ->
         run.worker.pushed(3, run.key, np.float32(4), False)
 
     assert (await run.ended).values[run.fetch] == 5
-    assert run.worker.steps == 0
+    assert len(run.worker.steps) == 0
 
 
 async def test_a_tensor_for_a_step_that_is_over_is_dropped(run: Run) -> None:
-    run.worker.finish_step(3)
+    run.worker.steps.finish(3)
     run.worker.pushed(3, run.key, np.float32(4), False)
 
-    assert run.worker.steps == 0
+    assert len(run.worker.steps) == 0
 
 
 async def test_a_tensor_for_a_step_that_failed_is_dropped(run: Run) -> None:
@@ -247,7 +247,7 @@ async def test_a_run_that_has_all_it_needs_is_one_call(run: Run) -> None:
     assert result is not None
     assert result.values[run.fetch] == 9
     assert without is None
-    assert run.worker.steps == 0
+    assert len(run.worker.steps) == 0
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ class Short(RunPolicy):
 
     answer = True
 
-    def stays(self, *_: Any) -> bool:
+    def is_short(self, *_: Any) -> bool:
         return self.answer
 
 

@@ -159,8 +159,6 @@ def test_what_an_isolated_session_kept_goes_with_it() -> None:
     found.get("own").resources.quota.add(10)
     whole.add(5)
     assert whole.bytes == 15
-    assert found.work_of(found.get("shared")) == []
-    assert found.work_of(found.get("own")) == found.get("own").resources.work()
 
     assert found.remove("own") is not None
     assert found.remove("shared") is not None
@@ -168,17 +166,6 @@ def test_what_an_isolated_session_kept_goes_with_it() -> None:
     assert found.remove("own") is None
     assert found.remove("") is None
     assert found.get("").handle == ""
-
-
-def test_work_of_resources_of_its_own_is_the_sessions_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = table()
-    found.create("own", True, WORKER, 1)
-    found.create("shared", False, WORKER, 1)
-    ends = [lambda: None]
-    monkeypatch.setattr(ResourceManager, "work", lambda self: ends)
-
-    assert found.work_of(found.get("own")) is ends
-    assert found.work_of(found.get("shared")) == []
 
 
 def a_program(size: int) -> Any:

@@ -266,7 +266,7 @@ async def test_a_call_that_is_cancelled_ends_its_step(worker: Worker) -> None:
     with pytest.raises(asyncio.CancelledError):
         await step
 
-    error = worker._steps.get(3, 0.0).error
+    error = worker.steps.get(3, 0.0).error
     assert error is not None
     assert error.message == f"Step 3 was cancelled on {TASK}."
     assert worker.running == 0
@@ -277,16 +277,16 @@ async def test_calls_of_a_partial_run_are_one_run_until_the_step_is_over(worker:
     handle = await worker.register_graph("", part.graph_def, CONFIG)
     partial = ExecOptions(is_partial=True)
     await worker.run_graph("", handle, 3, {x: np.float32([2])}, [], partial)
-    begun = worker._steps.get(3, 0.0).partial
+    begun = worker.steps.get(3, 0.0).partial
     last = replace(partial, is_last_partial_run=True)
 
     found = await worker.run_graph("", handle, 3, {}, [fetch], last)
 
     assert found.values[fetch].tolist() == [4.0]
-    assert worker._steps.get(3, 0.0).partial is begun
+    assert worker.steps.get(3, 0.0).partial is begun
     assert worker.running == 0
     ended = errors.aborted("it was ended")
-    worker._steps.get(3, 0.0).abort(ended)
+    worker.steps.get(3, 0.0).abort(ended)
     with pytest.raises(errors.AbortedError) as raised:
         await worker.run_graph("", handle, 3, {}, [], partial)
     assert raised.value is ended
@@ -358,6 +358,20 @@ async def test_a_tensor_is_received_by_key(worker: Worker) -> None:
     await worker.cleanup_graph(3)
     with pytest.raises(errors.AbortedError, match="Step 3 is over"):
         await worker.recv_tensor(3, key)
+
+
+async def test_work_of_resources_of_its_own_is_the_sessions_to_end(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await worker.create_worker_session("own", None, True, (MASTER, 1))
+    await worker.create_worker_session("shared", None, False, (MASTER, 1))
+    own, ended = worker._sessions.get("own").resources, list[Any]()
+    monkeypatch.setattr(ResourceManager, "work", lambda self: [lambda: ended.append(self)])
+
+    await worker.delete_worker_session("shared")
+    assert ended == []
+    await worker.delete_worker_session("own")
+    assert ended == [own]
 
 
 async def test_what_a_closed_worker_has_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
