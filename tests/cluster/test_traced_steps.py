@@ -71,7 +71,7 @@ def code(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     called: list[str] = []
     for owner, name in MARKS:
         monkeypatch.setattr(owner, name, _noting(called, f"{owner.__name__}.{name}", getattr(owner, name)))
-    for question in ("is_short", "was_short", "stays"):
+    for question in ("is_short", "was_short"):
         monkeypatch.setattr(RunPolicy, question, lambda *_: True)
     return called
 
@@ -184,9 +184,7 @@ def test_a_traced_step_takes_the_code_of_an_untraced_one(
 
 
 @pytest.mark.parametrize("way", ["caller", "caller that waits", "caller over tasks", "link"])
-def test_the_spans_of_a_step_on_its_callers_thread(
-    way: str, code: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_spans_of_a_step_on_its_callers_thread(way: str, code: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     where, program, is_away, mark = WAYS[way]
     if is_away:
         monkeypatch.setattr(inprocess, "find", lambda target: None)

@@ -59,8 +59,8 @@ BREAKAGES = (
         "P1",
         "who waits for a tensor of a lost task is not told",
         "services/tenfold_services/worker/lost_producers.py",
-        "            if _waits_for(run, task):\n                run.cancel(error)",
-        "            if _waits_for(run, task):\n                pass",
+        "            run.cancel(errors.from_code(error.code, error.message))",
+        "            pass",
         "tests/unit/services/worker/test_lost_producers.py::test_a_run_that_waits_ends_at_once",
     ),
     Breakage(

@@ -54,7 +54,7 @@ def compiled(part: PartBuilder) -> LoadedProgram:
 
 def node_by_node(program: LoadedProgram, io: StepIO) -> DynamicExecution:
     """A step on the dynamic executor, whatever the program."""
-    return DynamicExecution(program.compiled, program.node_edges(), io)
+    return DynamicExecution(program.compiled, program.node_edges, io)
 
 
 class Sums(NamedTuple):

@@ -21,6 +21,9 @@ MOST_CPUS = 64
 #: What TensorFlow reports for a CPU whose memory is not limited.
 _CPU_MEMORY_LIMIT = 256 << 20
 
+#: () → (memory in bytes, description) of each GPU that this process sees, whatever sessions are told of them.
+found_gpus = physical_gpus
+
 
 def cpu_count(config: ConfigProto | None) -> int:
     """How many CPU devices `config` asks for by `device_count`: 1 unless it says more, `MOST_CPUS` at most."""
@@ -35,11 +38,6 @@ def gpu_options(config: ConfigProto | None) -> GpuOptions:
     count = max(config.device_count["GPU"], 0) if "GPU" in config.device_count else None
     options = config.gpu_options
     return GpuOptions(count, options.visible_device_list, options.per_process_gpu_memory_fraction)
-
-
-def found_gpus() -> tuple[tuple[int, str], ...]:
-    """(memory in bytes, description) of each GPU that this process sees, whatever sessions are told of them."""
-    return physical_gpus()
 
 
 def why_no_gpu() -> str:

@@ -83,13 +83,13 @@ class DynamicExecution:
         """`token` is that of the Recv node, or of the blocking one."""
         self._receiving -= 1
         if token.node.blocking:
-            token.values, token.received = _outputs(token.node, value), True
+            token.values = outputs_of(token.node, value)
             self._take(token.node, token.values)
-            self._queue.append(token)
-            return
-        self._note(token.node.index, value)
-        token.values, token.received = (DEAD if is_dead else read_only(value),), True
-        token.is_dead = token.is_dead or is_dead
+        else:
+            self._note(token.node.index, value)
+            token.values = (DEAD if is_dead else read_only(value),)
+            token.is_dead = token.is_dead or is_dead
+        token.received = True
         self._queue.append(token)
 
     def advance(self, careful: bool = False) -> None:
@@ -166,7 +166,7 @@ class DynamicExecution:
         constant = self._program.constants.get(node.index)
         if constant is not None:
             return constant
-        return _outputs(node, self._program.kernels[node.index](*values))
+        return outputs_of(node, self._program.kernels[node.index](*values))
 
     def _start(self, token: Token, values: Sequence[Any]) -> Sequence[Any] | None:
         """Runs a kernel that may have to wait, unless its result is there."""
@@ -174,7 +174,7 @@ class DynamicExecution:
             return token.values
         result = self._program.kernels[token.node.index](*values)
         if type(result) is not Waiting:
-            outputs = _outputs(token.node, result)
+            outputs = outputs_of(token.node, result)
             self._take(token.node, outputs)
             return outputs
         self._receiving += 1
@@ -226,7 +226,7 @@ def _switch(value: Any, index: int, count: int) -> Sequence[Any]:
     return tuple(value if port == index else DEAD for port in range(count))
 
 
-def _outputs(node: PartNode, result: Any) -> Sequence[Any]:
+def outputs_of(node: PartNode, result: Any) -> Sequence[Any]:
     """What a kernel returned, as a tuple of the node's outputs."""
     count = len(node.output_types)
     return (result,) if count == 1 else (result if count else _NONE)

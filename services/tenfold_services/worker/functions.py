@@ -166,12 +166,9 @@ class FunctionRuntime:
         sent = {key.split(";")[3]: key for key in compiled.transfers.fetch_keys}
         feeds, keys = [used.get(f"{name}:0") for name in parameters], [sent[fetch] for fetch in wanted]
         direct = DirectCall(program, feeds, keys) if is_callable(compiled) and not compiled.blocks else None
-        is_leaf = not any(_names_function(node.node_def) for node in compiled.part.nodes)
+        attributes = [value for node in compiled.part.nodes for value in node.node_def.attr.values()]
+        is_leaf = not any(value.HasField("func") or value.list.func for value in attributes)
         return _Compiled(program, feeds, keys, direct, is_leaf, has_rows)
-
-
-def _names_function(node_def: NodeDef) -> bool:
-    return any(value.HasField("func") or value.list.func for value in node_def.attr.values())
 
 
 def _called(direct: DirectCall, values: Sequence[Any]) -> list[Any]:
@@ -262,18 +259,19 @@ class LibraryFunction:
             raise errors.deadline_exceeded(f"Function '{self._call.name}' did not end in {WAIT_S:g} s.") from None
 
 
+@dataclass(frozen=True)
 class _AtOnce:
-    """A program whose parameters have rows, and some of its outputs."""
+    """A program whose parameters have rows, the `first` of them at least, and some of its outputs."""
 
+    call: DirectCall
+    has_rows: Sequence[bool]
+    first: int
     is_sure = True
 
-    def __init__(self, call: DirectCall, has_rows: Sequence[bool], first: int) -> None:
-        self._call, self._has_rows, self._first = call, has_rows, first
-
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        outputs = _called(self._call, values)
-        count = len(values[self._first])
-        for number, (output, is_made) in enumerate(zip(outputs, self._has_rows, strict=True)):
+        outputs = _called(self.call, values)
+        count = len(values[self.first])
+        for number, (output, is_made) in enumerate(zip(outputs, self.has_rows, strict=True)):
             if not is_made:
                 outputs[number] = np.broadcast_to(output, (count, *output.shape))
         return outputs

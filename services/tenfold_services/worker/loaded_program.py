@@ -6,6 +6,7 @@ hot is replaced as a whole; a step that is under way ends as it began.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.build import with_fusion
@@ -38,8 +39,6 @@ class LoadedProgram:
         self.policy = RunPolicy(short_nanoseconds, compiled.sized_by_values, compiled.has_loops)
         #: Of a program in halves.
         self.halves = [LoadedProgram(half, short_nanoseconds) for half in compiled.halves]
-        #: For executors that go node by node; made when one does.
-        self._edges: Edges | None = None
 
     def start(self, io: StepIO) -> Execution:
         """A new step. Raises InvalidArgumentError for a feed that is missing or of the wrong type."""
@@ -48,13 +47,12 @@ class LoadedProgram:
             return StaticExecution(compiled, compiled.generated, io)
         if self.halves:
             return SplitExecution([half.start for half in self.halves], compiled.cut_keys, io)
-        return DynamicExecution(compiled, self.node_edges(), io)
+        return DynamicExecution(compiled, self.node_edges, io)
 
+    @cached_property
     def node_edges(self) -> Edges:
-        """The part's edges as propagator.py walks them, also for a part without control flow."""
-        if self._edges is None:
-            self._edges = edges_of(self.compiled.part)
-        return self._edges
+        """The part's edges as propagator.py walks them, also for a part without control flow; made when one does."""
+        return edges_of(self.compiled.part)
 
     def swap(self, fusion: Fusion) -> None:
         """Steps from now on run the groups of `fusion` as one; those under way end as they began. Blocks: compiles."""
@@ -117,10 +115,7 @@ class SplitExecution:
             raise
 
     def fetched(self) -> dict[str, Value]:
-        found: dict[str, Value] = {}
-        for half in self._halves:
-            found.update(half.fetched())
-        return found
+        return {key: value for half in self._halves for key, value in half.fetched().items()}
 
     def _send(self, key: str, value: Any, is_dead: bool) -> None:
         if key not in self._keys:

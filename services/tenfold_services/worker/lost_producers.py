@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
@@ -39,10 +40,8 @@ class LostProducers:
             del self.recent[next(iter(self.recent))]
         self.recent[task] = time.monotonic() + self._seconds, error
         for run in list(runs):
-            if _waits_for(run, task):
-                run.cancel(error)
-            elif _expects(run, task):
-                self._look_later(run, task, error)
+            if _expects(run, task):
+                self._look(run, task, error)
 
     def began(self, run: GraphRun) -> None:
         """A run has begun, and waits for something."""
@@ -53,20 +52,16 @@ class LostProducers:
             elif _expects(run, task):
                 self._look_later(run, task, error)
 
-    def _look_later(self, run: GraphRun, task: TaskName, error: errors.OpError) -> None:
-        def look() -> None:
-            if _waits_for(run, task):
-                run.cancel(errors.from_code(error.code, error.message))
-            elif not run.ended:
-                self._look_later(run, task, error)
+    def _look(self, run: GraphRun, task: TaskName, error: errors.OpError) -> None:
+        if run.rendezvous.waits_for(f"{task}/"):
+            run.cancel(errors.from_code(error.code, error.message))
+        elif not run.ended:
+            self._look_later(run, task, error)
 
-        asyncio.get_running_loop().call_later(self._seconds, look)
+    def _look_later(self, run: GraphRun, task: TaskName, error: errors.OpError) -> None:
+        asyncio.get_running_loop().call_later(self._seconds, partial(self._look, run, task, error))
 
 
 def _expects(run: GraphRun, task: TaskName) -> bool:
     """Whether some tensor of that task is pushed to the run."""
     return run.plan is not None and any(key.startswith(f"{task}/") for key in run.plan.expected)
-
-
-def _waits_for(run: GraphRun, task: TaskName) -> bool:
-    return run.plan is not None and run.rendezvous.waits_for(f"{task}/")

@@ -7,8 +7,7 @@ A pure machine, without event loop, thread or lock. A waiter calls `turn` and do
     LONG     the next stretch does not belong on this thread (run_policy.py): `advance` or `turn` on another one
     raises   the error that ends the run: the first one
 
-The waiters are graph_run.py, functions.py and, on a caller's thread, services: master/caller_cluster_run.py and
-master/caller_own_steps.py; outbox.run_at_once takes one turn. A program that is one call has direct_call.py.
+The waiters are graph_run.py, functions.py and, on callers' threads, those of services: master/; docs/map.md has them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tenfold_compiler.part.part_graph import node_error
 from tenfold_core.rendezvous_key import parse_key
 
 from .execution import StepIO
-from .run_policy import CALLER, EVENT_LOOP, clock
+from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,7 +71,7 @@ class PartRun:
         self.stop: list[Any] = []
         io = StepIO(feeds, send, self.stop)
         self.execution: Execution | None = (
-            program.start(io) if executor is None else executor(program.compiled, program.node_edges(), io)
+            program.start(io) if executor is None else executor(program.compiled, program.node_edges, io)
         )
         self._policy = program.policy
         #: The first one.
@@ -129,7 +128,7 @@ class PartRun:
                     self._shapes = (shapes,)
                 elif seen[-1] != shapes:
                     self._shapes = (*seen, shapes)
-                if not policy.stays(place, shapes, self._spent, stretches):
+                if not policy.is_short(shapes, self._spent):
                     return LONG
                 if self._timed:
                     begin = clock()
@@ -137,7 +136,7 @@ class PartRun:
                     self._spent += clock() - begin
                 else:
                     execution.advance(careful=True)
-            elif place == CALLER or policy.stays(place, 0, 0, stretches):
+            elif place == CALLER or stretches < FUNCTION_STRETCHES:
                 # a caller's thread computes all of its run
                 execution.advance()
             else:

@@ -51,7 +51,7 @@ class PartialRun:
     ) -> None:
         self._rendezvous = rendezvous
         self._feeds = {feed.key: feed for feed in program.compiled.transfers.feeds}
-        self._fetchable = program.compiled.transfers.fetch_keys
+        self._fetchable: Any = program.compiled.transfers.fetch_keys
         self._limits = worker.limits
         #: Calls that wait now, and when the last one came.
         self._calls, self._last_call = 0, time.monotonic()
@@ -103,8 +103,7 @@ class PartialRun:
         return result
 
     def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:
-        fetchable: Any = self._fetchable
-        for keys, known, verb in ((feeds, self._feeds, "fed"), (fetches, fetchable, "fetched")):
+        for keys, known, verb in ((feeds, self._feeds, "fed"), (fetches, self._fetchable, "fetched")):
             for key in keys:
                 if key not in known:
                     raise errors.invalid_argument(f"This graph has no tensor {key!r} that can be {verb}.")

@@ -69,12 +69,8 @@ def pools_of(task: str, limits: Limits) -> Pools:
     return Pools(StepPool(task, limits), GraphPool(task, limits), FilePool(task, limits))
 
 
-class _Place(threading.local):
-    #: The thread is that of a step's caller, who alone is held up by a slow disk.
-    is_callers = False
-
-
-_place = _Place()
+#: `is_callers`: the thread is that of a step's caller, who alone is held up by a slow disk.
+_place = threading.local()
 
 
 @contextlib.contextmanager
@@ -91,7 +87,7 @@ def beside(kernel: Callable[..., Any], pool: FilePool, owner: Hashable) -> Calla
     """`kernel` on a thread of the pool; its inputs are not copied, as a checkpoint's are large."""
 
     def compute(*inputs: Any) -> Any:
-        if _place.is_callers:
+        if getattr(_place, "is_callers", False):
             return kernel(*inputs)
         waiting = Waiting()
         #: What the kernel itself waits for: a reader, for its queue.

@@ -113,29 +113,21 @@ class Tier:
         program = self._program()
         if program is None:
             return
+        generated = program.compiled.generated
+        assert generated is not None
         if not self._shapes:
             self._shapes[-1] = ((), ())
-            self.probe(program)
+            for node in self._nodes:
+                generated.namespace[f"k{node.index}"] = _probe(node.index, generated.namespace, self._shapes)
         self._until_fuse -= 1
         if self._until_fuse > 0:
             return
-        if self._eager:
-            self._stop_ticking(program)
-            attempt(self.fuse)
-        elif self._compiler.submit(self.fuse):
-            self._stop_ticking(program)
-        else:
+        if not self._eager and not self._compiler.submit(self.fuse):
             self._until_fuse = self._compiler.options.hot_steps
-
-    def probe(self, program: LoadedProgram) -> None:
-        """Puts a probe before every fusible kernel of the program as it runs now."""
-        generated = program.compiled.generated
-        assert generated is not None
-        for node in self._nodes:
-            name = f"k{node.index}"
-            generated.namespace[name] = _probe(
-                node.index, generated.namespace[name], generated.namespace, name, self._shapes
-            )
+            return
+        generated.namespace["tick"] = lambda: None
+        if self._eager:
+            attempt(self.fuse)
 
     def fuse(self) -> None:
         """Groups, compiles and swaps. Blocks for seconds."""
@@ -153,11 +145,6 @@ class Tier:
                 return
         program.swap(fusion)
 
-    def _stop_ticking(self, program: LoadedProgram) -> None:
-        generated = program.compiled.generated
-        assert generated is not None
-        generated.namespace["tick"] = lambda: None
-
 
 def _steps_until_hot(hot_steps: int, nodes: int) -> int:
     """As many as for _USUAL_NODES fusible nodes, by what they cost: 4 of 64 for a chain of thousands."""
@@ -165,12 +152,11 @@ def _steps_until_hot(hot_steps: int, nodes: int) -> int:
 
 
 def _probe(
-    index: int,
-    kernel: Callable[..., Any],
-    namespace: dict[str, Any],
-    name: str,
-    shapes: dict[int, tuple[tuple[Shape, ...], Shape]],
+    index: int, namespace: dict[str, Any], shapes: dict[int, tuple[tuple[Shape, ...], Shape]]
 ) -> Callable[..., Any]:
+    name = f"k{index}"
+    kernel = namespace[name]
+
     def probe(*inputs: Any) -> Any:
         output = kernel(*inputs)
         namespace[name] = kernel

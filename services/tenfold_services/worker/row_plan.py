@@ -19,6 +19,7 @@ from tenfold_core import opdefs
 from tenfold_core.opdefs import runtime_ops as ops
 from tenfold_kernels import contexts
 
+from .dynamic_executor import outputs_of
 from .row_values import ON_AXES, Each, Stack, of_rank, stack
 
 if TYPE_CHECKING:
@@ -215,21 +216,19 @@ class _Run:
         return Each(out)
 
     def _compute(self, node: PartNode, guard: Guard, count: int) -> None:
-        kernel = self._program.kernels[node.index]
         inputs = [self._value(edge, guard) for edge in node.inputs]
-        outputs = self._at_once(node, kernel, inputs, count)
+        outputs = self._at_once(node, inputs, count)
         if outputs is None:
-            outputs = _one_by_one(kernel, inputs, count, len(node.output_types))
+            outputs = _one_by_one(self._program.kernels[node.index], inputs, count, len(node.output_types))
         for port, value in enumerate(outputs):
             self._values[node.index, port] = value
 
-    def _at_once(
-        self, node: PartNode, kernel: Callable[..., Any], inputs: list[Value], count: int
-    ) -> Sequence[Value] | None:
+    def _at_once(self, node: PartNode, inputs: list[Value], count: int) -> Sequence[Value] | None:
         """The outputs by one call; None where each element needs its own."""
+        kernel = self._program.kernels[node.index]
         with_rows = [value for value in inputs if isinstance(value, Stack | Each)]
         if not with_rows and node.op not in _RANDOM:
-            return _as_outputs(kernel(*inputs), len(node.output_types))
+            return outputs_of(node, kernel(*inputs))
         if node.op == "IdentityN":
             return inputs
         many = getattr(kernel, "rows", None)
@@ -240,7 +239,7 @@ class _Run:
         if node.op == "Shape" and isinstance(inputs[0], Stack):
             return [np.array(inputs[0].array.shape[1:], node.output_types[0].as_numpy_dtype)]
         if node.op in _BY_ELEMENT and isinstance(inputs[0], Stack) and len(with_rows) == 1:
-            return [Stack(array) for array in _as_outputs(kernel(inputs[0].array, *inputs[1:]), len(node.output_types))]
+            return [Stack(array) for array in outputs_of(node, kernel(inputs[0].array, *inputs[1:]))]
         change = ON_AXES.get(node.op)
         if change is not None and isinstance(inputs[0], Stack) and not isinstance(inputs[1], Stack | Each):
             axes = change(inputs[1], inputs[0].array)
@@ -251,12 +250,6 @@ class _Run:
         if any(value.ndim > rank for value in inputs if not isinstance(value, Stack | Each)):
             return None
         return [Stack(kernel(*(of_rank(value, rank) for value in inputs)))]
-
-
-def _as_outputs(result: Any, count: int) -> Sequence[Array]:
-    if not count:
-        return ()
-    return (result,) if count == 1 else result
 
 
 def _one_by_one(kernel: Callable[..., Any], inputs: list[Value], count: int, outputs: int) -> Sequence[Value]:

@@ -84,24 +84,19 @@ def of_rank(value: Value, rank: int) -> Array:
     return array.reshape(len(array), *(1,) * (rank + 1 - array.ndim), *array.shape[1:])
 
 
-def _behind(axes: Array, array: Array) -> Array:
-    """Axes of an element as those of a stack."""
-    rank = array.ndim - 1
+def _behind(axes: Array, rank: int) -> Array:
+    """Axes of an element of that rank as those of a stack."""
     return np.asarray(np.where(axes < 0, axes + rank, axes) + 1, axes.dtype)
 
 
-def _behind_new(axis: Array, array: Array) -> Array:
-    return np.asarray(np.where(axis < 0, axis + array.ndim, axis) + 1, axis.dtype)
-
-
-def _after_first(head: Callable[[Array], int], shift: int) -> Callable[[Array, Array], Array]:
-    return lambda values, array: np.concatenate(([head(array)], values.reshape(-1) + shift)).astype(values.dtype)
+def _after(head: int, values: Array) -> Array:
+    return np.concatenate(([head], values.reshape(-1))).astype(values.dtype)
 
 
 #: Ops whose second input speaks of an element's axes → that input for a stack.
 ON_AXES: dict[str, Callable[[Array, Array], Array]] = {
-    **dict.fromkeys((*REDUCTIONS, "ReverseV2"), _behind),
-    "ExpandDims": _behind_new,
-    "Reshape": _after_first(len, 0),
-    "Transpose": _after_first(lambda array: 0, 1),
+    **dict.fromkeys((*REDUCTIONS, "ReverseV2"), lambda axes, array: _behind(axes, array.ndim - 1)),
+    "ExpandDims": lambda axis, array: _behind(axis, array.ndim),
+    "Reshape": lambda shape, array: _after(len(array), shape),
+    "Transpose": lambda axes, array: _after(0, axes + 1),
 }

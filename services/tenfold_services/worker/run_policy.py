@@ -24,7 +24,7 @@ clock = thread_time_ns
 #: Where a turn of a run is taken. Plain numbers, which cost less to compare than members of an Enum.
 CALLER, EVENT_LOOP, FUNCTION_CALLER = range(3)
 #: Stretches that a function's body may take on its caller's thread.
-_FUNCTION_STRETCHES = 8
+FUNCTION_STRETCHES = 8
 #: Nanoseconds. A program that takes less is timed one time in so many on the event loop: reading the clock takes as
 #: long as a small kernel.
 _TINY, _TIMED_ONE_IN = 100_000, 8
@@ -52,27 +52,20 @@ class RunPolicy:
         self._short_with: set[int] = set()
         self._reshapes = state.reshapes()
 
-    def stays(self, place: int, shapes: int, spent: int, stretches: int) -> bool:
-        """Whether the next stretch of a run computes at `place`; if not, in a pool.
+    def is_short(self, shapes: int, spent: int = 0) -> bool:
+        """Whether the next stretch of a run belongs on an event loop's thread; if not, in a pool.
 
-        `shapes` are those of all that has come from outside so far (Execution.shapes), `spent` the nanoseconds that the
-        run has computed, `stretches` those of this turn.
+        `shapes` are those of all that has come from outside so far (Execution.shapes), `spent` its nanoseconds so far.
         """
-        if place == EVENT_LOOP:
-            nanoseconds = self.nanoseconds
-            return (
-                nanoseconds is not None
-                and nanoseconds < self._limit
-                and spent < self._limit
-                and shapes in self._short_with
-                and not self.sized_by_values
-                and self._reshapes == state.reshapes()
-            )
-        return place == CALLER or stretches < _FUNCTION_STRETCHES
-
-    def is_short(self, shapes: int) -> bool:
-        """Whether a run with these `shapes` belongs on an event loop's thread."""
-        return self.stays(EVENT_LOOP, shapes, 0, 0)
+        nanoseconds = self.nanoseconds
+        return (
+            nanoseconds is not None
+            and nanoseconds < self._limit
+            and spent < self._limit
+            and shapes in self._short_with
+            and not self.sized_by_values
+            and self._reshapes == state.reshapes()
+        )
 
     def was_short(self) -> bool:
         """Whether the last runs were short, and nothing but shapes settles the next one's time."""

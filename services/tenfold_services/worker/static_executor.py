@@ -92,11 +92,9 @@ class StaticExecution:
     def _settle(self, start: AwaitedNode, result: Any) -> None:
         """What a node that may have to wait has given, as its kernel returns it."""
         self._fresh = True
-        if result is DEAD:
-            # in a branch that was not taken: nothing reads it
-            self._count_down(start.region)
-            return
-        for slot, value in zip(start.outputs, (result,) if len(start.outputs) == 1 else result or (), strict=True):
+        outputs = (result,) if len(start.outputs) == 1 else result or ()
+        # one that is in a branch that was not taken: nothing reads it
+        for slot, value in zip(start.outputs, outputs, strict=True) if result is not DEAD else ():
             self._slots[slot] = read_only(value)
             self.shapes ^= hash((slot, extent(value)))
         self._count_down(start.region)

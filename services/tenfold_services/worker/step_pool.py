@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter, deque
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,18 +33,17 @@ _GRAPH_THREADS, _MOST_GRAPH_THREADS = 2, 4
 _IDLE_SECONDS = 30.0
 
 
+@dataclass(slots=True, eq=False)
 class Job:
     """Something to run, and its owner."""
 
-    __slots__ = ("began", "future", "is_long", "owner", "work")
-
-    def __init__(self, owner: Hashable, work: Callable[[], Any]) -> None:
-        self.owner, self.work = owner, work
-        self.future: Future[Any] = Future()
-        #: `time.monotonic()` when a thread took it.
-        self.began = 0.0
-        #: It does not count among the pool's own threads any more.
-        self.is_long = False
+    owner: Hashable
+    work: Callable[[], Any]
+    future: Future[Any] = field(default_factory=Future)
+    #: `time.monotonic()` when a thread took it.
+    began: float = 0.0
+    #: It does not count among the pool's own threads any more.
+    is_long: bool = False
 
 
 class StepPool:

@@ -50,7 +50,8 @@ async def test_a_run_that_waits_ends_at_once() -> None:
 
     lost.lost(PS, LOST, [run])  # type: ignore[list-item]
 
-    assert run.error is LOST
+    assert run.error is not None
+    assert (run.error.code, run.error.message) == (LOST.code, LOST.message)
 
 
 async def test_a_run_that_waits_later_ends_when_the_tensor_should_have_come() -> None:

@@ -52,8 +52,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 class FakeProgram:
     compiled = None
 
-    def node_edges(self) -> None:
-        pass
+    node_edges = None
 
     def __init__(self, *, loops: bool = False) -> None:
         self.policy = RunPolicy(LIMIT, sized_by_values=False, loops=loops)
@@ -71,11 +70,11 @@ class Notes(RunPolicy):
     def __init__(self, *, times: bool, stays: Sequence[bool] = ()) -> None:
         super().__init__(LIMIT, sized_by_values=False, loops=False)
         self.times, self.answers = times, list(stays)
-        self.asked: list[tuple[int, int, int]] = []
+        self.asked: list[tuple[int, int]] = []
         self.noted: list[tuple[int, tuple[int, ...]]] = []
 
-    def stays(self, place: int, shapes: int, spent: int, stretches: int) -> bool:
-        self.asked.append((shapes, spent, stretches))
+    def is_short(self, shapes: int, spent: int = 0) -> bool:
+        self.asked.append((shapes, spent))
         return self.answers.pop(0) if self.answers else True
 
     def times_next(self) -> bool:
@@ -295,7 +294,7 @@ def test_each_stretch_on_the_event_loop_is_timed_and_what_came_between_counts(cl
 
     assert noting(execution, policy).turn(EVENT_LOOP) == DONE
 
-    assert policy.asked == [(7, 0, 0), (8, 10, 1), (9, 20, 2), (9, 30, 3)]
+    assert policy.asked == [(7, 0), (8, 10), (9, 20), (9, 30)]
     assert policy.noted == [(40, (7, 8, 9))]
     assert execution.careful == [True] * 4
 
@@ -334,9 +333,21 @@ def test_a_stretch_elsewhere_adds_to_the_time_and_makes_it_a_timed_run(clock: Cl
     run.came_back(None)
     assert run.turn(EVENT_LOOP) == DONE
 
-    assert policy.asked == [(7, 0, 0), (7, 10, 0), (7, 20, 1)]
+    assert policy.asked == [(7, 0), (7, 10), (7, 20)]
     assert policy.noted == [(30, (7,))]
     assert execution.careful == [False, True, True]
+
+
+def test_a_functions_caller_computes_some_stretches_in_one_turn() -> None:
+    execution, policy = FakeExecution(stretches=20), Notes(times=True)
+    run = noting(execution, policy)
+
+    assert [run.turn(FUNCTION_CALLER) for _ in range(3)] == [LONG, LONG, DONE]
+
+    assert len(execution.careful) == 20
+    assert policy.asked == policy.noted == []
+    assert noting(FakeExecution(stretches=8), policy).turn(FUNCTION_CALLER) == DONE
+    assert noting(FakeExecution(stretches=9), policy).turn(FUNCTION_CALLER) == LONG
 
 
 def test_a_caller_computes_without_care_and_asks_nobody() -> None:

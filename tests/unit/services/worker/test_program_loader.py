@@ -235,9 +235,9 @@ def test_a_probe_notes_shapes_once_and_takes_itself_out(inputs: Any, output: Any
         calls.append(values)
         return output
 
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"k7": kernel}
     shapes: dict[int, Any] = {}
-    probe = _probe(7, kernel, namespace, "k7", shapes)
+    probe = namespace["k7"] = _probe(7, namespace, shapes)
 
     assert probe(*inputs) is output
     assert namespace == {"k7": kernel}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import row_plan
+from tenfold_services.worker.dynamic_executor import outputs_of
 from tenfold_services.worker.functions import FunctionRuntime
 from tenfold_services.worker.row_plan import RowPlan
 from tenfold_services.worker.row_values import Each, Stack
@@ -233,9 +235,10 @@ def test_a_plan_has_the_outputs_in_the_callers_order_and_repeats_what_has_no_row
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_outputs_of_a_kernel(count: int) -> None:
-    assert row_plan._as_outputs("result", 0) == ()
-    assert row_plan._as_outputs("result", 1) == ("result",)
-    assert row_plan._as_outputs(("a", "b"), 2) == ("a", "b")
+    of: list[Any] = [SimpleNamespace(output_types=range(outputs)) for outputs in range(3)]
+    assert outputs_of(of[0], "result") == ()
+    assert outputs_of(of[1], "result") == ("result",)
+    assert outputs_of(of[2], ("a", "b")) == ("a", "b")
     stacked, each, same = Stack(np.array([1, 2])), Each([np.array(3), np.array(4)]), np.array(10)
     kernel = (lambda *v: sum(v)) if count == 1 else (lambda *v: (sum(v), v[0]))
     found = row_plan._one_by_one(kernel, [stacked, each, same], 2, count)

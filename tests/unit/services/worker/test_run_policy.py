@@ -10,9 +10,6 @@ from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources import state
 from tenfold_services.worker.run_policy import (
-    CALLER,
-    EVENT_LOOP,
-    FUNCTION_CALLER,
     RunPolicy,
     is_callable,
     waits_for_kernels_only,
@@ -32,22 +29,19 @@ def policy(*, nanoseconds: int | None = None, sized_by_values: bool = False, loo
 
 
 def test_the_event_loop_takes_what_is_known_as_short() -> None:
-    assert not policy().stays(EVENT_LOOP, 1, 0, 0)
-    assert policy(nanoseconds=5000).stays(EVENT_LOOP, 1, 0, 0)
-    assert not policy(nanoseconds=5000).stays(EVENT_LOOP, 2, 0, 0)
-    assert not policy(nanoseconds=LIMIT).stays(EVENT_LOOP, 1, 0, 0)
-    assert not policy(nanoseconds=5000, sized_by_values=True).stays(EVENT_LOOP, 1, 0, 0)
+    assert not policy().is_short(1)
+    assert policy(nanoseconds=5000).is_short(1)
+    assert not policy(nanoseconds=5000).is_short(2)
+    assert not policy(nanoseconds=LIMIT).is_short(1)
+    assert not policy(nanoseconds=5000, sized_by_values=True).is_short(1)
+    shortest = RunPolicy(1, sized_by_values=False, loops=False)
+    shortest.note(0, (1,))
+    assert shortest.is_short(1)
 
 
 def test_a_run_that_has_computed_for_long_leaves_the_event_loop() -> None:
-    assert policy(nanoseconds=5000).stays(EVENT_LOOP, 1, LIMIT - 1, 3)
-    assert not policy(nanoseconds=5000).stays(EVENT_LOOP, 1, LIMIT, 3)
-
-
-def test_a_callers_thread_takes_everything_a_functions_caller_some_stretches() -> None:
-    assert policy().stays(CALLER, 0, 0, 10**6)
-    assert policy().stays(FUNCTION_CALLER, 0, 0, 7)
-    assert not policy().stays(FUNCTION_CALLER, 0, 0, 8)
+    assert policy(nanoseconds=5000).is_short(1, LIMIT - 1)
+    assert not policy(nanoseconds=5000).is_short(1, LIMIT)
 
 
 def test_a_tiny_program_is_timed_now_and_then() -> None:
@@ -179,8 +173,3 @@ def test_which_programs_wait_for_kernels_only() -> None:
     assert waits_for_kernels_only(sums().program.compiled)
     assert not waits_for_kernels_only(compiled(receives).compiled)
     assert not waits_for_kernels_only(compiled(sends).compiled)
-
-
-def test_the_place_decides_who_is_asked() -> None:
-    assert policy().stays(CALLER, 0, LIMIT, 8)
-    assert not policy().stays(FUNCTION_CALLER, 0, 0, 9)

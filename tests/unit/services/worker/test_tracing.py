@@ -100,7 +100,7 @@ def traced(part: PartBuilder, feeds: dict[str, Any], kernels: dict[str, Any] | N
     for node in program.compiled.part.nodes:
         if kernels and node.name in kernels:
             program.compiled.kernels[node.index] = kernels[node.name]  # type: ignore[index]
-    return TracedExecution(program.compiled, program.node_edges(), StepIO(feeds, lambda *_: None))
+    return TracedExecution(program.compiled, program.node_edges, StepIO(feeds, lambda *_: None))
 
 
 def squares() -> tuple[PartBuilder, str, str]:
