@@ -93,7 +93,7 @@ class BackgroundServer:
 
     @property
     def insecure(self) -> bool:
-        """Whether whoever reaches the port is let in."""
+        """Whether anyone who reaches the port is accepted."""
         return self.server.insecure
 
     @property

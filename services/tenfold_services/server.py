@@ -80,16 +80,16 @@ class TaskServer:
     """The server of /job:`job`/task:`index`. Use `async with`, or `start` and `stop`, on one event loop.
 
     `cluster` may be incomplete, also lack this task, and be replaced later by `update_cluster`. `bind` is "host:port";
-    port 0 means this task's port in the cluster, or any free one; None means no listener. Raises
-    InvalidArgumentError for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError
-    for a listener beyond loopback without a token or `insecure`, because a graph is a program. `access` says which
-    tokens let in and which is shown to other tasks; without a token only the same user of this machine is let in, with
-    `insecure` every process that reaches the port. `access`, `limits`, and `link`, which says how other Tenfold
-    processes may be reached, are by default what the environment says. `gradients` makes the gradients of ops for
-    graphs that ask for the gradient of a function; without, such graphs are refused. `files` is the folder below which
-    graphs may use files, in the place of what `limits` say; it belongs to the process. `link_port` is where links over
-    TCP come in, in the place of what `link` says; 0 is any free port. `pools` makes what its long programs, its
-    large graphs and its files are worked on by.
+    port 0 means this task's port in the cluster, or any free one; None means no listener. Raises InvalidArgumentError
+    for a malformed cluster or address and for a protocol that is not served, PermissionDeniedError for a listener
+    beyond loopback without a token or `insecure`, because a graph is a program. `access` says which tokens are accepted
+    and which is shown to other tasks; without a token only the same user of this machine is accepted, with `insecure`
+    every process that reaches the port. `access`, `limits`, and `link`, which says how other Tenfold processes may be
+    reached, are by default what the environment says. `gradients` makes the gradients of ops for graphs that ask for
+    the gradient of a function; without, such graphs are refused. `files` is the folder below which graphs may use
+    files, in the place of what `limits` say; it belongs to the process. `link_port` is where links over TCP come in, in
+    the place of what `link` says; 0 is any free port. `pools` makes what its long programs, its large graphs and its
+    files are worked on by.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class TaskServer:
         self._tensor_bytes = limits.tensor_bytes or tensor_bytes_from_environment()
         access = access if access is not None else AccessSettings.from_environment()
         credentials = self._credentials = access.credentials()
-        #: What lets in at this task alone.
+        #: Tokens that this task alone accepts.
         self._own_tokens = TaskTokens(credentials.tokens, self.task)
         protected = insecure or len(credentials.tokens()) > 0 or credentials.certificates is not None
         host, port = where_to_listen(self.task, bind, self._addresses.get(job, {}).get(index, ""), protected)
@@ -195,7 +195,7 @@ class TaskServer:
         return f"{self.task} {self._why_stopping}." if self._stopping else ""
 
     def hold_lease(self, lease: str) -> None:
-        """The control service that gave this lease, or is asked for it, is let in. Never blocks; any thread."""
+        """The control service that gave this lease, or is asked for it, is accepted. Never blocks; any thread."""
         self._own_tokens.hold(lease)
 
     def update_cluster(self, cluster: ClusterLike | None) -> None:
@@ -377,7 +377,7 @@ class TaskServer:
         await self.caller_steps.drained()
 
     async def _bounded(self, what: str, work: Coroutine[Any, Any, Any], seconds: float) -> None:
-        """One step of stopping. A step that takes too long or fails is logged; the next one comes all the same."""
+        """One step of stopping. A step that takes too long or fails is logged; the next one still comes."""
         try:
             async with asyncio.timeout(seconds):
                 await work

@@ -57,7 +57,7 @@ class TaskPort:
     transport: Transport
     http2: Http2Settings
     link_settings: LinkSettings
-    #: Says who is let in.
+    #: Says who is accepted.
     gate: Gate
     #: Shown to other tasks; with certificates, callers beyond this machine speak TLS.
     credentials: Credentials

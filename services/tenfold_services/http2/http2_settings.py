@@ -79,7 +79,7 @@ class Http2Settings:
     #: request, an answer unread.
     stall_seconds: float = 300.0
     least_bytes_per_second: float = 1_024.0
-    #: The system asks for a sign of life on connections where nothing happens, every so often; three times in vain.
+    #: The system asks for a sign of life on connections where nothing happens, every so often; three unanswered end it.
     keepalive_seconds: int = 60
     #: A connection that ends waits so long for the peer to read the reason.
     linger_seconds: float = 1.0

@@ -54,7 +54,7 @@ def _listening(family: int, kind: int, number: int, address: Any) -> socket.sock
 
 def tune(sock: socket.socket, keepalive_seconds: int) -> None:
     """Small answers leave at once, and the system notices a host that is gone: it asks for a sign of life where nothing
-    happens, every so often; three times in vain are the end."""
+    happens, every so often; three without an answer are the end."""
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -50,7 +50,7 @@ class Wire(Protocol):
     caller: Caller
 
     def recognize(self) -> None:
-        """A call has shown who the peer is, and is let in."""
+        """A call has shown who the peer is, and is accepted."""
 
     def flush(self) -> None:
         """Has what is queued sent, at the latest at the end of the turn."""

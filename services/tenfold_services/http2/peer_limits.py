@@ -58,7 +58,7 @@ class Progress:
 class CallShares:
     """Counts calls by connection (any object) and by host ("" for this machine, whose processes count by connection
     only). A connection may have as many as there are free places, a host twice as many: so one connection gets half of
-    all at most, two get a third each, and whoever comes next always finds some."""
+    all at most, two get a third each, and the next peer always finds some."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -151,7 +151,7 @@ class CallerWaitingStep(CallerStep):
             given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
             assert graph.program is not None
             run = WaitingRun(graph.program, given)
-            # whoever ends the session says so first, and then looks at what runs
+            # the end of a session is said first; then what runs is looked at
             session.linked.add(run)
             try:
                 fetched = run.run(session.stop)

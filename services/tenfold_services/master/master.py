@@ -108,7 +108,7 @@ class Master:
 
         `target` is where the client reached this server; a session that brings a cluster of its own needs it. `seconds`
         is how long the client waits, if it said so. `client` is its address, "" in this process, and `caller` what it
-        was let in as. What its role may not do is refused, with PermissionDeniedError, now and in all that comes for
+        was accepted as. What its role may not do is refused, with PermissionDeniedError, now and in all that comes for
         the session (untrusted.py).
 
         Waits for every task that the session may use. Raises DeadlineExceededError naming those that did not answer,

@@ -1,8 +1,9 @@
 """What the sessions of each peer take of a master together: how many there are, how many steps they run at once, and
 what their partial runs hold.
 
-A peer is the name that it was let in by (its token, its user) at the address that it came from; this task's own process
-is none, and is not counted. Used by master.py, which asks before it opens a session, and by master_session.py. Pure.
+A peer is the name that it was accepted by (its token, its user) at the address that it came from; this task's own
+process is none, and is not counted. Used by master.py, which asks before it opens a session, and by master_session.py.
+Pure.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PeerTable:
 
 
 def peer_name(who: str, address: str) -> str:
-    """The name of a caller that was let in as `who`, from "ipv4:10.0.0.7:4711"; "" for this process."""
+    """The name of a caller that was accepted as `who`, from "ipv4:10.0.0.7:4711"; "" for this process."""
     if not address:
         return ""
     host = address.rpartition(":")[0].partition(":")[2] or address

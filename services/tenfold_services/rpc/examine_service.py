@@ -1,7 +1,7 @@
 """Examine over gRPC: what `tenfold doctor` asks a task, and how it dials the others. decode → call → encode.
 
-Beside TensorFlow's services on the same port. Whoever may run any graph here may ask: a graph could dial as well. The
-other end is tenfold/cli/doctor.
+Beside TensorFlow's services on the same port. A caller that may run any graph here may ask: a graph could dial as well.
+The other end is tenfold/cli/doctor.
 """
 
 from __future__ import annotations

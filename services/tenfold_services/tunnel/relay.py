@@ -33,7 +33,7 @@ class TunnelSettings(FromEnvironment):
     #: A connection ends when an end takes less than a buffer in so long, or when one end has finished and the other is
     #: silent for so long. One that is open at both ends may be silent for ever: the system asks whether its peers live.
     stall_seconds: float = 300.0
-    #: The system asks for a sign of life on connections where nothing happens, every so often; three times in vain.
+    #: The system asks for a sign of life on connections where nothing happens, every so often; three unanswered end it.
     keepalive_seconds: int = 60
 
 

@@ -73,7 +73,7 @@ class Tunnel:
         self._gate = gate or Gate("this tunnel")
         self._accepting: AcceptLoop[asyncio.Task[Any]] | None = None
         self._connections = OwnedTasks("tunnel")
-        #: Those who were let in are known; others are on their way out, or make their handshake.
+        #: Those who were accepted are known; others are on their way out, or make their handshake.
         self._places: Places[asyncio.Task[Any]] = Places(affordable(self._settings.connections), asyncio.Task.cancel)
 
     @property
