@@ -46,10 +46,8 @@ class Levels:
         self.origin: dict[Edge, Edge] = {} if flow is None else dict(flow.origin)
         #: In an order that keeps all waits, with each loop's nodes together.
         self._order: Sequence[PartNode] = part.nodes if flow is None else list(nodes_of(flow.tree.members))
-        if flow is not None:
-            region_of = flow.places(region_of)
         #: Node → its place: those of two places are no group.
-        self.places = region_of
+        self.places = region_of if flow is None else flow.places(region_of)
         #: Node → its region, the GPU that it runs on or "", and the shape of its loop, for nodes that can be fused;
         #: those that differ in one of them are no group.
         self.space: dict[int, tuple[int, str, Shape]] = {}
@@ -57,12 +55,12 @@ class Levels:
             if is_alias(node, constants):
                 self.origin[node.index, 0] = self.resolve(node.inputs[0])
         for index in of_shapes:
-            self.space[index] = region_of[index], "", OF_SHAPES
+            self.space[index] = self.places[index], "", OF_SHAPES
         for node in nodes:
             shape = loop_shape(node, shapes.get(node.index), constants)
             if shape is not None and node.index not in of_shapes:
                 device = "" if node.memory is None else node.node_def.device
-                self.space[node.index] = region_of[node.index], device, shape
+                self.space[node.index] = self.places[node.index], device, shape
         #: Node → the nodes that must have run before it, other than through data of pure nodes.
         self.data: list[list[int]] = [
             list(dict.fromkeys(s for s, _ in map(self.resolve, self._inputs(node)) if s not in constants))

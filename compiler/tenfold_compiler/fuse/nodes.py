@@ -71,10 +71,7 @@ def nodes_of_shapes(part: PartGraph, constants: Constants) -> frozenset[int]:
         if (node.memory is not None and node.op not in METADATA_OPS) or node.copy_of is not None:
             continue
         known = all(source in constants or source in found for source, _ in node.inputs)
-        if is_alias(node, constants):
-            if known:
-                found.add(node.index)
-        elif is_pure(node) and node.output_types and (known or node.op in METADATA_OPS):
+        if (known or node.op in METADATA_OPS) and (is_alias(node, constants) or (is_pure(node) and node.output_types)):
             found.add(node.index)
     return frozenset(index for index in found if not is_alias(part.nodes[index], constants))
 

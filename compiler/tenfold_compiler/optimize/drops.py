@@ -2,9 +2,8 @@
 nodes whose values are not read.
 
 Not x + 0, which turns −0 into 0. Reading a reference is no identity: it takes the value at that time; and v·1 of a
-variable is a copy, which an assignment to v must not change. Reshape and Transpose stay, because shapes are not known
-here. Dead nodes come from gradients: what computes the gradient of a fed input stands in the part only because a NoOp
-groups it with its siblings. Follows grappler's dependency and arithmetic optimizers in part.
+variable is a copy, which an assignment to v must not change. Dead nodes come from gradients: of a fed input, that a
+NoOp groups with its siblings. Follows grappler's dependency and arithmetic optimizers in part.
 """
 
 from __future__ import annotations

@@ -48,8 +48,7 @@ class Region:
 
 
 def rest_of(regions: Sequence[Region]) -> list[Region]:
-    """The regions that wait for something, each after those that it waits for; none where something is asked for on the
-    way."""
+    """The regions that wait, each after those that it waits for; none where something is asked for on the way."""
     if any(region.starts or region.asks for region in regions):
         return []
     order = TopologicalSorter({region.index: region.after for region in regions}).static_order()

@@ -101,8 +101,7 @@ def _write_rest(
     regions: Sequence[Region],
     schedules: Sequence[Sequence[PartNode | Group]],
 ) -> str | None:
-    """Writes these regions, each after those that it waits for, as one function; its name, or None for too few, and for
-    a part that is too long for being written twice."""
+    """Writes these regions, in this order, as one function; its name, or None for too few, or too many nodes."""
     if len(regions) < 2 or sum(len(region.nodes) for region in regions) > MOST_NODES:
         return None
     work = [item for region in regions for item in schedules[region.index]]

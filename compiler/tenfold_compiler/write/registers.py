@@ -62,8 +62,7 @@ class Names(Registers):
     def held(self, edge: Edge) -> str:
         return name_of(edge)
 
-    def take(self, edge: Edge) -> str:
-        return name_of(edge)
+    take = held
 
     def give_back(self, edge: Edge) -> None:
         """Nothing is used again."""
