@@ -72,7 +72,7 @@ def _memory(size: int) -> np.ndarray[Any, Any]:
 
 
 def _read(reader: MessageReader, budget: Budget, message: bytes, piece: int, encoding: bytes) -> Any:
-    reader.align(first_content)
+    reader.aligned = first_content
     rest = memoryview(message)
     while rest:
         space = reader.space()
