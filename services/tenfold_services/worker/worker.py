@@ -74,9 +74,10 @@ class Worker(GraphManager):
         #: Fuses programs that are hot.
         self._fusion = FusionCompiler(fusion)
         self._gradients = gradients
+        self._know_nobody()
 
-    def _begin_as(self, task: str, workers: ClusterWorkers | None, devices: list[DeviceAttributes]) -> None:
-        super()._begin_as(task, workers, devices)
+    def _know_nobody(self) -> None:
+        """What each name of this worker knows of masters and guests, before any came."""
         #: Those of the guests that other tasks' masters made, with what ends them, by session handle.
         self._guest_of: dict[str, tuple[Worker, ClusterWorkers]] = {}
         #: Master → what its former life still computes; a session of its replacement waits for that.
@@ -89,6 +90,7 @@ class Worker(GraphManager):
         """This worker under another name. The caller adds it to `guests`, and tells it the tasks of its cluster."""
         guest = copy(self)
         guest._begin_as(task, None, list(devices))
+        guest._know_nobody()
         return guest
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
