@@ -7,6 +7,7 @@ on an element have no such form: `dense` and `sparse` give None for them, and th
 from __future__ import annotations
 
 import inspect
+import linecache
 from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,9 @@ _NUMPY = {"math": SimpleNamespace(sqrt=np.sqrt), "max": np.maximum, "abs": np.ab
 @cache
 def _in_numpy(name: str) -> Callable[..., Any]:
     names: dict[str, Any] = dict(_NUMPY)
-    exec(inspect.getsource(getattr(scalar, name)), names)
+    # the lines by themselves: inspect.getsource looks through all modules first, which a first step would wait for
+    lines = linecache.getlines(scalar.__file__)[getattr(scalar, name).__code__.co_firstlineno - 1 :]
+    exec("".join(inspect.getblock(lines)), names)
     body: Callable[..., Any] = names[name]
     return body
 
