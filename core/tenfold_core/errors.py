@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 OK = 0
 CANCELLED = 1
@@ -56,11 +56,6 @@ class OpError(Exception):
         self.message = message
         if error_code is not None:
             self.code = error_code
-
-    @classmethod
-    def of(cls, message: str) -> Self:
-        """An error of no node that is known here."""
-        return cls(None, None, message)
 
     @property
     def error_code(self) -> int:

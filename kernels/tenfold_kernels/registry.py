@@ -209,7 +209,7 @@ def kernel(
                 rows = _rows.setdefault((op, device), [])
                 for other in rows:
                     if _overlap(other.types, allowed):
-                        raise errors.AlreadyExistsError.of(
+                        raise errors.already_exists(
                             f"Two {device} kernels for op '{op}' accept the same types: {other.place} and {place}."
                         )
                 rows.append(_KernelRow(op, device, allowed, builder, place, blocking, frozenset(host), replays))
@@ -386,20 +386,20 @@ def _lookup_error(node: KernelNode, device_type: str, rows: list[_KernelRow]) ->
     if not opdefs.has(op):
         near = difflib.get_close_matches(op, opdefs.names(), n=3)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
-        return errors.NotFoundError.of(f"No kernel for op '{op}' of node '{node.name}': there is no such op.{hint}")
+        return errors.not_found(f"No kernel for op '{op}' of node '{node.name}': there is no such op.{hint}")
     if rows:
         have = "; ".join(_types_text(row) for row in rows)
         asked = ", ".join(
             f"{attr}={_name(node.attrs.get(attr))}" for attr in sorted({a for r in rows for a in r.types})
         )
-        return errors.InvalidArgumentError.of(
+        return errors.invalid_argument(
             f"No {device_type} kernel for op '{op}' of node '{node.name}' with {asked}. There are kernels for: {have}."
         )
     written = absence(op, device_type)
     why = f" ({written.why})" if written is not None else ""
     others = [d for d in families.FOLDERS if d != device_type and has_kernel(op, d)]
     if others:
-        return errors.InvalidArgumentError.of(
+        return errors.invalid_argument(
             f"No {device_type} kernel for op '{op}' of node '{node.name}'{why}. "
             f"Device types with a kernel: {', '.join(others)}."
         )
@@ -407,7 +407,7 @@ def _lookup_error(node: KernelNode, device_type: str, rows: list[_KernelRow]) ->
         known = sorted({name for name, _ in _rows})
     near = difflib.get_close_matches(op, known, n=3)
     hint = f" The nearest ops with a kernel: {', '.join(near)}." if near else ""
-    return errors.NotFoundError.of(f"No kernel for op '{op}' of node '{node.name}' on any device type{why}.{hint}")
+    return errors.not_found(f"No kernel for op '{op}' of node '{node.name}' on any device type{why}.{hint}")
 
 
 def _types_text(row: _KernelRow) -> str:

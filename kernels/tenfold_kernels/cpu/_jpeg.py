@@ -92,7 +92,7 @@ def broken(data: bytes, why: object = "") -> errors.InvalidArgumentError:
 
 
 def _no_package(name: str) -> errors.UnimplementedError:
-    return errors.UnimplementedError.of(
+    return errors.unimplemented(
         f"JPEG files need the package {name}, which is not installed: pip install 'tenfold[image]'"
     )
 

@@ -32,7 +32,7 @@ class Room:
         """Before so many bytes more are made. Raises ResourceExhaustedError."""
         self._taken += size
         if self._taken > self._limit:
-            raise errors.ResourceExhaustedError.of(
+            raise errors.resource_exhausted(
                 f"OOM: {self._op} would give strings of {self._taken} bytes or more, and {self._limit} is the limit "
                 "for one tensor here."
             )

@@ -78,7 +78,7 @@ def variable_of(node: KernelNode, value: Any) -> Variable:
         return variable
     except errors.NotFoundError as error:
         container = handle.container or node.resources.default_container
-        raise errors.FailedPreconditionError.of(
+        raise errors.failed_precondition(
             f"Could not find variable {handle.name}. This could mean that the variable has been deleted. In TF1, it "
             f"can also mean the variable is uninitialized. Debug info: container={container}, "
             f"status error message={error.message}"

@@ -126,7 +126,7 @@ def sliding(node: KernelNode, spatial: int, *, strides: Sequence[int] | None = N
             raise invalid("Current implementation does not yet support dilations in the batch and depth dimensions.")
         if name == "strides" and "Pool" not in node.op and (batch != 1 or depth != 1):
             text = "Current implementation does not yet support strides in the batch and depth dimensions."
-            raise errors.UnimplementedError.of(text)
+            raise errors.unimplemented(text)
         if min(values) <= 0:
             raise invalid(
                 f"{'Strides' if name == 'strides' else 'Dilated rates'} should be larger than 0, got {values}"

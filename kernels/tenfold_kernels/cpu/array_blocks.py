@@ -152,7 +152,7 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
     for name in ("ksizes", "strides", "rates"):
         values = list(node.attrs[name])
         if values[0] != 1 or values[3] != 1:
-            raise errors.UnimplementedError.of(
+            raise errors.unimplemented(
                 f"Only support {name} across space; {name} of batch and depth must be 1, got {values}"
             )
         if min(values) < 1:

@@ -21,7 +21,7 @@ def build_extract_volume_patches(node: KernelNode) -> Compute:
         if len(values) != 5 or min(values) < 1:
             raise invalid(f"{name} must be 5 numbers above zero, got {values}")
         if values[0] != 1 or values[4] != 1:
-            raise errors.UnimplementedError.of(f"{name} of batch and channels must be 1, got {values}")
+            raise errors.unimplemented(f"{name} of batch and channels must be 1, got {values}")
     ksizes, strides = (list(node.attrs[name])[1:4] for name in ("ksizes", "strides"))
     same = text_attr(node, "padding") == "SAME"
 

@@ -32,7 +32,7 @@ _Calls: TypeAlias = "Generator[Any, list[Any], list[Any]]"
 
 def _function(node: KernelNode, function: NameAttrList) -> Function:
     if node.functions is None:
-        raise errors.NotFoundError.of(
+        raise errors.not_found(
             f"Function {function.name} is not defined: the graph of node '{node.name}' has no library."
         )
     return node.functions.instantiate(function.name, function.attr, node.device)
@@ -77,7 +77,7 @@ class _Rest:
         except errors.OpError as failure:
             self.answer.fail(failure)
         except Exception as bug:  # must end the step, not leave it waiting
-            self.answer.fail(errors.InternalError.of(f"{type(bug).__name__}: {bug}"))
+            self.answer.fail(errors.internal(f"{type(bug).__name__}: {bug}"))
         else:
             self.go_on(result)
 
@@ -133,7 +133,7 @@ def build_remote_call(node: KernelNode) -> Compute:
     def calls(target: Array, args: tuple[Any, ...]) -> _Calls:
         wanted = target.item().decode(errors="replace")
         if not is_compatible(wanted, node.device):
-            raise errors.UnimplementedError.of(
+            raise errors.unimplemented(
                 f"RemoteCall on {node.device} cannot run its function on '{wanted}': only a target that is a constant "
                 "of the graph may be another device."
             )

@@ -121,7 +121,7 @@ def build_gather(node: KernelNode) -> Compute:
         array.merge_element_shape(shape)
         if not indices:
             if not shape.is_fully_defined():
-                raise errors.UnimplementedError.of(
+                raise errors.unimplemented(
                     f"TensorArray has size zero, but element shape {partial_shape_text(shape)} is not fully defined. "
                     "Currently only static shapes are supported when packing zero-size TensorArrays."
                 )
@@ -214,7 +214,7 @@ def build_concat(node: KernelNode) -> Compute:
         size = array.pack_size
         if not size:
             if not shape.is_fully_defined():
-                raise errors.UnimplementedError.of(
+                raise errors.unimplemented(
                     f"TensorArray has size zero, but element_shape_except0 {partial_shape_text(shape)} is not fully "
                     "defined. Currently only static shapes are supported when concatenating zero-size TensorArrays."
                 )

@@ -50,7 +50,7 @@ class RecordYielder:
             self._rest = self._records(self._next_files())
             self._fill()
             if not self._buffer:
-                raise errors.OutOfRangeError.of(f"There is no record in {','.join(self._patterns)}")
+                raise errors.out_of_range(f"There is no record in {','.join(self._patterns)}")
         place = self._random.randrange(len(self._buffer))
         self._buffer[place], self._buffer[-1] = self._buffer[-1], self._buffer[place]
         return self._buffer.pop()
@@ -66,7 +66,7 @@ class RecordYielder:
         self._epoch += 1
         files = [name for pattern in self._patterns for name in sorted(graph_files().matching(local_path(pattern)))]
         if not files:
-            raise errors.NotFoundError.of(f"Found no files at {','.join(self._patterns)}")
+            raise errors.not_found(f"Found no files at {','.join(self._patterns)}")
         random.Random(f"{self._seed} {self._epoch}").shuffle(files)
         first = int(self._shift * len(files)) if 0 <= self._shift < 1 else 0
         return files[first:] + files[:first]

@@ -35,7 +35,7 @@ class SessionTensors:
     def add(self, node: KernelNode, value: Array) -> bytes:
         with self._lock:
             if len(self._held) >= MAX_SESSION_TENSORS:
-                raise errors.ResourceExhaustedError.of(
+                raise errors.resource_exhausted(
                     f"More than {MAX_SESSION_TENSORS} tensors are kept under session handles; delete some."
                 )
             handle = f"{node.name};{next(self._numbers)};{node.device}".encode()

@@ -199,7 +199,7 @@ def build_snapshot(node: KernelNode) -> Compute:
             graph_files().make_folders(folder)
         file = f"{folder}/{name}.tenfold"
         if mode == "read" and not graph_files().exists(file):
-            raise errors.NotFoundError.of(f"Snapshot mode is read, and there is no snapshot in {folder}")
+            raise errors.not_found(f"Snapshot mode is read, and there is no snapshot in {folder}")
         if mode == "write" and graph_files().exists(file):
             with os_errors(file):
                 graph_files().unlink(file)

@@ -126,7 +126,7 @@ def as_outputs(node: KernelNode) -> Callable[[Element | None], Any]:
 
     def finish(element: Element | None) -> Any:
         if element is None:
-            raise errors.OutOfRangeError.of("End of sequence")
+            raise errors.out_of_range("End of sequence")
         if len(element) != count:
             raise invalid(f"The dataset gave {len(element)} components, and {count} were expected.")
         return element[0] if count == 1 else element

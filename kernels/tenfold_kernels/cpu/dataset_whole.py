@@ -40,7 +40,7 @@ def at_work(work: Callable[[Run], Any]) -> Waiting:
         except errors.OpError as failure:
             error = failure
         except Exception as bug:  # must end the step, not leave it waiting
-            error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
+            error = errors.internal(f"{type(bug).__name__}: {bug}")
         run.close()
         if error is None:
             waiting.complete(outputs)

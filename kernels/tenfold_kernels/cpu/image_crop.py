@@ -19,7 +19,7 @@ _SHARE = 1 << 16
 
 
 def _no_image(batch: int) -> errors.OutOfRangeError:
-    return errors.OutOfRangeError.of(f"box_index has values outside [0, batch_size): [0, {batch})")
+    return errors.out_of_range(f"box_index has values outside [0, batch_size): [0, {batch})")
 
 
 def _check_boxes(boxes: Array, box_index: Array, batch: int, gradient: Array | None = None) -> None:

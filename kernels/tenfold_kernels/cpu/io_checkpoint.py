@@ -209,7 +209,7 @@ def build_restore(node: KernelNode) -> Compute:
 def _restore_v1(reader: checkpoint.SliceTableReader, pattern: str, name: str, spec: str, expected: DType) -> Array:
     found = reader.dtype_and_shape(name)
     if found is None:
-        raise errors.NotFoundError.of(f'Tensor name "{name}" not found in checkpoint files {pattern}')
+        raise errors.not_found(f'Tensor name "{name}" not found in checkpoint files {pattern}')
     dtype, shape = found
     if dtype is not expected:
         raise invalid(

@@ -384,7 +384,7 @@ def build_cast(node: KernelNode) -> Compute:
     if source is target:
         return lambda x: x
     if "string" in (source.name, target.name) or "resource" in (source.name, target.name):
-        raise errors.UnimplementedError.of(f"Cast {source.op_name} to {target.op_name} is not supported")
+        raise errors.unimplemented(f"Cast {source.op_name} to {target.op_name} is not supported")
     np_target = output_type(node)
     if source.is_complex and not target.is_complex:
         return lambda x: x.real != 0 if target.is_bool else x.real.astype(np_target)

@@ -253,7 +253,7 @@ def build_cross(node: KernelNode) -> Compute:
         if a.shape != b.shape:
             raise invalid(f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}")
         if a.ndim < 1 or a.shape[-1] != 3:
-            raise errors.FailedPreconditionError.of(
+            raise errors.failed_precondition(
                 f"Cross-products are only defined for 3-element vectors, got shape {shape_text(a.shape)}"
             )
         (x, y, z), (u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)

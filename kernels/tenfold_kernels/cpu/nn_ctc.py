@@ -219,12 +219,12 @@ def _check_decoded(inputs: Array, lengths: Array) -> None:
     if lengths.ndim != 1:
         raise invalid("sequence_length is not a vector")
     if len(lengths) != batch:
-        raise errors.FailedPreconditionError.of(
+        raise errors.failed_precondition(
             f"len(sequence_length) != batch_size.  len(sequence_length):  {len(lengths)} batch_size: {batch}"
         )
     for b, length in enumerate(lengths.tolist()):
         if length > steps:
-            raise errors.FailedPreconditionError.of(f"sequence_length({b}) <= {steps}")
+            raise errors.failed_precondition(f"sequence_length({b}) <= {steps}")
 
 
 def _sparse(rows: Sequence[Sequence[int]]) -> tuple[Array, Array, Array]:

@@ -23,7 +23,7 @@ def _across_space(node: KernelNode, name: str) -> list[int]:
     if len(values) != 4:
         raise invalid(f"{name} must specify 4 dimensions, got {values}")
     if values[0] != 1 or values[3] != 1:
-        raise errors.UnimplementedError.of(f"{name} is only supported across spatial dimensions, got {values}")
+        raise errors.unimplemented(f"{name} is only supported across spatial dimensions, got {values}")
     if not 1 <= min(values) <= max(values) < 1 << 31:
         raise invalid(f"{name} must be in [1, 2^31), got {values}")
     return values[1:3]

@@ -100,7 +100,7 @@ class Pool:
 def _unimplemented(message: str) -> Exception:
     from tenfold_core import errors
 
-    return errors.UnimplementedError.of(message)
+    return errors.unimplemented(message)
 
 
 def pool_of_step(node: KernelNode) -> Callable[[Sequence[Array]], Pool]:

@@ -398,7 +398,7 @@ def build_random_crop(node: KernelNode) -> Compute:
         window: list[slice] = []
         for name, whole, wanted in zip(("width", "height"), image.shape[1::-1], size.tolist()[::-1], strict=True):
             if wanted > whole:
-                raise errors.FailedPreconditionError.of(
+                raise errors.failed_precondition(
                     f"{name} must be >= target_{name}: {name} = {whole}, target_{name} = {wanted}"
                 )
             start = next(words) % (whole - wanted + 1) if wanted < whole else 0

@@ -89,5 +89,5 @@ def _step_error(error: Exception) -> errors.OpError:
     kind = next((k for raised, k in _ERRORS if isinstance(error, raised)), None)
     text = f"{type(error).__name__}: {error}\n" + "".join(traceback.format_exception(error))
     if kind is None:
-        return errors.UnknownError.of(text)
+        return errors.unknown(text)
     return kind(None, None, text)

@@ -42,7 +42,7 @@ class SparseTensorsMap:
             if len(self._tensors) + len(tensors) > MAX_TENSORS:
                 count = len(self._tensors) + len(tensors)
                 text = f"{self.name} would hold {count} sparse tensors; {MAX_TENSORS} may be."
-                raise errors.ResourceExhaustedError.of(text)
+                raise errors.resource_exhausted(text)
             numbers = [next(self._numbers) for _ in tensors]
             self._tensors.update(zip(numbers, tensors, strict=True))
             return numbers
@@ -86,7 +86,7 @@ def build_add_many(node: KernelNode) -> Compute:
         if len(dims) < 2:
             raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(dims)}")
         if dims[0] > MAX_TENSORS:
-            raise errors.ResourceExhaustedError.of(f"A batch of {dims[0]} members; {MAX_TENSORS} may be.")
+            raise errors.resource_exhausted(f"A batch of {dims[0]} members; {MAX_TENSORS} may be.")
         ends = np.searchsorted(indices[:, 0], np.arange(dims[0] + 1))
         # all members without entries are one tensor, which nobody changes
         empty = _Sparse(indices[:0, 1:].copy(), values[:0].copy(), shape[1:].copy())

@@ -102,7 +102,7 @@ def build_temporary_variable(node: KernelNode) -> Compute:
         maker, other = live.get(name, (node.name, None))
         found = None if other is None or maker == node.name else other()
         if found is not None and not found.destroyed:
-            raise errors.AlreadyExistsError.of(f"The temporary variable {name} of {maker} exists already.")
+            raise errors.already_exists(f"The temporary variable {name} of {maker} exists already.")
         variable = _Temporary(name, dtype, shape)
         variable.destroyed = False
         allow(shape.as_list(), dtype.as_numpy_dtype)
@@ -121,7 +121,7 @@ def build_destroy_temporary_variable(node: KernelNode) -> Compute:
     def compute(variable: Variable) -> Array:
         if isinstance(variable, _Temporary):
             if variable.name != name or variable.destroyed:
-                raise errors.NotFoundError.of(f"There is no temporary variable {name}.")
+                raise errors.not_found(f"There is no temporary variable {name}.")
             variable.destroyed = True
         return variable.value
 
@@ -289,7 +289,7 @@ def build_count_up_to(node: KernelNode) -> Compute:
             if buffer.ndim:
                 raise invalid(f"input is not a scalar: {shape_text(buffer.shape)}")
             if buffer >= limit:
-                raise errors.OutOfRangeError.of(f"Reached limit of {limit}")
+                raise errors.out_of_range(f"Reached limit of {limit}")
             before = buffer.copy()
             buffer += 1
             return as_array(before)

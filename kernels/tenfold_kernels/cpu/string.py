@@ -105,7 +105,7 @@ def build_substr(node: KernelNode) -> Compute:
             raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(position.shape)}") from None
         is_broadcast = position.ndim > 0 and x.shape != position.shape
         if is_broadcast and len(shape) > 2:
-            raise errors.UnimplementedError.of(f"Substr broadcast not implemented for {len(shape)} dimensions")
+            raise errors.unimplemented(f"Substr broadcast not implemented for {len(shape)} dimensions")
         columns = [np.broadcast_to(a, shape).reshape(-1).tolist() for a in (x, position, length)]
         out = np.empty(shape, dtype=object)
         flat = out.reshape(-1)

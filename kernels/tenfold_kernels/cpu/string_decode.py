@@ -25,7 +25,7 @@ def build_decode_compressed(node: KernelNode) -> Compute:
     if kind not in ("", "ZLIB", "GZIP", "ZSTD"):
         raise invalid("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
     if kind == "ZSTD":
-        raise errors.UnimplementedError.of("ZSTD strings are not unpacked here; ZLIB and GZIP are")
+        raise errors.unimplemented("ZSTD strings are not unpacked here; ZLIB and GZIP are")
     if not kind:
         return lambda x: x.copy()
     window = 31 if kind == "GZIP" else 15
@@ -35,9 +35,9 @@ def build_decode_compressed(node: KernelNode) -> Compute:
         try:
             data = unpacker.decompress(value, most)
         except zlib.error as error:
-            raise errors.DataLossError.of(f"inflate() failed: {error}") from None
+            raise errors.data_loss(f"inflate() failed: {error}") from None
         if unpacker.unconsumed_tail:
-            raise errors.ResourceExhaustedError.of(
+            raise errors.resource_exhausted(
                 f"a packed string holds more than the {most} bytes that a tensor takes here"
             )
         room.take(len(data))

@@ -83,7 +83,7 @@ def build_reduce_join(node: KernelNode) -> Compute:
         axes = [int(d) for d in indices.reshape(-1).tolist()]
         for d in axes:
             if not -x.ndim <= d < x.ndim:
-                raise errors.OutOfRangeError.of(f"Invalid reduction dimension {d} for input with {x.ndim} dimension(s)")
+                raise errors.out_of_range(f"Invalid reduction dimension {d} for input with {x.ndim} dimension(s)")
         axes = [d % x.ndim for d in axes]
         if len(set(axes)) != len(axes):
             raise invalid(f"Duplicate reduction dimension {next(d for d in axes if axes.count(d) > 1)}")
@@ -115,7 +115,7 @@ def build_unsorted_segment_join(node: KernelNode) -> Compute:
         if not segment_ids.ndim:
             raise invalid("Segment_id cannot have rank 0")
         if segment_ids.ndim > x.ndim:
-            raise errors.OutOfRangeError.of(
+            raise errors.out_of_range(
                 f"Invalid segment_id rank {segment_ids.ndim} for input with {x.ndim} dimension(s)"
             )
         for i, (a, b) in enumerate(zip(segment_ids.shape, x.shape, strict=False)):

@@ -112,7 +112,7 @@ class Convolutions:
             graph.check_support()
             graph.build_plans()
         except (RuntimeError, ValueError, cudnn.cudnnGraphNotSupportedError) as error:
-            raise errors.UnimplementedError.of(
+            raise errors.unimplemented(
                 f"cuDNN has no plan for {kind} of {a_shape} and {b_shape} to {out_shape}, {dtype}: {error}"
             ) from error
         return graph, (a, b, result), int(graph.get_workspace_size())

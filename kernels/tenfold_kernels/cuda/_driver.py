@@ -345,7 +345,7 @@ class DriverRuntime:
         try:
             what.synchronize()
         except cuda.CUDARuntimeError as error:
-            raise errors.InternalError.of(f"{self.name} failed: {error}") from error
+            raise errors.internal(f"{self.name} failed: {error}") from error
 
 
 def _number(value: Any, kind: str) -> Any:

@@ -37,7 +37,7 @@ class DeviceElements:
     def add(self, x: DeviceArray, y: DeviceArray) -> DeviceArray:
         """Raises UnimplementedError for types that a GPU's loops have no arithmetic for."""
         if not has_expression("Add", [x.dtype, y.dtype], x.dtype):
-            raise errors.UnimplementedError.of(f"No sum of {x.dtype.name} on a GPU.")
+            raise errors.unimplemented(f"No sum of {x.dtype.name} on a GPU.")
         steps = (FusedOp("Add", (), (("input", 0), ("input", 1)), x.dtype),)
         return _loops.run_loop(partial(Loop, steps=steps, outputs=(0,)), [x, y])[0]
 

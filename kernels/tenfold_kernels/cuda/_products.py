@@ -125,4 +125,4 @@ class Products:
     def _call(self, name: str, *arguments: Any, library: Any = None) -> None:
         status = getattr(library or self._library, name)(*arguments)
         if status:
-            raise errors.InternalError.of(f"{name} failed with status {status} on {self._of.name}")
+            raise errors.internal(f"{name} failed with status {status} on {self._of.name}")

@@ -197,7 +197,7 @@ def name_gpus(meant: Sequence[int], share: float = 0.0) -> None:
         for number, gpu in enumerate(meant):
             before = _meant.get(number, gpu)
             if before != gpu:
-                raise errors.AlreadyExistsError.of(
+                raise errors.already_exists(
                     f"TensorFlow device (GPU:{number}) is being mapped to multiple CUDA devices ({gpu} now, and "
                     f"{before} previously), which is not supported: all sessions and servers of a process must have "
                     "the same visible_device_list."

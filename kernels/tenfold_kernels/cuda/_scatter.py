@@ -82,7 +82,7 @@ def scatter(
     if not count or not width or not target.shape[0]:
         return
     if max(count, target.shape[0]) >= 1 << 31:
-        raise errors.UnimplementedError.of("scatters on a GPU are of less than 2147483648 rows and updates")
+        raise errors.unimplemented("scatters on a GPU are of less than 2147483648 rows and updates")
     if not meeting.op and not rows.ndim:
         target, rows = _picks.as_whole(target), _picks.as_whole(rows)
     elif not meeting.op:

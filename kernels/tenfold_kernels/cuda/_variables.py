@@ -78,7 +78,7 @@ class DeviceVariable(Variable):
         if recording is not None:
             recording.note(self)
         if held is None:
-            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
+            raise errors.failed_precondition(f"Attempting to use uninitialized value {self.name}")
         return held
 
     @property

@@ -65,7 +65,7 @@ def build_space_to_depth(node: KernelNode) -> Compute:
     block, layout = int(node.attrs["block_size"]), text_attr(node, "data_format", "NHWC")
     arrange = arranged.blocks_to_depth if node.op == "SpaceToDepth" else arranged.depth_to_blocks
     if layout not in ("NHWC", "NCHW"):
-        raise errors.UnimplementedError.of(f"{node.op} supports data_format NHWC and NCHW, not {layout}")
+        raise errors.unimplemented(f"{node.op} supports data_format NHWC and NCHW, not {layout}")
 
     def compute(x: DeviceArray) -> DeviceArray:
         of = ghost(x.shape, x.dtype)

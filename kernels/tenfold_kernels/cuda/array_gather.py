@@ -128,6 +128,6 @@ def check_policy(node: KernelNode) -> None:
     """
     good_rows(node)
     if text_attr(node, "bad_indices_policy") == "ERROR":
-        raise errors.UnimplementedError.of(
+        raise errors.unimplemented(
             f"{node.op} on a GPU does not support bad_indices_policy ERROR: bad indices are ignored there."
         )

@@ -54,7 +54,7 @@ def _out_shape(pool: Pool, place: Place) -> tuple[int, ...]:
 
 def _refuse_depth(pool: Pool) -> None:
     if pool.depth > 1:
-        raise errors.UnimplementedError.of("Depthwise max pooling is currently only implemented for CPU devices.")
+        raise errors.unimplemented("Depthwise max pooling is currently only implemented for CPU devices.")
 
 
 @functools.lru_cache

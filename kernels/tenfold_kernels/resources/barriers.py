@@ -141,7 +141,7 @@ class Barrier:
                     available += len(self._incomplete)
                 if available < max(count, 1):
                     text = f"(requested {count}, total size {available})"
-                    raise errors.OutOfRangeError.of(
+                    raise errors.out_of_range(
                         f"Barrier '{self.name}' is closed and has insufficient elements {text}"
                     )
         return self._ready.dequeue_many(count, allow_small=allow_small_batch)
@@ -161,4 +161,4 @@ class Barrier:
 
 
 def _cancelled(text: str) -> errors.OpError:
-    return errors.CancelledError.of(text)
+    return errors.cancelled(text)

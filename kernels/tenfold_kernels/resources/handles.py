@@ -92,7 +92,7 @@ def _named(node: KernelNode, value: Array, type_: type[T]) -> T:
         return node.resources.lookup(container, name, type_)
     except errors.NotFoundError:
         text = f"Container {container} does not exist. (Could not find resource: {container}/{name})"
-        raise errors.NotFoundError.of(text) from None
+        raise errors.not_found(text) from None
 
 
 def shared_resource(

@@ -79,7 +79,7 @@ class Table:
         was initialized, InvalidArgumentError for other shapes.
         """
         if not self._initialized:
-            raise errors.FailedPreconditionError.of("Table not initialized.")
+            raise errors.failed_precondition("Table not initialized.")
         outer = self._outer(keys)
         shape = (*outer, *self.value_shape)
         if default.shape not in ((self.value_shape, shape) if self.is_mutable else (self.value_shape,)):
@@ -140,7 +140,7 @@ class Table:
     def export(self) -> tuple[Array, Array]:
         """All keys and values. Raises AbortedError before the table was initialized."""
         if not self._initialized:
-            raise errors.AbortedError.of(f"{self.kind} is not initialized.")
+            raise errors.aborted(f"{self.kind} is not initialized.")
         with self._lock:
             entries = self._exported()
         keys = np.empty((len(entries), *self.key_shape), dtype=self.key_dtype.as_numpy_dtype)
@@ -167,7 +167,7 @@ class Table:
         entries: dict[Any, Any] = {}
         for key, value in zip(keys.tolist(), values.tolist(), strict=True):
             if entries.setdefault(key, value) != value:
-                raise errors.FailedPreconditionError.of(
+                raise errors.failed_precondition(
                     f"HashTable has different value for same key. Key {_plain(key)} has {_plain(entries[key])} "
                     f"and trying to add value {_plain(value)}"
                 )
@@ -175,7 +175,7 @@ class Table:
             if self._initialized:
                 if entries != self._entries:
                     text = "Table was already initialized with different data."
-                    raise errors.FailedPreconditionError.of(text)
+                    raise errors.failed_precondition(text)
                 return
             if self.account is not None:
                 self.account.resize(sum(self._bytes_of(key, value) for key, value in entries.items()))
@@ -256,7 +256,7 @@ class Table:
 
     def _check_mutable(self, verb: str) -> None:
         if not self.is_mutable:
-            raise errors.UnimplementedError.of(f"{verb} not supported by HashTable implementations")
+            raise errors.unimplemented(f"{verb} not supported by HashTable implementations")
 
 
 class DenseTable(Table):
@@ -401,9 +401,9 @@ def _opened(filename: str) -> Any:
             raise
         return file
     except FileNotFoundError:
-        raise errors.NotFoundError.of(f"{filename}; No such file or directory") from None
+        raise errors.not_found(f"{filename}; No such file or directory") from None
     except OSError as error:
-        raise errors.FailedPreconditionError.of(f"{filename}; {error.strerror}") from None
+        raise errors.failed_precondition(f"{filename}; {error.strerror}") from None
 
 
 def _parsed(field: bytes, dtype: DType, number: int) -> Any:

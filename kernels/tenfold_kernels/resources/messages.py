@@ -84,7 +84,7 @@ def variant_to_proto(item: Any) -> VariantTensorDataProto:
         return states.to_proto(item.state)
     if isinstance(item, tensor_variants.TensorVariant):
         return VariantTensorDataProto(type_name=tensor_variants.TYPE_NAME, tensors=[encode(item.value)])
-    raise errors.UnimplementedError.of(f"A variant of type {type(item).__name__} cannot leave its task.")
+    raise errors.unimplemented(f"A variant of type {type(item).__name__} cannot leave its task.")
 
 
 def that_stays(array: np.ndarray[Any, np.dtype[Any]]) -> Any:
@@ -153,7 +153,7 @@ def variants_from_bytes(array: np.ndarray[Any, np.dtype[Any]], what: str) -> np.
             proto.ParseFromString(data)
             out[number] = _decode_variant(proto, what)
         except (DecodeError, ValueError) as error:
-            raise errors.DataLossError.of(f"{what}: {error}") from None
+            raise errors.data_loss(f"{what}: {error}") from None
     out = out.reshape(array.shape)
     out.flags.writeable = False
     return out

@@ -178,7 +178,7 @@ class Queue:
             self._enqueues.clear()
             finished = self._advance()
         for waiting in cancelled:
-            waiting.deliver(error=errors.CancelledError.of("Enqueue operation was cancelled"))
+            waiting.deliver(error=errors.cancelled("Enqueue operation was cancelled"))
         _deliver(finished)
         return None
 
@@ -312,7 +312,7 @@ class Queue:
             return self._lost(attempt)
         if self._closed:
             text = f"Queue '{self.name}' is already closed."
-            return self._ended(attempt, error=errors.CancelledError.of(text))
+            return self._ended(attempt, error=errors.cancelled(text))
         self._closed = True
         return self._ended(attempt)
 
@@ -379,10 +379,10 @@ class Queue:
                 )
 
     def _closed_error(self) -> errors.OpError:
-        return errors.CancelledError.of(f"{self.kind} '{self.name}' is closed.")
+        return errors.cancelled(f"{self.kind} '{self.name}' is closed.")
 
     def _insufficient(self, wanted: int, there: int = 0) -> errors.OpError:
-        return errors.OutOfRangeError.of(
+        return errors.out_of_range(
             f"{self.kind} '{self.name}' is closed and has insufficient elements "
             f"(requested {wanted}, current size {there})"
         )

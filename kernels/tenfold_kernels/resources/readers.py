@@ -115,7 +115,7 @@ class Reader:
     def serialize_state(self) -> bytes:
         """The counters. Raises UnimplementedError for a reader that stands within a file."""
         if not self._source.is_single:
-            raise errors.UnimplementedError.of("Reader SerializeState")
+            raise errors.unimplemented("Reader SerializeState")
         with self._lock:
             return reader_base_pb2.ReaderBaseState(
                 work_started=self._started,
@@ -130,7 +130,7 @@ class Reader:
 
         if not self._source.is_single:
             self.reset()
-            raise errors.UnimplementedError.of("Reader RestoreState")
+            raise errors.unimplemented("Reader RestoreState")
         proto = reader_base_pb2.ReaderBaseState()
         why = ""
         try:

@@ -58,7 +58,7 @@ class Area:
         """Raises ResourceExhaustedError for what could never go in."""
         size = size_of(parts)
         if self._limit and size > self._limit:
-            raise errors.ResourceExhaustedError.of(
+            raise errors.resource_exhausted(
                 f"Attempted to insert tensors with combined size of '{size}' bytes into Staging Area with a memory "
                 f"limit of '{self._limit}'."
             )

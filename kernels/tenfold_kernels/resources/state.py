@@ -90,14 +90,14 @@ class Variable:
     def check_initialized(self) -> None:
         """Raises FailedPreconditionError while uninitialized."""
         if self._buffer is None:
-            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
+            raise errors.failed_precondition(f"Attempting to use uninitialized value {self.name}")
 
     @property
     def value(self) -> Array:
         """A read-only view of the current value. Raises FailedPreconditionError while uninitialized."""
         view = self._view
         if view is None:
-            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
+            raise errors.failed_precondition(f"Attempting to use uninitialized value {self.name}")
         memory = self._memory
         if memory is not None and memory.to_be_shared:
             del view, memory
@@ -116,7 +116,7 @@ class Variable:
         without, one that a peer reads.
         """
         if self._buffer is None:
-            raise errors.FailedPreconditionError.of(f"Attempting to use uninitialized value {self.name}")
+            raise errors.failed_precondition(f"Attempting to use uninitialized value {self.name}")
         memory = self._memory
         if memory is None:
             if exclusive and self._is_read():
@@ -246,7 +246,7 @@ class Variable:
         else:
             mine, agree = self.shape, self.shape.is_compatible_with(value.shape)
         if not agree:
-            raise errors.InvalidArgumentError.of(
+            raise errors.invalid_argument(
                 "Assign requires shapes of both tensors to match. "
                 f"lhs shape= {_shape_text(mine)} rhs shape= {_shape_text(list(value.shape))}"
             )
@@ -406,7 +406,7 @@ class ResourceManager:
         ]
 
     def _not_found(self, container: str, name: str, type_: type[Any]) -> errors.NotFoundError:
-        return errors.NotFoundError.of(
+        return errors.not_found(
             f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
         )
 

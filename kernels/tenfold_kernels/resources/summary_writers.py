@@ -89,7 +89,7 @@ class SummaryWriter:
 
     def _opened(self) -> RecordWriter:
         if self._file is None:
-            raise errors.NotFoundError.of(
+            raise errors.not_found(
                 f"Summary writer '{self.name}' has no file open: run its init operation first, or again after close."
             )
         return self._file

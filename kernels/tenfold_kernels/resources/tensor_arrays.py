@@ -348,5 +348,5 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
 def check_count(count: int, what: str) -> None:
     """Raises ResourceExhaustedError for more elements than any program has, or than one tensor may."""
     if count > MAX_ELEMENTS:
-        raise errors.ResourceExhaustedError.of(f"{what} would have {count} elements; {MAX_ELEMENTS} is the limit.")
+        raise errors.resource_exhausted(f"{what} would have {count} elements; {MAX_ELEMENTS} is the limit.")
     allow((count,), object)

@@ -153,7 +153,7 @@ class PaddedBatch(Batch):
             if extent == -1:
                 wanted[axis] = largest
             elif largest > extent:
-                raise errors.DataLossError.of(
+                raise errors.data_loss(
                     f"Attempted to pad to a smaller size than the input element: axis {axis} of component {number} "
                     f"has {largest} entries, and {extent} were asked for."
                 )
@@ -315,7 +315,7 @@ class SparseBatch(Batch):
             if extent == -1:
                 extents[axis] = largest
             elif largest > extent:
-                raise errors.DataLossError.of(
+                raise errors.data_loss(
                     f"Input element had shape that is larger than the row shape ({shape_text(self._row_shape)}): axis "
                     f"{axis} has {largest} entries."
                 )

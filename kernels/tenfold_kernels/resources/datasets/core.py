@@ -32,11 +32,11 @@ State: TypeAlias = Any
 
 
 def _never_saved() -> State:
-    raise errors.UnimplementedError.of("An iterator over this dataset cannot be saved.")
+    raise errors.unimplemented("An iterator over this dataset cannot be saved.")
 
 
 def _never_restored(state: State) -> None:
-    raise errors.UnimplementedError.of("An iterator over this dataset cannot be restored.")
+    raise errors.unimplemented("An iterator over this dataset cannot be restored.")
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Dataset:
 
         Raises OutOfRangeError beyond the end, FailedPreconditionError where they cannot.
         """
-        raise errors.FailedPreconditionError.of(
+        raise errors.failed_precondition(
             f"The elements of a {type(self).__name__} dataset can only be had one after the other."
         )
 
@@ -206,7 +206,7 @@ class Run:
     def check(self) -> None:
         """For loops over elements: raises CancelledError when this thread's element is not wanted any more."""
         if self._is_closed or (self._stopped and threading.get_ident() in self._stopped):
-            raise errors.CancelledError.of("The step that waited for a dataset's element has ended.")
+            raise errors.cancelled("The step that waited for a dataset's element has ended.")
 
     def begin(self) -> None:
         """This thread makes an element for another step."""
@@ -237,7 +237,7 @@ class Run:
         with self._lock:
             if self._is_closed or thread in self._stopped:
                 result.cancel()
-                raise errors.CancelledError.of("The iterator was deleted.")
+                raise errors.cancelled("The iterator was deleted.")
             self._waits[thread] = (result, over.set)
         result.listen(done)
         in_time = over.wait(WAIT_S)
@@ -245,9 +245,9 @@ class Run:
             self._waits.pop(thread, None)
         if not in_time:
             result.cancel()
-            raise errors.DeadlineExceededError.of(f"A dataset's function did not end in {WAIT_S:g} s.")
+            raise errors.deadline_exceeded(f"A dataset's function did not end in {WAIT_S:g} s.")
         if not found:
-            raise errors.CancelledError.of("The step that waited for a dataset's element has ended.")
+            raise errors.cancelled("The step that waited for a dataset's element has ended.")
         outputs, error = found[0]
         if error is not None:
             raise error
@@ -264,15 +264,15 @@ class Run:
 
         with self._lock:
             if self._is_closed or thread in self._stopped:
-                raise errors.CancelledError.of("The iterator was deleted.")
+                raise errors.cancelled("The iterator was deleted.")
             self._waits[thread] = (waiting, wake)
         in_time = over.wait(WAIT_S)
         with self._lock:
             self._waits.pop(thread, None)
         if not in_time:
-            raise errors.DeadlineExceededError.of(f"A dataset's element was not made in {WAIT_S:g} s.")
+            raise errors.deadline_exceeded(f"A dataset's element was not made in {WAIT_S:g} s.")
         if wakes:
-            raise errors.CancelledError.of("The step that waited for a dataset's element has ended.")
+            raise errors.cancelled("The step that waited for a dataset's element has ended.")
 
     def cancel(self, thread: int) -> None:
         """Gives up what that thread waits for, or does."""
@@ -318,7 +318,7 @@ def _handed_over(threads: Threads, start: Callable[[Sequence[Any]], Any], values
         except errors.OpError as error:
             answer.fail(error)
         except Exception as bug:  # must reach the step that asks
-            answer.fail(errors.InternalError.of(f"{type(bug).__name__}: {bug}"))
+            answer.fail(errors.internal(f"{type(bug).__name__}: {bug}"))
         else:
             if not answer.complete(result) and type(result) is Waiting:
                 result.cancel()
@@ -330,5 +330,5 @@ def _handed_over(threads: Threads, start: Callable[[Sequence[Any]], Any], values
 def within(index: int, count: int) -> int:
     """`index`, if a dataset of so many elements has it. Raises OutOfRangeError, as for an end."""
     if not 0 <= index < count and count != INFINITE:
-        raise errors.OutOfRangeError.of(f"Index out of range [0, {count}): {index}")
+        raise errors.out_of_range(f"Index out of range [0, {count}): {index}")
     return index

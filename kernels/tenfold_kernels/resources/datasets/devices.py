@@ -68,7 +68,7 @@ class _Pass:
             for line in self._lines:
                 line.clear()
         for waiting in left:
-            waiting.fail(errors.CancelledError.of("Cancelled Multidevice iterator"))
+            waiting.fail(errors.cancelled("Cancelled Multidevice iterator"))
 
     def _leave(self, shard: int, waiting: Waiting) -> None:
         with self._lock:
@@ -91,7 +91,7 @@ class _Pass:
             except errors.OpError as failure:
                 error = failure
             except Exception as bug:  # must reach the step that asks
-                error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
+                error = errors.internal(f"{type(bug).__name__}: {bug}")
             if element is None and error is None:
                 self._end()
                 return

@@ -141,11 +141,11 @@ class _Part:
             self._check()
             files = graph_files()
             if files.exists(self.path):
-                raise errors.AlreadyExistsError.of(
+                raise errors.already_exists(
                     f"Existing cache files found: \n{self.path}\nTo continue delete the above files."
                 )
             if files.exists(self.lock):
-                raise errors.AlreadyExistsError.of(
+                raise errors.already_exists(
                     "There appears to be a concurrent caching iterator running - cache lockfile already exists "
                     f"('{self.lock}'). If you are sure no other running TF computations are using this cache prefix, "
                     "delete the lockfile and re-initialize the iterator."
@@ -170,7 +170,7 @@ class _Part:
     def _check(self) -> Any:
         """The writer, if it is opened. Raises CancelledError where nobody wants it any more."""
         if self._is_given_up:
-            raise errors.CancelledError.of("The iterator was deleted.")
+            raise errors.cancelled("The iterator was deleted.")
         return self._writer
 
     def give_up(self) -> None:

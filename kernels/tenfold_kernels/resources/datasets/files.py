@@ -399,7 +399,7 @@ class Matching(Dataset):
                     return (scalar_object(os.fsencode(names[given - 1])),)
                 pattern, given, names = pattern + 1, 0, None
             if not has_any:
-                raise errors.NotFoundError.of("Don't find any matched files")
+                raise errors.not_found("Don't find any matched files")
             return None
 
         def restore(state: Any) -> None:

@@ -92,10 +92,10 @@ class DatasetIterator:
         """
         dataset = self._dataset
         if is_all and dataset is not None and (op := dataset.stateful_op()) is not None:
-            raise errors.FailedPreconditionError.of(f"{op} is stateful.")
+            raise errors.failed_precondition(f"{op} is stateful.")
         with self._lock:
             if self._machine is None:
-                raise errors.FailedPreconditionError.of(
+                raise errors.failed_precondition(
                     "Save() failed because the iterator has not been initialized. Ensure that you have run the "
                     "initializer operation for this iterator before saving it."
                 )
@@ -109,7 +109,7 @@ class DatasetIterator:
         """
         dataset = self._dataset
         if dataset is None:
-            raise errors.FailedPreconditionError.of(
+            raise errors.failed_precondition(
                 "Restore failed because the iterator has not been initialized. Ensure that you have run the "
                 "initializer operation for this iterator before restoring it."
             )
@@ -120,7 +120,7 @@ class DatasetIterator:
             unread = [tuple(element) for element in state["unread"]]
             is_over = bool(state["is_over"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise errors.DataLossError.of(
+            raise errors.data_loss(
                 f"The saved state is not that of an iterator over this dataset: {error}"
             ) from None
         self._begin(dataset, run, machine, is_over, unread)
@@ -149,7 +149,7 @@ class DatasetIterator:
         """
         with self._lock:
             if self._machine is None:
-                raise errors.FailedPreconditionError.of(
+                raise errors.failed_precondition(
                     "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
                     "initializer operation for this iterator before getting the next element."
                 )
@@ -210,7 +210,7 @@ class DatasetIterator:
                 except errors.OpError as failure:
                     error = failure
                 except Exception as bug:  # must end the step, not leave it waiting
-                    error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
+                    error = errors.internal(f"{type(bug).__name__}: {bug}")
             with self._lock:
                 self._served = None
                 is_taken = asked.waiting.claim()

@@ -256,7 +256,7 @@ class _Calls:
         except errors.OpError as error:
             slot.error = error
         except Exception as bug:  # must reach the step that asks
-            slot.error = errors.InternalError.of(f"{type(bug).__name__}: {bug}")
+            slot.error = errors.internal(f"{type(bug).__name__}: {bug}")
         finally:
             slot.argument = ()
             self._made += 1

@@ -117,7 +117,7 @@ class _Prefetching:
         except errors.OpError as error:
             return None, error
         except Exception as bug:  # must reach the step that asks
-            return None, errors.InternalError.of(f"{type(bug).__name__}: {bug}")
+            return None, errors.internal(f"{type(bug).__name__}: {bug}")
         self._is_over = element is None
         return element, None
 

@@ -154,7 +154,7 @@ class SparseSlices(Dataset):
         )
         rows = indices[:, 0]
         if len(rows) and (np.diff(rows) < 0).any():
-            raise errors.UnimplementedError.of(
+            raise errors.unimplemented(
                 "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered "
                 "input is not currently supported."
             )

@@ -47,7 +47,7 @@ def from_proto(proto: VariantTensorDataProto) -> Any:
     try:
         return _value(json.loads(proto.metadata), proto)
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-        raise errors.DataLossError.of(f"This is not the state of an iterator: {error}") from None
+        raise errors.data_loss(f"This is not the state of an iterator: {error}") from None
 
 
 def to_bytes(state: State) -> bytes:
@@ -60,7 +60,7 @@ def from_bytes(data: bytes) -> Any:
     try:
         proto.ParseFromString(data)
     except DecodeError:
-        raise errors.DataLossError.of("This is not the state of an iterator: no message") from None
+        raise errors.data_loss("This is not the state of an iterator: no message") from None
     return from_proto(proto)
 
 
@@ -82,7 +82,7 @@ def _plain(value: Any, proto: VariantTensorDataProto) -> Any:
         return {"o": [list(value.shape), [_plain(item.value, proto) for item in value.flat]]}
     if value.dtype == object and not all(isinstance(item, (bytes, str)) for item in value.flat):
         kind = next(type(item).__name__ for item in value.flat if not isinstance(item, (bytes, str)))
-        raise errors.UnimplementedError.of(f"An element that holds a {kind} cannot be saved.")
+        raise errors.unimplemented(f"An element that holds a {kind} cannot be saved.")
     proto.tensors.append(tensor_util.tensor_to_proto(value))
     return {"a": len(proto.tensors) - 1}
 

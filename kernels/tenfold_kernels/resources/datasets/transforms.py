@@ -515,7 +515,7 @@ class Expected(Like):
             element = source.following()
             seen += element is not None
             if (element is None and 0 <= self._count != seen) or (element is not None and 0 <= self._count < seen):
-                raise errors.FailedPreconditionError.of(
+                raise errors.failed_precondition(
                     f"Input dataset was expected to contain {self._count} elements but contained "
                     f"{'only' if seen < self._count else 'at least'} {seen} elements."
                 )
