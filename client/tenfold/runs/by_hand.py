@@ -1,4 +1,4 @@
-"""Programs that were started by hand, neither submitted nor by `tenfold run`: they are listed as runs, too.
+"""Programs that neither `tenfold submit` nor `tenfold run` has started: they are listed as runs, too.
 
 Where TENFOLD_CONTROL or the session's target names a control service, or the program has asked one for the cluster of
 its session, the first session or server of the process starts its reports (program_report.py). As a tf.train.Server's

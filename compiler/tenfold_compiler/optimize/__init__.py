@@ -46,7 +46,7 @@ def optimize(
     check: Callable[[PartGraph, Constants, str], None] | None = None,
 ) -> dict[str, int]:
     """Runs all passes on a part, in place; by the name of each, how many nodes it took out of the steps. Where the part
-    has branches or loops, no node is taken out that a branch or a turn hangs on (`hangs_on_branch`).
+    has branches or loops, no node is removed on which a branch or a turn depends (`hangs_on_branch`).
 
     `constants` holds the outputs of Const nodes and grows by what is folded; `build` makes a kernel for folding.
     """

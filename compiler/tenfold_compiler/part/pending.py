@@ -15,7 +15,7 @@ class Pending(Generic[T]):
     """Which of some items are ready at first, and which become so by what is done."""
 
     def __init__(self, items: Collection[T], before: Callable[[T], Iterable[T]]) -> None:
-        """`before`: what an item waits for; the item itself, and what is none of the items, does not count."""
+        """`before` gives what an item waits for; the item itself, and anything that is not an item, is ignored."""
         self._followers: dict[T, list[T]] = {item: [] for item in items}
         self._counts: dict[T, int] = {}
         for item in items:

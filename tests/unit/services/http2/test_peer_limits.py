@@ -45,11 +45,11 @@ def test_nothing_moves() -> None:
 
 
 def test_a_byte_now_and_then_is_not_enough() -> None:
-    assert True in looks(Progress(5.0, 10.0), 30, 1)
+    assert any(looks(Progress(5.0, 10.0), 30, 1))
 
 
 def test_what_moves_fast_enough_goes_on_for_ever() -> None:
-    assert True not in looks(Progress(5.0, 10.0), 1000, 10)
+    assert not any(looks(Progress(5.0, 10.0), 1000, 10))
 
 
 def test_what_went_fast_may_rest_no_longer_than_others() -> None:
