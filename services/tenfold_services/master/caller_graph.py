@@ -65,13 +65,14 @@ class RunningSteps:
         self.watched = False
         #: Steps that run now and may wait: across tasks, or for kernels.
         self.linked: set[WaitingStep] = set()
-        self._numbers = itertools.count()
+        #: Whence a step takes its number.
+        self.numbers = itertools.count()
         self._loop = asyncio.get_running_loop()
         self._idle = asyncio.Event()
 
     def begin(self) -> int:
         """A step begins; the number by which it is over. Any thread."""
-        number = next(self._numbers)
+        number = next(self.numbers)
         self.running.add(number)
         return number
 
