@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -260,3 +262,124 @@ def test_tables_of_text_that_cannot_be_read(steps: Steps, changed: dict[str, Any
     with pytest.raises(errors.InvalidArgumentError, match=message):
         csv(steps, "t", **changed)
     csv(steps, "t", buffer_size=np.array(1), selected=np.array([0, 1]), first=np.zeros(0, np.int64))
+
+
+# ---- by each op's own inputs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["CSVDataset", "ExperimentalCSVDataset"])
+def test_tables_of_text_without_columns_to_leave_out(steps: Steps, tmp_path: Path, op: str) -> None:
+    """Of the last default nothing is taken for columns that are left out."""
+    (tmp_path / "t").write_bytes(gzip.compress(b"x,1\n,2\n"))
+    inputs = [
+        scalar(tmp_path / "t"), scalar("GZIP"), np.array(1, np.int64), np.array(False), scalar(","), np.array(False),
+        scalar(""), np.zeros(0, np.int64), strings(b"none"), np.array([7], np.int64),
+    ]  # fmt: skip
+    found = dataset_of(steps(op, *inputs, output_types=[S, LONG], output_shapes=[TensorShape([])] * 2))
+    assert drained(found) == [(b"x", 1), (b"none", 2)]
+    assert [dtype.name for dtype in found.types] == ["string", "int64"]
+
+
+def test_blocks_of_a_table_know_defaults_and_what_is_missing(steps: Steps, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(b"1,a\nNA,NA\n3,\n,d\n")
+    machine = csv(steps, tmp_path / "t").iterate(Run())
+    machine()
+    assert machine.block is not None
+    block = machine.block(9)
+    assert block is not None
+    assert [column.tolist() for column in block] == [[7, 3, 7], [b"none", b"none", b"d"]]
+
+
+def test_quotes_are_letters_where_they_are_to_be(steps: Steps, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(b'1,"a"\n')
+    assert drained(csv(steps, tmp_path / "t", quotes=np.array(False))) == [(1, b'"a"')]
+    assert drained(csv(steps, tmp_path / "t", quotes=np.array(True))) == [(1, b"a")]
+
+
+@pytest.mark.parametrize("name", ["buffer_size", "missing", "compression"])
+def test_inputs_of_a_table_are_scalars(steps: Steps, name: str) -> None:
+    wrong = np.array([1], np.int64) if name == "buffer_size" else strings(b"")
+    with pytest.raises(errors.InvalidArgumentError, match="must be a scalar"):
+        csv(steps, "t", **{name: wrong})
+    with pytest.raises(errors.InvalidArgumentError, match="Unsupported compression_type"):
+        csv(steps, "t", compression=scalar("LZMA"))
+    with pytest.raises(errors.InvalidArgumentError, match="buffer_size should be positive"):
+        csv(steps, "t", buffer_size=np.array(-1))
+
+
+@pytest.mark.parametrize("op", ["SqlDataset", "ExperimentalSqlDataset"])
+def test_rows_of_a_database(steps: Steps, tmp_path: Path, op: str) -> None:
+    source = str(tmp_path / "a.db")
+    with sqlite3.connect(source) as connection:
+        connection.execute("CREATE TABLE t (n INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(3,), (4,)])
+    connection.close()
+    found = dataset_of(steps(op, scalar("sqlite"), scalar(source), scalar("SELECT n FROM t"), **ONE))
+    assert drained(found) == [3, 4]
+    for place, name in enumerate(("driver_name", "data_source_name", "query")):
+        inputs = [scalar("sqlite"), scalar(source), scalar("SELECT n FROM t")]
+        inputs[place] = strings(b"sqlite")
+        with pytest.raises(errors.InvalidArgumentError, match=f"^{name} must be a scalar"):
+            steps(op, *inputs, **ONE)
+
+
+@pytest.mark.parametrize("kind", [dtypes.variant, dtypes.resource, dtypes.bfloat16, dtypes.complex128])
+def test_types_that_no_column_has(steps: Steps, kind: dtypes.DType) -> None:
+    inputs = [scalar("sqlite"), scalar("x"), scalar("select 1")]
+    with pytest.raises(errors.InvalidArgumentError, match=f"or a number; component 1 is {kind.name}$"):
+        steps("SqlDataset", *inputs, output_types=[LONG, kind], output_shapes=[TensorShape([])] * 2)
+
+
+def test_names_by_the_older_op(steps: Steps, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    found = steps("ExperimentalMatchingFilesDataset", scalar(f"{tmp_path}/*"))
+    assert drained(dataset_of(found)) == [f"{tmp_path}/a".encode()]
+
+
+@pytest.mark.parametrize("op", ["ParseExampleDataset", "ParseExampleDatasetV2", "ExperimentalParseExampleDataset"])
+def test_examples_by_each_op(steps: Steps, op: str) -> None:
+    """In the order of their keys' bytes, whatever the order of the attributes; dense ones among sparse ones."""
+    attrs: dict[str, Any] = {
+        "sparse_keys": [b"z", b"b"], "dense_keys": [b"y", b"a"], "sparse_types": [LONG, LONG], "Tdense": [FLOAT, LONG],
+        "dense_shapes": [TensorShape([1]), TensorShape([2])], "output_types": [LONG, VARIANT, FLOAT, VARIANT],
+        "output_shapes": [TensorShape(None)] * 4,
+    }  # fmt: skip
+    inputs = [serialized(example(z=[1], b=[2, 3], y=[0.5], a=[7, 8])).as_array(), np.array(1, np.int64)]
+    found = steps(op, *inputs, NO_DEFAULT, np.zeros(0, np.int64), **attrs)
+    ((a, b, y, z),) = drained(dataset_of(found))
+    assert (a, y) == ([[7, 8]], [[0.5]])
+    assert (b[1], z[1]) == ([2, 3], [1])
+    with pytest.raises(errors.InvalidArgumentError, match="num_parallel_calls must be a scalar"):
+        steps(op, inputs[0], np.array([1], np.int64), NO_DEFAULT, np.zeros(0, np.int64), **attrs)
+
+
+def test_examples_that_are_torn_and_ragged_ones(steps: Steps) -> None:
+    with pytest.raises(errors.InvalidArgumentError):
+        drained(parsed(steps, serialized(b"\xff\xff"), NO_DEFAULT))
+    with pytest.raises(errors.InvalidArgumentError, match="ragged features are not read here"):
+        parsed(
+            steps, serialized(example(a=[1])), NO_DEFAULT, ragged_keys=[b"r"], ragged_value_types=[LONG],
+            ragged_split_types=[LONG],
+        )  # fmt: skip
+
+
+def test_what_is_not_written_as_records(steps: Steps, tmp_path: Path) -> None:
+    def write(source: Dataset, kind: str = "", name: Any = None) -> Any:
+        given = scalar(tmp_path / "r") if name is None else name
+        return result(steps("DatasetToTFRecord", source.as_array(), given, scalar(kind)))
+
+    with pytest.raises(errors.InvalidArgumentError, match="must have a single component of type string"):
+        write(numbers(3))
+    torn = Listed((S,), SCALAR, [(scalar(b"one"),), (strings(b"two"),)])
+    with pytest.raises(errors.InvalidArgumentError, match="must be scalar strings"):
+        write(torn)
+    with RecordReader(str(tmp_path / "r"), "") as reader:
+        assert [reader.read(), reader.read()] == [b"one", None], "what was written before is in the file"
+    with pytest.raises(errors.InvalidArgumentError, match="Unsupported compression_type"):
+        write(numbers(3), "LZMA")
+    with pytest.raises(errors.InvalidArgumentError, match="filename must be a scalar"):
+        write(numbers(3), name=strings(b"r"))
+    single = Listed((S,), SCALAR, [(scalar(b"one"),)])
+    older = steps("ExperimentalDatasetToTFRecord", single.as_array(), scalar(tmp_path / "o"), scalar(""))
+    assert result(older) is None
+    assert (tmp_path / "o").is_file()

@@ -104,7 +104,7 @@ def _keeps_order(node: KernelNode) -> bool:
 @kernel("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2", "ExperimentalMapDataset")
 def build_map(node: KernelNode) -> Compute:
     (types, shapes), function = types_of(node), function_of(node, "f")
-    count, keeps = len(node.attrs["Targuments"]), bool(node.attrs.get("preserve_cardinality", False))
+    count, keeps = len(node.attrs["Targuments"]), bool(node.attrs["preserve_cardinality"])
     in_order = _keeps_order(node)
     # To clients of release 1.15, whose nodes have no metadata, a map has as many elements as its input.
     is_counted = keeps or not node.attrs.get("metadata")
@@ -124,7 +124,7 @@ def build_map(node: KernelNode) -> Compute:
 @kernel("MapAndBatchDataset", "ExperimentalMapAndBatchDataset")
 def build_map_and_batch(node: KernelNode) -> Compute:
     (types, shapes), function, count = types_of(node), function_of(node, "f"), len(node.attrs["Targuments"])
-    keeps = bool(node.attrs.get("preserve_cardinality", False))
+    keeps = bool(node.attrs["preserve_cardinality"])
     # An element's shape is a batch's without the batch; no reader uses more of it.
     inner = [shape if shape.ndims is None else shape[1:] for shape in shapes]
     kind = node.op.removeprefix("Experimental")
@@ -234,7 +234,7 @@ def build_skip(node: KernelNode) -> Compute:
 
 @kernel("ShardDataset")
 def build_shard(node: KernelNode) -> Compute:
-    needs_one = bool(node.attrs.get("require_non_empty", False))
+    needs_one = bool(node.attrs["require_non_empty"])
 
     def compute(dataset: Array, shards: Array, index: Array) -> Any:
         found = dataset_of(dataset)

@@ -63,7 +63,7 @@ def build_rebatch_v2(node: KernelNode) -> Compute:
 @kernel("AutoShardDataset", "ExperimentalAutoShardDataset")
 def build_auto_shard(node: KernelNode) -> Compute:
     """Each worker's share, element by element: files are not told apart from what is read out of them."""
-    is_off = int(node.attrs.get("auto_shard_policy", 0)) == -1
+    is_off = int(node.attrs["auto_shard_policy"]) == -1
 
     def compute(dataset: Array, workers: Array, index: Array) -> Any:
         found = dataset_of(dataset)
@@ -81,7 +81,7 @@ def build_auto_shard(node: KernelNode) -> Compute:
 @kernel("ScanDataset", "ExperimentalScanDataset")
 def build_scan(node: KernelNode) -> Compute:
     (types, shapes), function = types_of(node), function_of(node, "f")
-    states, keeps = len(node.attrs["Tstate"]), bool(node.attrs.get("preserve_cardinality", False))
+    states, keeps = len(node.attrs["Tstate"]), bool(node.attrs["preserve_cardinality"])
 
     def compute(dataset: Array, *rest: Array) -> Any:
         initial, captured = captured_of(rest[:states]), captured_of(rest[states:])

@@ -326,7 +326,7 @@ class SparseBatch(Batch):
             part = indices[at : at + array.size]
             part[:, 0] = number
             if array.size:
-                part[:, 1:] = np.indices(array.shape).reshape(rank, -1).T
+                part[:, 1:] = np.indices(array.shape).reshape(rank, array.size).T
             at += array.size
         values = np.concatenate([array.reshape(-1) for array in rows])
         shape = np.array([len(rows), *extents], np.int64)
