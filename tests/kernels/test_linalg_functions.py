@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import errors
+from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu._compiled import schur
 
 RNG = np.random.default_rng(11)
 #: One type stands for the others, each of which compiles its loops anew.
@@ -114,3 +115,85 @@ def test_a_tridiagonal_system_that_cannot_be_solved(ops: Any, pivoting: bool, wh
         ops.run("TridiagonalSolve", [diagonals[:2], np.ones((2, 1))])
     with pytest.raises(errors.InvalidArgumentError, match="Invalid superdiagonal shape"):
         ops.run("TridiagonalMatMul", [np.ones((1, 3)), np.ones((1, 2)), np.ones((1, 2)), np.ones((2, 1))])
+
+
+def test_functions_of_what_is_not_finite(ops: Any) -> None:
+    """One such matrix of a batch leaves the others as they are."""
+    for wrong in (np.inf, np.nan):
+        x = np.stack([4 * np.eye(3), 4 * np.eye(3)])
+        x[0, 2, 0] = wrong
+        root = ops.run("MatrixSquareRoot", [x])
+        logarithm = ops.run("MatrixLogarithm", [x.astype(np.complex128)])
+        assert np.isnan(root[0]).all()
+        assert np.isnan(logarithm[0]).all()
+        np.testing.assert_allclose(root[1], 2 * np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(logarithm[1], np.log(4) * np.eye(3), atol=1e-12)
+
+
+def test_of_a_batch_each_root_is_real_or_not(ops: Any) -> None:
+    for size in (2, 3):
+        x = np.stack([np.eye(size), -np.eye(size), 9 * np.eye(size)])
+
+        root = ops.run("MatrixSquareRoot", [x])
+
+        np.testing.assert_allclose(root[[0, 2]], [np.eye(size), 3 * np.eye(size)], atol=1e-12)
+        assert np.isnan(root[1]).all()
+        whole = ops.run("MatrixSquareRoot", [x.astype(np.complex64)])
+        assert whole.dtype == np.complex64
+        np.testing.assert_allclose(whole[1] @ whole[1], -np.eye(size), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2), (2, 3, 1, 1)])
+def test_functions_of_batches_of_all_shapes(ops: Any, shape: tuple[int, ...]) -> None:
+    x = np.ones(shape, np.complex128)
+
+    assert ops.run("MatrixSquareRoot", [x]).tolist() == x.tolist()
+    assert ops.run("MatrixLogarithm", [x]).tolist() == (x - 1).tolist()
+    lu, rows = ops.run("Lu", [x])
+    assert lu.shape[:-1] == rows.shape
+
+
+def test_logarithms_of_what_is_near_the_unit_matrix_and_far_from_it(ops: Any) -> None:
+    for scale in (1.01, 1.5, 1.6, 7.0, 1e9, 1e-9):
+        turn = np.array([[1, 0.01], [0, 1]], np.complex128)
+        found = ops.run("MatrixLogarithm", [scale * turn])
+        np.testing.assert_allclose(found, [[np.log(scale), 0.01], [0, np.log(scale)]], rtol=1e-9, atol=1e-12)
+
+
+def test_a_matrix_without_a_schur_form(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schur, "schur", lambda: lambda *_: 1)
+
+    for op in ("MatrixSquareRoot", "MatrixLogarithm"):
+        with pytest.raises(errors.InvalidArgumentError) as refused:
+            ops.run(op, [np.ones((2, 2), np.complex128)])
+        assert refused.value.message == "Schur decomposition was not successful. The input might not be valid."
+
+
+@pytest.mark.parametrize("op", ["MatrixSquareRoot", "MatrixLogarithm", "Lu"])
+def test_functions_are_of_square_matrices(ops: Any, op: str) -> None:
+    for shape, text in (
+        ((2, 3), "Input matrix must be square, got shape [2,3]"),
+        ((2,), "Input tensor 0 must have rank >= 2, got shape [2]"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError) as refused:
+            ops.run(op, [np.ones(shape, np.complex64)])
+        assert refused.value.message == text
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("index", [dtypes.int32, dtypes.int64])
+def test_lu_takes_the_largest_pivot(ops: Any, dtype: Any, index: Any) -> None:
+    x = np.array([[[0, 2, 1], [0.25, 1, 0], [0.5, 4, 2]], [[1, 0, 0], [0, 0.5, 0], [0, 0, 0.25]]], dtype)
+
+    lu, rows = ops.run("Lu", [x], output_idx_type=index)
+
+    assert rows.tolist() == [[2, 0, 1], [0, 1, 2]]
+    assert (lu.dtype, rows.dtype) == (dtype, index.as_numpy_dtype)
+    low, high = np.tril(lu, -1) + np.eye(3), np.triu(lu)
+    np.testing.assert_allclose(low @ high, np.take_along_axis(x, rows[..., None], -2), atol=1e-3)
+
+
+def test_a_matrix_that_is_singular_in_a_batch_has_no_lu(ops: Any) -> None:
+    for wrong in (np.zeros((2, 2)), np.full((2, 2), np.nan)):
+        with pytest.raises(errors.InvalidArgumentError, match=r"^Input is not invertible\.$"):
+            ops.run("Lu", [np.stack([np.eye(2), wrong])])

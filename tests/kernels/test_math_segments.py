@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, memory_limits
+from tenfold_kernels.cpu import math_segments
+from tenfold_kernels.registry import KernelNode
+from tenfold_kernels.resources.state import ResourceManager
 
 RNG = np.random.default_rng(5)
 
@@ -103,3 +106,207 @@ def test_an_id_without_rows_has_the_least_number_of_its_own_type(ops: Any, dtype
         found = ops.run(op, [data, np.int32([0, 2]), np.int32(4)])
 
         assert found.tolist() == [1, extreme, 2, extreme]
+
+
+F = np.float32
+MEANS = ("Sum", "Mean", "SqrtN")
+
+
+def refused(ops: Any, text: str, op: str, inputs: list[Any]) -> None:
+    with pytest.raises(errors.InvalidArgumentError) as error:
+        ops.run(op, inputs)
+    assert error.value.message == text
+
+
+@pytest.mark.parametrize(
+    "types", [(np.int32, np.int32), (np.int64, np.int64), (np.int64, np.int32), (np.int32, np.int64)]
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
+def test_chosen_rows_of_all_types(ops: Any, dtype: Any, types: tuple[Any, Any]) -> None:
+    data = np.array([[2, 4], [6, 8], [1, 3]], dtype)
+    places, ids = np.array([1, 0, 0, 2], types[0]), np.array([0, 0, 2, 2], types[1])
+    sums = np.array([[8, 12], [0, 0], [3, 7]])
+
+    for how, divisors in (("Sum", [1, 1, 1]), ("Mean", [2, 1, 2]), ("SqrtN", [2**0.5, 1, 2**0.5])):
+        if np.dtype(dtype).kind == "i" and how != "Sum":
+            continue
+        expected = sums / np.array(divisors)[:, None]
+        found = ops.run(f"SparseSegment{how}", [data, places, ids])
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+        assert found.dtype == dtype
+        flat = ops.run(f"SparseSegment{how}", [data[:, 1], places, ids])
+        np.testing.assert_allclose(flat, expected[:, 1], rtol=1e-3)
+        for count in (3, 5):
+            more = ops.run(f"SparseSegment{how}WithNumSegments", [data, places, ids, np.int64(count)])
+            np.testing.assert_allclose(more, np.concatenate([expected, np.zeros((count - 3, 2))]), rtol=1e-3)
+            assert more.dtype == dtype
+        turned = ops.run(f"SparseSegment{how}", [np.asfortranarray(data)[:, ::-1], places, ids])
+        np.testing.assert_allclose(turned, expected[:, ::-1], rtol=1e-3)
+        assert ops.run(f"SparseSegment{how}", [data[:, :0], places, ids]).shape == (3, 0)
+        assert ops.run(f"SparseSegment{how}", [data, places[:0], ids[:0]]).shape == (0, 2)
+        none = ops.run(f"SparseSegment{how}WithNumSegments", [data, places[:0], ids[:0], np.int32(2)])
+        assert none.tolist() == [[0, 0], [0, 0]]
+        none = ops.run(f"SparseSegment{how}WithNumSegments", [data[:0], places[:0], ids[:0], np.int32(2)])
+        assert none.tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("types", [(np.int32, np.int32), (np.int64, np.int64), (np.int64, np.int32)])
+@pytest.mark.parametrize("how", MEANS)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_what_chosen_rows_refuse(ops: Any, how: str, dtype: Any, types: tuple[Any, Any]) -> None:
+    if dtype is np.int32 and how != "Sum":
+        pytest.skip("sums only")
+    op, counted, data = f"SparseSegment{how}", f"SparseSegment{how}WithNumSegments", np.ones((3, 2), dtype)
+
+    def two(places: Any, ids: Any) -> list[Any]:
+        return [data, np.array(places, types[0]), np.array(ids, types[1])]
+
+    for wrong, named in (([0, 3, 4], "[1] == 3"), ([0, -1, 9], "[1] == -1"), ([3, 0, 0], "[0] == 3"),
+                         ([-1, 0, 0], "[0] == -1"), ([0, 2, 7], "[2] == 7")):  # fmt: skip
+        text = f"indices{named} out of range [0, 3)"
+        refused(ops, text, op, two(wrong, [0, 0, 1]))
+        refused(ops, text, counted, [*two(wrong, [0, 0, 1]), np.int32(2)])
+    refused(ops, "segment ids are not increasing", op, two([0, 1, 0], [1, 0, 2]))
+    refused(ops, "segment ids must be >= 0", op, two([0], [-1]))
+    refused(ops, "segment ids must be < num_segments", counted, [*two([0], [2]), np.int32(2)])
+    assert ops.run(counted, [*two([0], [1]), np.int32(2)]).shape == (2, 2)
+    refused(ops, "segment ids must be < num_segments", counted, [*two([0], [0]), np.int32(0)])
+    refused(ops, "segment ids must be < num_segments", counted, [*two([], []), np.int32(-1)])
+    refused(ops, "num_segments should be a scalar.", counted, [*two([0], [0]), np.int32([1])])
+    refused(ops, "indices should be a vector.", op, two([[0]], [0]))
+    refused(ops, "segment_ids should be a vector.", op, two([0], [[0]]))
+    refused(ops, "segment_ids and indices should have same size.", op, two([0, 1], [0]))
+    refused(
+        ops, "Shape must be at least rank 1", op, [np.array(1, dtype), np.zeros(1, types[0]), np.zeros(1, types[1])]
+    )
+    with pytest.raises(errors.ResourceExhaustedError):
+        ops.run(counted, [*two([0], [0]), np.int64(1 << 50)])
+    with pytest.raises(errors.ResourceExhaustedError):
+        ops.run(counted, [np.ones((3, 1), dtype), *two([0], [0])[1:], np.int64((1 << 62) + 1)])
+
+
+def test_rows_that_are_copied_out_take_memory_too(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_limits, "_limit", 1 << 20)
+    data, many = np.ones((1, 1 << 10), np.int32), np.zeros(1 << 10, np.int32)
+
+    with pytest.raises(errors.ResourceExhaustedError, match=r"shape\[1024,1024\]"):
+        ops.run("SparseSegmentSum", [data, many, many])
+    assert ops.run("SparseSegmentSum", [data, many[:100], many[:100]])[0, 0] == 100
+
+
+@pytest.mark.parametrize("types", [(np.int32, np.int32), (np.int64, np.int64), (np.int64, np.int32)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_gradients_of_chosen_rows(ops: Any, dtype: Any, types: tuple[Any, Any]) -> None:
+    """… whose segments need no order."""
+    gradient = np.array([[2, 4], [8, 6], [1, 1]], dtype)
+    for ids, sizes in (([0, 0, 1, 1], [2, 2, 1]), ([1, 0, 0, 0], [3, 1, 1]), ([2, 0, 2, 0], [2, 1, 2])):
+        places, segments = np.array([3, 0, 0, 1], types[0]), np.array(ids, types[1])
+        for how in MEANS:
+            by = {"Sum": np.ones(3), "Mean": np.array(sizes), "SqrtN": np.sqrt(sizes)}[how]
+            expected = np.zeros((5, 2))
+            for place, each in zip([3, 0, 0, 1], ids, strict=True):
+                expected[place] += gradient[each] / by[each]
+            found = ops.run(f"SparseSegment{how}Grad", [gradient, places, segments, 5])
+            np.testing.assert_allclose(found, expected, rtol=2e-3)
+            assert found.dtype == dtype
+            rows, which = ops.run(f"SparseSegment{how}GradV2", [gradient, places, segments, 5])
+            assert (which.tolist(), which.dtype) == ([0, 1, 3], types[0])
+            np.testing.assert_allclose(rows, expected[[0, 1, 3]], rtol=2e-3)
+            assert rows.dtype == dtype
+
+
+@pytest.mark.parametrize("types", [(np.int32, np.int32), (np.int64, np.int32)])
+@pytest.mark.parametrize("how", MEANS)
+def test_gradients_of_nothing(ops: Any, how: str, types: tuple[Any, Any]) -> None:
+    gradient, none = F([[1, 2]]), (np.zeros(0, types[0]), np.zeros(0, types[1]))
+    some = np.zeros(2, types[0]), np.zeros(2, types[1])
+
+    assert ops.run(f"SparseSegment{how}Grad", [gradient, *none, 2]).tolist() == [[0, 0], [0, 0]]
+    assert ops.run(f"SparseSegment{how}Grad", [gradient, *none, 0]).shape == (0, 2)
+    assert ops.run(f"SparseSegment{how}Grad", [gradient[:, :0], *some, 3]).shape == (3, 0)
+    for given, count in ((none, 5), (none, 0), (some, 0)):
+        rows, which = ops.run(f"SparseSegment{how}GradV2", [gradient, *given, count])
+        assert (rows.shape, which.shape) == ((0, 2), (0,))
+
+
+@pytest.mark.parametrize("version", ["", "V2"])
+@pytest.mark.parametrize("types", [(np.int32, np.int32), (np.int64, np.int32)])
+@pytest.mark.parametrize("how", MEANS)
+def test_what_gradients_of_chosen_rows_refuse(ops: Any, how: str, version: str, types: tuple[Any, Any]) -> None:
+    op, gradient = f"SparseSegment{how}Grad{version}", np.ones((3, 2), F)
+    name = "dense_output_dim0" if version else "output_dim0"
+
+    def given(places: Any, ids: Any, rows: Any = 4) -> list[Any]:
+        return [gradient, np.array(places, types[0]), np.array(ids, types[1]), np.array(rows, np.int32)]
+
+    refused(ops, "Invalid number of segments", op, given([0, 1], [0, 3]))
+    refused(ops, "Segment id 5 out of range [0, 3).", op, given([0, 1, 1, 1], [1, 5, -1, 2]))
+    refused(ops, "Segment id -1 out of range [0, 3).", op, given([0, 1, 1, 1], [0, -1, 5, 2]))
+    refused(ops, "Segment id 3 out of range [0, 3).", op, given([0, 1, 1], [0, 3, 2]))
+    refused(ops, "Index 4 out of range [0, 4).", op, given([0, 4, 9], [0, 0, 1]))
+    refused(ops, "Index -1 out of range [0, 4).", op, given([3, -1, 9], [0, 0, 1]))
+    refused(ops, "indices should be a vector.", op, given([[0]], [0]))
+    refused(ops, "segment_ids should be a vector.", op, given([0], [[0]]))
+    refused(ops, "segment_ids and indices should have same size.", op, given([0, 1], [0]))
+    refused(ops, f"{name} should be a scalar.", op, given([0], [0], [4]))
+    refused(ops, f"{name} must not be negative, got -1", op, given([0], [0], -1))
+    refused(ops, "Shape must be at least rank 1", op, [np.array(1, F), *given([0], [0])[1:]])
+    found = ops.run(op, given([0, 3], [0, 2]))
+    assert (found[1].tolist() == [0, 3]) if version else (found.shape == (4, 2))
+
+
+def test_a_gradient_whose_rows_take_too_much_memory(ops: Any) -> None:
+    wide = np.zeros((1, 1 << 24), np.float16)
+    with pytest.raises(errors.ResourceExhaustedError):
+        ops.run("SparseSegmentSumGrad", [wide.astype(F), np.int32([0]), np.int32([0]), np.int32((1 << 31) - 1)])
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_a_loop_that_meets_what_somebody_has_changed(bad: int) -> None:
+    """Places and ids have been checked before; who changes them meanwhile gets an error and no memory of others."""
+    types = dtypes.float32, dtypes.int32, dtypes.int32
+    node = KernelNode("n", "SparseSegmentSum", {}, types, (dtypes.float32,), "/device:CPU:0", ResourceManager())
+    sum_chosen = math_segments._chosen_summer(node)
+    places, ids = np.int32([0, 1]), np.int32([0, 1])
+    assert sum_chosen(F([[1], [2]]), places, ids, 2).tolist() == [[1], [2]]
+    places[bad] = 7
+
+    with pytest.raises(errors.InvalidArgumentError) as error:
+        sum_chosen(F([[1], [2]]), places, ids, 2)
+    assert error.value.message == f"indices[{bad}] and segment_ids[{bad}] name no row: [0, 2), [0, 2)"
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float16, np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_reductions_by_sorted_ids(ops: Any, dtype: Any, index: Any) -> None:
+    data, ids = np.array([[1, 5], [3, 2], [4, 6]], dtype), np.array([0, 0, 2], index)
+    limits = np.finfo(dtype) if np.dtype(dtype).kind in "fc" else np.iinfo(dtype)
+    rows = {
+        "Sum": ([4, 7], 0), "Prod": ([3, 10], 1), "Max": ([3, 5], limits.min), "Min": ([1, 2], limits.max)
+    }  # fmt: skip
+    for how, (first, empty) in rows.items():
+        if np.dtype(dtype).kind == "c" and how in ("Max", "Min"):
+            continue
+        found = ops.run(f"Segment{how}V2", [data, ids, np.int64(4)])
+        assert found.tolist() == [first, [empty] * 2, [4, 6], [empty] * 2]
+        assert found.dtype == dtype
+        assert ops.run(f"Segment{how}V2", [data[:, 0], ids, np.int64(3)]).tolist() == [first[0], empty, 4]
+        assert ops.run(f"Segment{how}V2", [data[:0], ids[:0], np.int32(1)]).tolist() == [[empty] * 2]
+        assert ops.run(f"Segment{how}V2", [data[:0], ids[:0], np.int32(0)]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("how", ["Sum", "Prod", "Max", "Min"])
+def test_what_reductions_by_sorted_ids_refuse(ops: Any, how: str) -> None:
+    op, data = f"Segment{how}V2", np.ones((2, 2), F)
+    refused(ops, "num_segments must be a scalar, got shape [1]", op, [data, np.int32([0, 0]), np.int32([1])])
+    text = "segment_ids should be the same size as dimension 0 of input."
+    for ids in ([[0, 0]], [0], [0, 0, 0], 0):
+        refused(ops, text, op, [data, np.array(ids, np.int32), 3])
+    refused(ops, text, op, [np.array(1, F), np.int32([0]), 3])
+    refused(ops, "segment ids must be in [0, num_segments = -1)", op, [data, np.int32([0, 0]), -1])
+    refused(ops, "segment ids are not increasing", op, [data, np.int32([1, 0]), 3])
+    refused(ops, "segment ids must be in [0, num_segments = 3)", op, [data, np.int32([-1, 0]), 3])
+    refused(ops, "segment ids must be in [0, num_segments = 3)", op, [data, np.int32([0, 3]), 3])
+    assert ops.run(op, [data, np.int32([0, 2]), 3]).shape == (3, 2)
+    with pytest.raises(errors.ResourceExhaustedError):
+        ops.run(op, [data, np.int32([0, 0]), np.int64(1 << 50)])

@@ -150,8 +150,8 @@ def add_product(total_MN: Array, a_MK: Array, b_KN: Array) -> Array | None:
 
 
 def batched(a_BMK: Array, b_BKN: Array) -> Any:
-    """np.matmul(a, b), the matrices of a large batch of floats shared; fresh. Raises what np.matmul raises."""
-    if a_BMK.shape[-1] == 1 == b_BKN.shape[-2] and min(a_BMK.ndim, b_BKN.ndim) > 1:
+    """np.matmul(a, b) of matrices, those of a large batch of floats shared; fresh. Raises what np.matmul raises."""
+    if a_BMK.shape[-1] == 1 == b_BKN.shape[-2]:
         # np.matmul calls the BLAS for each matrix of the batch; the product of a column and a row needs no sums.
         return np.multiply(a_BMK, b_BKN, order="C")
     if a_BMK.size * b_BKN.shape[-1] < 2 * BATCH_PART or a_BMK.ndim < 3 or a_BMK.shape[:-2] != b_BKN.shape[:-2]:

@@ -221,7 +221,7 @@ def sigmoid(x: Array) -> Array:
 def _sign(x: Array) -> Any:
     if x.dtype.kind == "c":
         size = np.abs(x)
-        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+        return np.divide(x, size, out=np.zeros_like(x), where=size != 0)
     return np.sign(x)
 
 
@@ -243,7 +243,6 @@ def _lgamma(v: float) -> float:
 
 def _reciprocal(x: Array) -> Any:
     if x.dtype.kind in "iu":
-        _nonzero_divisor(x)
         return _truncate_div_unsigned_safe(np.ones_like(x), x)
     return np.reciprocal(x)
 
@@ -387,7 +386,7 @@ def build_cast(node: KernelNode) -> Compute:
         raise errors.unimplemented(f"Cast {source.op_name} to {target.op_name} is not supported")
     np_target = output_type(node)
     if source.is_complex and not target.is_complex:
-        return lambda x: x.real != 0 if target.is_bool else x.real.astype(np_target)
+        return lambda x: as_array(x.real != 0) if target.is_bool else x.real.astype(np_target)
     return lambda x: x.astype(np_target)
 
 

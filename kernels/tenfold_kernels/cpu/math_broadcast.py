@@ -48,9 +48,9 @@ def build_broadcast_gradient_args(node: KernelNode) -> Compute:
         a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
         reduce_a, reduce_b = [], []
         for i, (da, db) in enumerate(zip(a, b, strict=True)):
-            if da == 1 and (db != 1 or da == db):
+            if da == 1:
                 reduce_a.append(i)
-            if db == 1 and (da != 1 or da == db):
+            if db == 1:
                 reduce_b.append(i)
         return np.array(reduce_a, dtype=dtype), np.array(reduce_b, dtype=dtype)
 

@@ -157,12 +157,7 @@ def build_sparse_bincount(node: KernelNode) -> Compute:
         if len(dims) == 1:
             rows = np.zeros(len(values), np.int64)
             return _counts_of_rows(rows, values, weights, (1, count), dtype, binary).reshape(-1)
-        rows = indices[:, 0]
-        if rows.size and not (rows.min() >= 0 and rows.max() < dims[0]):
-            raise invalid(
-                f"Index out of bound. `batch` ({rows.max()}) must be less than the dimension size ({dims[0]})."
-            )
-        return _counts_of_rows(rows, values, weights, (dims[0], count), dtype, binary)
+        return _counts_of_rows(indices[:, 0], values, weights, (dims[0], count), dtype, binary)
 
     return compute
 

@@ -136,7 +136,7 @@ def _alone(total: Array, *_: Array) -> int:
 
 def _count_alone() -> int:
     """References to an array that its caller holds in one variable only, counted in the function that was called."""
-    array, other = np.empty(1), np.empty(0)
+    array, other = np.empty(()), np.empty(())
     return _alone(array, other, other)
 
 

@@ -16,7 +16,7 @@ from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, Shaped, as_array, contiguous, input_type, invalid, one_number, output_type
 from tenfold_kernels.cpu.math_reduction import check_segments, highest_finite, lowest_finite, segment_summer
 from tenfold_kernels.registry import Compute, KernelNode, kernel
-from tenfold_kernels.typesets import COMPILED, FLOATING, INDEX, NUMERIC, REAL
+from tenfold_kernels.typesets import COMPILED, FLOATING, NUMERIC, REAL
 
 
 def _wide(dtype: Any) -> Any:
@@ -31,19 +31,25 @@ _ChosenSum = Callable[[Array, Array, Array, int], Array]
 def _chosen_summer(node: KernelNode) -> _ChosenSum:
     """For a builder: it compiles where there is a loop for the types. Places and ids have been checked."""
     element, places_type, ids_type = node.input_types[:3]
-    if element not in COMPILED or places_type not in INDEX or ids_type not in INDEX:
+    if element not in COMPILED:
         sum_rows = segment_summer(element, ids_type)
-        return lambda data, places, ids, count: sum_rows(data[places].astype(_wide(data.dtype), copy=False), ids, count)
+
+        def sum_gathered(data: Array, places: Array, ids: Array, count: int) -> Array:
+            wide = _wide(data.dtype)
+            allow((places.size, *data.shape[1:]), wide)
+            return sum_rows(data[places].astype(wide, copy=False), ids, count)
+
+        return sum_gathered
 
     from tenfold_kernels.cpu._compiled import rows
 
-    index = places_type.as_numpy_dtype if places_type is ids_type else np.int64
+    index = np.result_type(places_type.as_numpy_dtype, ids_type.as_numpy_dtype)
     add = rows.add_chosen_rows(element.as_numpy_dtype, index)
 
     def sum_chosen(data: Array, places: Array, ids: Array, count: int) -> Array:
         allow((count, *data.shape[1:]), data.dtype)
         out = np.zeros((count, *data.shape[1:]), data.dtype)
-        if out.size and ids.size:
+        if out.size:
             width = out.size // count
             bad = add(
                 contiguous(data).reshape(len(data), width),
@@ -66,13 +72,13 @@ _Fit = Callable[[Array, Array, int, int, bool], bool]
 
 def _fitting(node: KernelNode) -> _Fit:
     """Says in one call that nothing is wrong, for those who find out by several what is."""
-    types = node.input_types[1:3]
-    if types[0] is not types[1] or types[0] not in INDEX:
+    places_type, ids_type = node.input_types[1:3]
+    if places_type is not ids_type:
         return lambda places, ids, length, count, increasing: False
 
     from tenfold_kernels.cpu._compiled import rows
 
-    first_bad = rows.fit_segments(types[0].as_numpy_dtype)
+    first_bad = rows.fit_segments(places_type.as_numpy_dtype)
 
     def fit(places: Array, ids: Array, length: int, count: int, increasing: bool) -> bool:
         return first_bad(contiguous(places), contiguous(ids), length, count, increasing) < 0
@@ -98,9 +104,7 @@ def _check_indices(data: Array, indices: Array) -> None:
 
 
 def _divisor(op: str, ids: Array, count: int, rank: int) -> Any:
-    """What each segment's sum [count, …] is divided by; 1 where it is not."""
-    if "Sum" in op:
-        return 1
+    """What each segment's sum [count, …] is divided by, by an op that is no Sum."""
     allow((count,), np.int64, 2)  # of empty rows, too
     sizes = np.maximum(np.bincount(ids, minlength=count), 1)
     return (np.sqrt(sizes) if "SqrtN" in op else sizes).reshape(-1, *(1,) * (rank - 1))
@@ -119,9 +123,7 @@ def build_sparse_segment(node: KernelNode) -> Compute:
         if num_segments is not None and num_segments.ndim:
             raise invalid("num_segments should be a scalar.")
         count = (int(ids[-1]) + 1 if ids.size else 0) if num_segments is None else int(num_segments)
-        if data.ndim and ids.size and 0 < count < _MANY_ROWS and fit(indices, ids, len(data), count, True):
-            allow((count, *data.shape[1:]), data.dtype)
-        else:
+        if not (data.ndim and ids.size and 0 < count < _MANY_ROWS and fit(indices, ids, len(data), count, True)):
             count = check_segments(data, ids, None if num_segments is None else count)
             _check_indices(data, indices)
         out = sum_chosen(data, indices, ids, count)
