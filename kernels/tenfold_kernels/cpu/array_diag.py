@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, invalid, one_number, shape_text, text_attr
+from tenfold_kernels.arrays import Array, invalid, one_number, scalar_object, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 
 
@@ -140,7 +140,6 @@ def build_matrix_diag_v3(node: KernelNode) -> Compute:
 
 
 def matrix_size(x: Array) -> tuple[int, int]:
-    """Rows and columns of its matrices. Raises InvalidArgumentError unless it has any."""
     """Rows and columns of its matrices. Raises InvalidArgumentError unless it has any."""
     if x.ndim < 2:
         raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
@@ -302,6 +301,6 @@ def build_matrix_band_part(node: KernelNode) -> Compute:
         rows, columns = x.shape[-2:]
         offset = np.arange(columns) - np.arange(rows)[:, None]
         keep = ((low < 0) | (-offset <= low)) & ((high < 0) | (offset <= high))
-        return np.where(keep, x, x.dtype.type(0))
+        return np.where(keep, x, scalar_object(b"") if x.dtype.hasobject else x.dtype.type(0))
 
     return compute

@@ -63,11 +63,7 @@ def _gather_rows(node: KernelNode) -> Callable[[Array, Array], Array]:
 
     def compute(params: Array, indices: Array) -> Array:
         limit, *row = params.shape
-        out = np.empty((*indices.shape, *row), params.dtype)
-        if not out.size or not limit:
-            check_indices(indices, limit)
-            return out
-        rows_NW = out
+        rows_NW = out = np.empty((*indices.shape, *row), params.dtype)
         table_LW = contiguous(params)
         indices_N = contiguous(indices)
         if len(row) != 1:
@@ -182,16 +178,16 @@ def build_gather_nd(node: KernelNode) -> Compute:
 
     def compute(params: Array, indices: Array) -> Array:
         check_gather_nd(params, indices)
-        found = None if good is not None else elements(params, indices)
-        if found is not None:
-            return found
         if good is not None:
             inside = good(indices, params.shape)
-            allow((*indices.shape[:-1], *params.shape[indices.shape[-1] :]), params.dtype)
-            out = np.zeros((*indices.shape[:-1], *params.shape[indices.shape[-1] :]), dtype=params.dtype)
-            if inside.any():
-                out[inside] = params[nd_index(indices[inside], params.shape, "param shape")]
+            shape = (*indices.shape[:-1], *params.shape[indices.shape[-1] :])
+            allow(shape, params.dtype)
+            out = np.full(shape, b"" if params.dtype.hasobject else 0, params.dtype)
+            out[inside] = params[nd_index(indices[inside], params.shape, "param shape")]
             return out
+        found = elements(params, indices)
+        if found is not None:
+            return found
         index = nd_index(indices, params.shape, "param shape")
         if not index:
             return np.broadcast_to(params, (*indices.shape[:-1], *params.shape)).copy()

@@ -32,10 +32,12 @@ _TAKES = {"BiasAdd": 1, "Add": 1, "FusedBatchNorm": 4}
 _ACTIVATIONS = ("Relu", "Relu6", "Elu", "Tanh", "Sigmoid", "Softplus")
 
 
-def _single(node: KernelNode, op: str, dtype: dtypes.DType, count: int = 1, **attrs: Any) -> Compute:
+def _single(node: KernelNode, op: str, dtype: dtypes.DType, **attrs: Any) -> Compute:
     """The compute of `op` on `dtype`, as if it were a node of its own."""
-    resolved = {a.name: a.default for a in opdefs.get(op).attrs if a.has_default} | {"T": dtype} | attrs
-    part = dataclasses.replace(node, op=op, attrs=resolved, input_types=(dtype,) * count, output_types=(dtype,))
+    definition = opdefs.get(op)
+    resolved = {a.name: a.default for a in definition.attrs if a.has_default} | {"T": dtype} | attrs
+    types = (dtype,) * len(definition.inputs)
+    part = dataclasses.replace(node, op=op, attrs=resolved, input_types=types, output_types=(dtype,))
     return registry.lookup(part, "CPU")(part)
 
 
@@ -72,7 +74,7 @@ def _step(node: KernelNode, name: str) -> Step:
     dtype = node.output_types[0]
     layout = node.attrs.get("data_format", b"NHWC")
     if name == "BiasAdd":
-        bias_add = _single(node, "BiasAdd", dtype, 2, data_format=layout)
+        bias_add = _single(node, "BiasAdd", dtype, data_format=layout)
         return lambda x, args: np.asarray(bias_add(x, args[0]))
     if name == "Add":
         return lambda x, args: np.asarray(np.add(x, args[0]))
@@ -120,7 +122,7 @@ def _then(node: KernelNode, first: Compute) -> Compute:
 def build_fused_matmul(node: KernelNode) -> Compute:
     """a · b, then the fused ops: BiasAdd and one activation."""
     flags = {name: bool(node.attrs.get(name)) for name in ("transpose_a", "transpose_b")}
-    return _then(node, _single(node, "MatMul", node.output_types[0], 2, **flags))
+    return _then(node, _single(node, "MatMul", node.output_types[0], **flags))
 
 
 @kernel("_FusedConv2D", T=FLOATING)
@@ -138,11 +140,9 @@ def build_fused_depthwise(node: KernelNode) -> Compute:
     return _then(node, build_depthwise(node))
 
 
-#: FusedBatchNormV3, then the side input is added, then the activation.
-
-
 @kernel("_FusedBatchNormEx", T=FLOATING)
 def build_fused_batch_norm(node: KernelNode) -> Compute:
+    """FusedBatchNormV3, then the side input is added, then the activation."""
     return build_batch_norm(node)
 
 
@@ -150,14 +150,14 @@ def build_fused_batch_norm(node: KernelNode) -> Compute:
 def build_padded_conv2d(node: KernelNode) -> Compute:
     """(images, the size that they are brought to or not, edges, filter) → the convolution of the mirrored images."""
     dtype = node.output_types[0]
-    mirror = _single(node, "MirrorPad", dtype, 2, mode=node.attrs["mode"])
+    mirror = _single(node, "MirrorPad", dtype, mode=node.attrs["mode"])
     strides = list(node.attrs["strides"])
     if len(strides) != 4:
         raise invalid("Sliding window strides field must specify 4 dimensions")
     if strides[0] != 1 or strides[3] != 1:
         raise invalid("Current implementation does not yet support strides in the batch and depth dimensions.")
-    convolve = _single(node, "Conv2D", dtype, 2, strides=strides, padding=node.attrs["padding"])
-    resize = _single(node, "ResizeBilinear", dtype, 2, align_corners=bool(node.attrs.get("resize_align_corners")))
+    convolve = _single(node, "Conv2D", dtype, strides=strides, padding=node.attrs["padding"])
+    resize = _single(node, "ResizeBilinear", dtype, align_corners=bool(node.attrs.get("resize_align_corners")))
 
     def padded(images: Array, paddings: Array, filter_: Array) -> Array:
         if not images.size:
@@ -180,7 +180,7 @@ def build_padded_conv2d(node: KernelNode) -> Compute:
     return padded if node.op == "FusedPadConv2D" else resized
 
 
-@kernel("_UnaryOpsComposition", T=FLOATING)
+@kernel("_UnaryOpsComposition", T=FLOATING, views=True)
 def build_unary_ops_composition(node: KernelNode) -> Compute:
     """One op after the other, by name."""
     names = [n.decode() if isinstance(n, bytes) else str(n) for n in node.attrs["op_names"]]
@@ -233,7 +233,7 @@ def build_parallel_concat_update(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("_ArrayToList", "_ListToArray")
+@kernel("_ArrayToList", "_ListToArray", views=True)
 def build_list_glue(node: KernelNode) -> Compute:
     """The inputs as they are: only how the op definition counts them differs."""
     if len(node.output_types) == 1:
