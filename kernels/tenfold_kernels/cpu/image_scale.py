@@ -59,7 +59,7 @@ class _Sampling:
         if name not in _KERNELS:
             raise invalid(f"Unrecognized kernel type: {name}; there are {', '.join(_KERNELS)}")
         self._radius, self._weigh = _KERNELS[name]
-        self._smooths = bool(node.attrs.get("antialias", True))
+        self._smooths = bool(node.attrs["antialias"])
 
     def spans(self, size: int, count: int, scale: np.float32, move: np.float32) -> tuple[Array, Array]:
         """For each of `count` outputs the inputs around it, of `size`, and their weights: [count, K]."""
@@ -126,7 +126,7 @@ def build_scale_and_translate(node: KernelNode) -> Compute:
         allow((batch, height, max(columns, width), channels), np.float32, 3)
         (scale_y, scale_x), (move_y, move_x) = _scales(scale), _pair(translation, "translation")
         between = np.empty((batch, height, columns * channels), np.float32)
-        wide = contiguous(images.astype(np.float32, copy=False)).reshape(batch, rows, -1)
+        wide = contiguous(images.astype(np.float32, copy=False)).reshape(batch, rows, columns * channels)
         gather(wide, *kind.spans(rows, height, scale_y, move_y), between)
         out = np.empty((batch * height, width, channels), np.float32)
         gather(between.reshape(-1, columns, channels), *kind.spans(columns, width, scale_x, move_x), out)
@@ -157,7 +157,7 @@ def build_scale_and_translate_grad(node: KernelNode) -> Compute:
         given = contiguous(gradient).reshape(batch * height, width, channels)
         spread(given, *kind.spans(columns, width, scale_x, move_x), between)
         out = np.empty((batch, rows, columns * channels), np.float32)
-        spread(between.reshape(batch, height, -1), *kind.spans(rows, height, scale_y, move_y), out)
+        spread(between.reshape(batch, height, columns * channels), *kind.spans(rows, height, scale_y, move_y), out)
         return out.reshape(batch, rows, columns, channels).astype(dtype, copy=False)
 
     return compute

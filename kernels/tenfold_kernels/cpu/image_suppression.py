@@ -152,7 +152,7 @@ def build_combined_non_max_suppression(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import boxes as loops
 
     suppress = loops.suppress()
-    per_class, clip = bool(node.attrs.get("pad_per_class")), bool(node.attrs.get("clip_boxes", True))
+    per_class, clip = bool(node.attrs.get("pad_per_class")), bool(node.attrs["clip_boxes"])
 
     def compute(boxes: Array, scores: Array, most: Array, total: Array, overlap: Array, score: Array) -> Any:
         if boxes.ndim != 4:
@@ -182,7 +182,7 @@ def build_combined_non_max_suppression(node: KernelNode) -> Compute:
         for n in range(len(boxes)):
             found = [
                 _choose(
-                    suppress, np.ascontiguousarray(boxes[n, :, c if boxes.shape[2] > 1 else 0]), scores[n, :, c],
+                    suppress, np.ascontiguousarray(boxes[n, :, c if boxes.shape[2] != 1 else 0]), scores[n, :, c],
                     min(each, boxes.shape[1]), limit, least,
                 )
                 for c in range(classes)
@@ -192,7 +192,7 @@ def build_combined_non_max_suppression(node: KernelNode) -> Compute:
             best = np.argsort(-scores[n, chosen, which], kind="stable")[:size]
             chosen, which, count = chosen[best], which[best], len(best)
             counts[n] = count
-            out[n, :count] = boxes[n, chosen, which if boxes.shape[2] > 1 else 0]
+            out[n, :count] = boxes[n, chosen, which if boxes.shape[2] != 1 else 0]
             out_scores[n, :count], out_classes[n, :count] = scores[n, chosen, which], which
         return (np.clip(out, 0, 1) if clip else out), out_scores, out_classes, counts
 

@@ -34,7 +34,7 @@ def build_regex_full_match(node: KernelNode) -> Compute:
 @kernel("RegexReplace", "StaticRegexReplace")
 def build_regex_replace(node: KernelNode) -> Compute:
     r"""The rewrite names groups as \1, the whole match as \0, a backslash as \\."""
-    everywhere = bool(node.attrs.get("replace_global", True))
+    everywhere = bool(node.attrs["replace_global"])
     fixed = None
     if node.op == "StaticRegexReplace":
         regex = _compile(bytes_attr(node, "pattern"))
@@ -47,7 +47,7 @@ def build_regex_replace(node: KernelNode) -> Compute:
         else:
             regex, template = fixed
         if template is None:
-            return x
+            return x.copy()
         room = Room(node.op)
         return elementwise(x, lambda v: _replace(regex, template, v, everywhere, room))
 
@@ -106,7 +106,7 @@ def _replace(regex: Any, template: Rewrite, value: bytes, everywhere: bool, room
             # An empty match right after another match does not count: move on by a character.
             following = _next_character(value, at)
             out.append(value[start:following])
-            at = max(following, start + 1)
+            at = following
             continue
         out.append(template(match))
         room.take(len(out[-1]))
