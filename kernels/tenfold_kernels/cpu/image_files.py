@@ -44,7 +44,7 @@ def _contents(contents: Array) -> bytes:
 
 def _decoding(node: KernelNode) -> _jpeg.Decoding:
     """What a node's attributes say of JPEG files. Raises InvalidArgumentError for what there is not."""
-    channels = int(node.attrs.get("channels", 0))
+    channels = int(node.attrs["channels"])
     if channels not in (0, 1, 3, 4):
         raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
     if "ratio" not in node.attrs:
@@ -84,10 +84,9 @@ def build_decode(node: KernelNode) -> Compute:
 def _reader(node: KernelNode) -> Callable[[bytes], Array]:
     from tenfold_kernels.cpu._compiled import png
 
-    how, dtype, op = _decoding(node), output_type(node), node.op
-    is_any, is_gif = op == "DecodeImage", op == "DecodeGif"
-    how = replace(how, channels=3) if is_gif else how
-    animated = is_gif or (is_any and bool(node.attrs.get("expand_animations", True)))
+    is_any, is_gif = node.op == "DecodeImage", node.op == "DecodeGif"
+    how, dtype, op = _jpeg.Decoding(3) if is_gif else _decoding(node), output_type(node), node.op
+    animated = is_gif or (is_any and bool(node.attrs["expand_animations"]))
     if op in ("DecodePng", "DecodeImage"):
         png.unfilter()  # compiled now, not in the first step
 
@@ -135,7 +134,7 @@ def _frames(data: bytes, channels: int, op: str, animated: bool) -> Array:
 
 @kernel("DecodeBmp")
 def build_decode_bmp(node: KernelNode) -> Compute:
-    channels = int(node.attrs.get("channels", 0))
+    channels = int(node.attrs["channels"])
     if channels not in (0, 3, 4):
         raise invalid(f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
 
@@ -217,7 +216,7 @@ def _check_quality(quality: int) -> int:
 @kernel("EncodeJpeg")
 def build_encode_jpeg(node: KernelNode) -> Compute:
     """uint8 [height, width, 1 or 3] → a file."""
-    layout, metadata = text_attr(node, "format"), node.attrs.get("xmp_metadata", b"")
+    layout, metadata = text_attr(node, "format"), node.attrs["xmp_metadata"]
     density = int(node.attrs["x_density"]), int(node.attrs["y_density"])
     if not all(0 < each < 1 << 16 for each in density):
         raise invalid(f"x_density and y_density must be in (0, 65536), got {density}")
@@ -251,7 +250,7 @@ def build_encode_jpeg_variable_quality(node: KernelNode) -> Compute:
 @kernel("EncodePng")
 def build_encode_png(node: KernelNode) -> Compute:
     """uint8 or uint16 [..., height, width, 1 to 4] → files [...]."""
-    compression = int(node.attrs.get("compression", -1))
+    compression = int(node.attrs["compression"])
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
 

@@ -19,8 +19,8 @@ _GAUSSIAN = ("", "gaussian", "uniform")
 @kernel("ExtractGlimpse", "ExtractGlimpseV2")
 def build_extract_glimpse(node: KernelNode) -> Compute:
     """(images [N, H, W, C], size [2], offsets [N, 2] of y and x) → [N, h, w, C]."""
-    uniform, noise = bool(node.attrs.get("uniform_noise", True)), text_attr(node, "noise", "uniform")
-    centred, normalized = bool(node.attrs.get("centered", True)), bool(node.attrs.get("normalized", True))
+    uniform, noise = bool(node.attrs["uniform_noise"]), text_attr(node, "noise", "uniform")
+    centred, normalized = bool(node.attrs["centered"]), bool(node.attrs["normalized"])
     if noise not in (*_GAUSSIAN, "zero"):
         raise invalid(f"noise should be uniform, gaussian or zero, got {noise!r}")
     # V1 takes each offset for the middle of the glimpse, V2 others than these for its corner.

@@ -31,7 +31,7 @@ _LEAST = 1 << 15
 
 def generator_of(node: KernelNode) -> philox.Generator:
     """The generator that the seeds of a node start."""
-    return philox.Generator(int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
+    return philox.Generator(int(node.attrs["seed"]), int(node.attrs["seed2"]))
 
 
 #: The offset of the first block.

@@ -312,20 +312,20 @@ def build_candidate_sampler(node: KernelNode) -> Compute:
 
 
 def _fixed_unigram(node: KernelNode, limit: int) -> FixedUnigramSampler:
-    path, unigrams = text_attr(node, "vocab_file"), list(node.attrs.get("unigrams", ()))
+    path, unigrams = text_attr(node, "vocab_file"), list(node.attrs["unigrams"])
     if not path and not unigrams:
         raise invalid("Must provide either vocab_file or unigrams.")
     if path and unigrams:
         raise invalid("Must only provide one of vocab_file and unigrams.")
-    shards, shard = int(node.attrs.get("num_shards", 1)), int(node.attrs.get("shard", 0))
-    reserved = int(node.attrs.get("num_reserved_ids", 0))
+    shards, shard = int(node.attrs["num_shards"]), int(node.attrs["shard"])
+    reserved = int(node.attrs["num_reserved_ids"])
     if not 0 <= reserved <= limit * shards:
         raise invalid(f"num_reserved_ids is {reserved}; range_max is {limit}")
     weights = [0.0] * len(range(shard, reserved, shards))
     raw = np.array(_vocabulary(path) if path else unigrams, np.float32)
     first = len(weights)
     mine = [w for i, w in enumerate(raw, start=first) if i % shards == shard]
-    distortion = np.float32(node.attrs.get("distortion", 1.0))
+    distortion = np.float32(node.attrs["distortion"])
     all_weights = np.concatenate((np.array(weights, np.float32), np.array(mine, np.float32) ** distortion))
     if all_weights.size != limit:
         raise invalid(f"range is {limit} must be equal to weights size  {all_weights.size}")

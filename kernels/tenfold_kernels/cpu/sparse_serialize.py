@@ -141,7 +141,7 @@ def _parsed(strings: Array, dtype: DType, number: int) -> tuple[Array, Array, Ar
         except (DecodeError, ValueError, TypeError):
             raise invalid("Could not parse serialized proto") from None
         if int(proto.dtype) != expected.as_datatype_enum:
-            found = dtypes.as_dtype(int(proto.dtype)).op_name if proto.dtype else "none"
+            found = dtypes.as_dtype(int(proto.dtype)).op_name
             text = f"SparseTensor[{number}].{part}.dtype() == {found}"
             raise invalid(f"Requested SparseTensor of type {expected.op_name} but {text}")
         parts.append(value)

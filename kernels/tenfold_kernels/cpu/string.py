@@ -123,7 +123,7 @@ def build_substr(node: KernelNode) -> Compute:
 @kernel("EncodeBase64")
 def build_encode_base64(node: KernelNode) -> Compute:
     """The web-safe alphabet; padding only if asked for."""
-    pad = bool(node.attrs.get("pad", False))
+    pad = bool(node.attrs["pad"])
 
     def one(value: bytes) -> bytes:
         text = base64.urlsafe_b64encode(value)
@@ -156,7 +156,7 @@ def build_decode_base64(node: KernelNode) -> Compute:
 def build_string_format(node: KernelNode) -> Compute:
     """Fills a template with tensors, each written as tf.print does."""
     template, placeholder = text_attr(node, "template", "%s"), text_attr(node, "placeholder", "%s")
-    limit = int(node.attrs.get("summarize", 3))
+    limit = int(node.attrs["summarize"])
     pieces = template.split(placeholder) if placeholder else [template]
 
     def compute(*inputs: Array) -> Array:

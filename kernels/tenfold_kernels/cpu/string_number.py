@@ -96,7 +96,7 @@ def build_string_to_number(node: KernelNode) -> Compute:
 @kernel("AsString")
 def build_as_string(node: KernelNode) -> Compute:
     """printf's formats: %d, %f, %e, %g, with width, precision and fill."""
-    asked = {name: int(node.attrs.get(name, -1)) for name in ("width", "precision")}
+    asked = {name: int(node.attrs[name]) for name in ("width", "precision")}
     for name, length in asked.items():
         if length > _LONGEST:
             raise invalid(f"AsString's {name} is {length}; it can be {_LONGEST} at most.")
@@ -111,8 +111,8 @@ def build_as_string(node: KernelNode) -> Compute:
 
 
 def _as_string(node: KernelNode) -> Compute:
-    precision, width = int(node.attrs.get("precision", -1)), int(node.attrs.get("width", -1))
-    scientific, shortest = bool(node.attrs.get("scientific")), bool(node.attrs.get("shortest"))
+    precision, width = int(node.attrs["precision"]), int(node.attrs["width"])
+    scientific, shortest = bool(node.attrs["scientific"]), bool(node.attrs["shortest"])
     fill, kind = text_attr(node, "fill"), node.input_types[0].base_dtype
     is_real = kind.is_floating or kind.is_complex
     if not is_real and kind.name != "string":

@@ -28,7 +28,7 @@ _MAX_NGRAMS = (1 << 31) - 1
 @kernel("StringSplit")
 def build_string_split(node: KernelNode) -> Compute:
     """Each byte of the delimiter splits; an empty delimiter splits into single bytes. Gives a sparse matrix."""
-    skip_empty = bool(node.attrs.get("skip_empty", True))
+    skip_empty = bool(node.attrs["skip_empty"])
 
     def split(value: bytes, delimiter: bytes) -> list[bytes]:
         if not value:
@@ -44,7 +44,7 @@ def build_string_split(node: KernelNode) -> Compute:
 @kernel("StringSplitV2")
 def build_string_split_v2(node: KernelNode) -> Compute:
     """As Python's str.split: the whole separator, or runs of white space where it is empty."""
-    most = int(node.attrs.get("maxsplit", -1))
+    most = int(node.attrs["maxsplit"])
 
     def compute(x: Array, sep: Array) -> tuple[Array, Array, Array]:
         if sep.ndim:
@@ -77,7 +77,7 @@ def _sparse(x: Array, split: Callable[[bytes], list[bytes]]) -> tuple[Array, Arr
 @kernel("ReduceJoin")
 def build_reduce_join(node: KernelNode) -> Compute:
     """Joins along the given axes, one after the other in their order; no axes at all joins nothing."""
-    separator, keep = bytes_attr(node, "separator"), bool(node.attrs.get("keep_dims", False))
+    separator, keep = bytes_attr(node, "separator"), bool(node.attrs["keep_dims"])
 
     def compute(x: Array, indices: Array) -> Array:
         axes = [int(d) for d in indices.reshape(-1).tolist()]

@@ -50,10 +50,10 @@ class _Policy:
         self.errors = text_attr(node, "errors", "replace")
         if self.errors not in ("replace", "ignore", "strict"):
             raise invalid("errors policy must be one of 'strict', 'replace', or 'ignore'")
-        self.substitute = int(node.attrs.get("replacement_char", 0xFFFD))
+        self.substitute = int(node.attrs["replacement_char"])
         if not 0 <= self.substitute <= _LAST:
             raise invalid("replacement_char out of unicode codepoint range")
-        self._controls = bool(node.attrs.get("replace_control_characters", False))
+        self._controls = bool(node.attrs.get("replace_control_characters"))
 
     def is_bad(self, character: _Character) -> bool:
         return character.malformed or (self._controls and character.code <= 0x1F)
