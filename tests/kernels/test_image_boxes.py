@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_kernels.cpu import image_boxes
+from tenfold_kernels.philox import Philox
 
 F = np.float32
 #: Two pairs that overlap by more than a half, and one box far away.
@@ -156,3 +159,274 @@ def test_the_gradient_of_scaling_is_its_transpose(ops: Any) -> None:
     back = ops.run("ScaleAndTranslateGrad", [given, image, *how])
 
     np.testing.assert_allclose((made * given).sum(), (image * back).sum(), rtol=1e-4)
+
+
+# ---- outlines --------------------------------------------------------------------------------------------------------
+
+
+COLOURS = [
+    (1, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0.5, 0, 0.5, 1),
+    (0.5, 0.5, 0, 1), (0.5, 0, 0, 1), (0, 0, 0.5, 1), (0, 1, 1, 1), (1, 0, 1, 1),
+]  # fmt: skip
+DRAW = ["DrawBoundingBoxes", "DrawBoundingBoxesV2"]
+
+
+def drawn(images: Any, boxes: Any, table: Any) -> Any:
+    """Pixel by pixel; the later boxes are on top."""
+    out = images.copy()
+    height, width, depth = images.shape[1:]
+    for image, row in zip(out, np.asarray(boxes, np.float64), strict=True):
+        for number, box in enumerate(row):
+            top, left, bottom, right = (
+                -1 if np.isnan(side) else int(F(side) * F(size - 1))
+                for side, size in zip(box, (height, width, height, width), strict=True)
+            )
+            for y, x in itertools.product(range(height), range(width)):
+                across = left <= x <= right and y in (top, bottom) and top <= bottom
+                along = top <= y <= bottom and x in (left, right) and left <= right
+                if across or along:
+                    image[y, x] = table[number % len(table)][:depth]
+    return out
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("depth", [1, 3, 4])
+def test_outlines_of_boxes_of_every_kind(ops: Any, depth: int, kind: Any) -> None:
+    """Inside, partly and wholly outside, turned round, points, and no numbers; the first colour for grey is white."""
+    rng = np.random.default_rng(depth)
+    corners = rng.uniform(-0.6, 1.2, (2, 23, 2))
+    boxes = np.concatenate([corners, corners + rng.uniform(-0.1, 0.9, (2, 23, 2))], axis=2).astype(F)
+    boxes[0, 3, 1], boxes[1, 5, 2] = np.nan, np.nan
+    boxes[0, 7:11] = [[0, 0, 1, 1], [1, 1, 1, 1], [-0.05, 0.2, -0.05, 0.4], [1.3, 0, 1.4, 1]]
+    images = rng.uniform(0, 1, (2, 7, 9, depth)).astype(kind)
+    table = [(1, *colour[1:]) for colour in COLOURS] if depth == 1 else COLOURS
+    found = ops.run("DrawBoundingBoxes", [images, boxes])
+    assert (found.dtype, found.tolist()) == (kind, drawn(images, boxes, table).tolist())
+    assert ops.run("DrawBoundingBoxesV2", [images, boxes, np.zeros((0, 4), F)]).tolist() == found.tolist()
+    own = F([[0.1, 0.2, 0.3, 0.4, 9], [0.5, 0.6, 0.7, 0.8, 9], [0.9, 0, 0.1, 0.2, 9]])
+    found = ops.run("DrawBoundingBoxesV2", [images, boxes, own])
+    assert found.tolist() == drawn(images, boxes, own).tolist()
+    huge = np.where(boxes > 1, 1e30, boxes).astype(F)
+    assert ops.run("DrawBoundingBoxes", [images, huge]).tolist() == drawn(images, np.where(boxes > 1, 50, boxes),
+                                                                           table).tolist()  # fmt: skip
+
+
+def test_each_colour_in_its_turn(ops: Any) -> None:
+    points = F([[[0, i / 11, 0, i / 11] for i in range(12)]])
+    found = ops.run("DrawBoundingBoxes", [np.full((1, 2, 12, 4), 7, F), points])[0]
+    assert found[0].tolist() == [list(colour) for colour in [*COLOURS, *COLOURS[:2]]]
+    assert (found[1] == 7).all()
+
+
+IMAGES, NO_BOXES = np.zeros((2, 4, 5, 3), F), np.zeros((2, 1, 4), F)
+
+
+@pytest.mark.parametrize("op", DRAW)
+@pytest.mark.parametrize(
+    ("images", "boxes", "text"),
+    [
+        (IMAGES[0], NO_BOXES, "^The rank of the images should be 4$"),
+        (IMAGES, NO_BOXES[0], r"^The rank of the boxes tensor should be 3, of 4 coordinates, got \[1,4\]$"),
+        (IMAGES, NO_BOXES[..., :3], r"^The rank of the boxes tensor should be 3, of 4 coordinates, got \[2,1,3\]$"),
+        (IMAGES, NO_BOXES[:1], "^The batch sizes should be the same$"),
+        (np.zeros((2, 4, 5, 5), F), NO_BOXES, r"^Channel depth should be either 1 \(GRY\), 3 \(RGB\), or 4 \(RGBA\)$"),
+        (IMAGES[..., :2], NO_BOXES, "^Channel depth should be"),
+    ],
+)
+def test_outlines_that_cannot_be(ops: Any, op: str, images: Any, boxes: Any, text: str) -> None:
+    colours = [] if op == DRAW[0] else [np.ones((1, 4), F)]
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run(op, [images, boxes, *colours])
+
+
+def test_colours_that_cannot_be(ops: Any) -> None:
+    for colours, text in (
+        (np.ones(4, F), r"^colors must be a 2-D matrix\[4\]$"),
+        (np.ones((1, 2), F), r"^colors must have equal or more channels than the image\[1,2\]$"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            ops.run("DrawBoundingBoxesV2", [IMAGES, NO_BOXES, colours])
+
+
+# ---- by lot ----------------------------------------------------------------------------------------------------------
+
+
+class Dice:
+    """Gives these numbers, and takes down of how many each was to be one."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers, self.asked = list(numbers), []  # type: ignore[var-annotated]
+
+    def below(self, count: int) -> int:
+        self.asked.append(count)
+        return self.numbers.pop(0)
+
+
+def cut(height: int, width: int, areas: tuple[float, float], ratio: float, *numbers: int) -> Any:
+    dice: Any = Dice(*numbers)
+    found = image_boxes._random_crop(height, width, [F(each) for each in areas], F(ratio), dice)
+    assert not dice.numbers
+    return found, dice.asked
+
+
+def test_a_box_is_as_high_as_its_area_and_as_wide_as_the_image_allow() -> None:
+    # 10 × 20 pixels, half of them, square: 10 rows, all that there are
+    assert cut(10, 20, (0.5, 0.5), 1, 3) == ((0, 3, 10, 13), [10])
+    # of 100 × 10, at most all and twice as wide as high: 5 rows at most, and 2 at least
+    assert cut(100, 10, (0.01, 1), 2, 3, 7) == ((7, 0, 12, 10), [4, 95])
+    assert cut(100, 10, (0.01, 1), 2, 0, 7, 1) == ((7, 1, 10, 7), [4, 97, 4])
+    # from 4 to 36 pixels of 10 × 10: 2 to 6 rows
+    assert cut(10, 10, (0.04, 0.36), 1, 4, 1, 2) == ((1, 2, 7, 8), [5, 4, 4])
+    assert cut(10, 10, (0.04, 0.36), 1, 0, 8, 0) == ((8, 0, 10, 2), [5, 8, 8])
+    # a row more or less where rounding has led out of the bounds
+    assert cut(10, 10, (0.08, 0.08), 1) == (None, [])
+    assert cut(10, 10, (0.1, 0.2), 2, 0, 0, 0) == ((0, 0, 3, 6), [2, 7, 4])
+    assert cut(1, 1, (0.5, 1), 1) == ((0, 0, 1, 1), [])
+
+
+def test_boxes_that_there_are_not() -> None:
+    for height, width, areas, ratio in (
+        (10, 10, (0, 0), 1), (10, 10, (0.1, -0.1), 1), (10, 10, (0.5, 0.4), 1), (0, 10, (0.1, 1), 1),
+        (10, 0, (0.1, 1), 1), (10, 10, (0.1, 1), 0), (10, 10, (0.1, 1), -1), (10, 2, (0.9, 1), 9),
+    ):  # fmt: skip
+        assert cut(height, width, areas, ratio) == (None, [])
+
+
+def test_how_much_of_an_object_is_seen() -> None:
+    crop, full = (2, 2, 6, 6), (2, 2, 6, 6)
+    for other, share in (((2, 2, 4, 6), 1.0), ((0, 0, 4, 4), 0.25), ((6, 6, 9, 9), 0.0), ((5, 1, 7, 3), 0.25),
+                         ((3, 0, 5, 8), 0.5), ((0, 7, 4, 9), 0.0), (full, 1.0)):  # fmt: skip
+        assert image_boxes._covers(crop, [other], F(share))
+        assert image_boxes._covers(crop, [(9, 9, 10, 10), other], F(share))
+        if share < 1:
+            assert not image_boxes._covers(crop, [other], F(share + 0.01))
+    # what has no pixel counts for nothing
+    assert not image_boxes._covers(crop, [(3, 3, 3, 5)], F(0))
+    assert not image_boxes._covers((3, 3, 3, 5), [full], F(0))
+    assert not image_boxes._covers(crop, [], F(0))
+    assert image_boxes._covers((3, 3, 4, 4), [(3, 3, 4, 4)], F(1))
+    assert [image_boxes._shared(crop, (0, 0, 3, 3)), image_boxes._shared(crop, (6, 2, 9, 6))] == [1, 0]
+    assert image_boxes._shared(crop, (7, 2, 9, 6)) == 0
+
+
+def test_words_of_a_stream() -> None:
+    position = Philox(3, (1 << 128) - 20)
+    words = image_boxes._Words(position)
+    expected = [
+        int(word) for at in range(3) for word in position.behind(16 * at).blocks(np.arange(16, dtype=np.uint64)).ravel()
+    ]
+    assert [int(next(words._words)) for _ in range(150)] == expected[:150]
+    words = image_boxes._Words(position)
+    assert float(words.fraction()) == (expected[0] & 0x7FFFFF) / (1 << 23)
+    assert words.below(8) == expected[1] % 8
+    assert words.below(1) == 0
+    assert words.below(10) == expected[3] % 10
+
+
+@pytest.mark.parametrize(
+    ("words", "count", "found"),
+    [([3, 4], 6, 4), ([0, 1, 2, 3, 5], 6, 5), ([4], 6, 4), ([29], 10, 9), ([5, 6], 10, 6), ([0b1101], 4, 1)],
+)
+def test_words_that_would_favour_some_are_passed_over(words: list[int], count: int, found: int) -> None:
+    """2³² is 4 and a multiple of 6, and 6 and a multiple of 10."""
+    stream = image_boxes._Words(Philox(1, 2))
+    stream._words = iter(words)
+    assert stream.below(count) == found
+    assert list(stream._words) == []
+
+
+LOT = ["SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox"]
+SIDES, BOX = np.int32([9, 12, 3]), F([[[0.1, 0.2, 0.6, 0.9]]])
+
+
+def lot(ops: Any, op: str, sides: Any = SIDES, boxes: Any = BOX, covered: Any = 0.1, **attrs: Any) -> Any:
+    given: dict[str, Any] = {"aspect_ratio_range": [0.75, 1.33], "area_range": [0.05, 1.0], "max_attempts": 100,
+                             "use_image_if_no_bounding_boxes": False, **attrs}  # fmt: skip
+    inputs = [sides, boxes]
+    if op == LOT[0]:
+        return ops.run(op, inputs, seed=3, seed2=4, min_object_covered=covered, **given)
+    inputs.append(np.array(covered, F))
+    if op == LOT[1]:
+        return ops.run(op, inputs, seed=3, seed2=4, **given)
+    return ops.run(op, [*inputs, np.int64([5, 6])], **given)
+
+
+@pytest.mark.parametrize("op", LOT)
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"aspect_ratio_range": [1.0]}, "^Aspect ratio range field must specify 2 dimensions$"),
+        ({"area_range": [0.1, 0.2, 0.3]}, "^Area range field must specify 2 dimensions$"),
+        ({"aspect_ratio_range": [0.0, 1.0]}, r"^Aspect ratio range must be positive: \[0\.0, 1\.0\]$"),
+        ({"aspect_ratio_range": [1.0, np.inf]}, r"^Aspect ratio range must be positive: \[1\.0, inf\]$"),
+        ({"area_range": [-0.5, 1.0]}, r"^Area range must be positive: \[-0\.5, 1\.0\]$"),
+        ({"area_range": [0.5, 1.5]}, r"^Area range must be less then or equal to 1\.0: \[0\.5, 1\.5\]$"),
+        ({"max_attempts": 0}, "^Max attempts must be positive: 0$"),
+        ({"max_attempts": -1}, "^Max attempts must be positive: -1$"),
+        ({"sides": np.int32([9, 12])}, r"^image_size must be 1-dimensional and contain 3 elements \[2\]$"),
+        ({"sides": np.int32([[9, 12, 3]])}, r"^image_size must be 1-dimensional and contain 3 elements \[1,3\]$"),
+        (
+            {"sides": np.int32([-1, 12, 3])},
+            "^image height and width cannot be >= int32 max, or negative, got -1 and 12",
+        ),
+        (
+            {"sides": np.int32([9, (1 << 31) - 1, 3])},
+            "^image height and width cannot be >= int32 max, or negative, got",
+        ),
+        ({"boxes": BOX[0]}, r"^input boxes must be 3-dimensional \[batch, num_boxes, coords\]: \[1,4\]$"),
+        ({"boxes": BOX[..., :3]}, r"^bounding boxes must have shape \[4\] or \[\*, 4\], got \[1,1,3\]$"),
+        ({"boxes": BOX + 0.2}, r"^All bounding box coordinates must be in \[0\.0, 1\.0\]: 1\.1"),
+        ({"boxes": BOX - 0.15}, r"^All bounding box coordinates must be in \[0\.0, 1\.0\]: -0\.0"),
+        ({"boxes": BOX * np.nan}, r"^All bounding box coordinates must be in \[0\.0, 1\.0\]: nan$"),
+        ({"boxes": BOX[:, :0]}, r"^No bounding boxes provided as input\. One must enable use_image_if_no_bounding_b"),
+        ({"covered": -0.1}, r"^Min object covered must be non-negative: -0\.1"),
+    ],
+)
+def test_lots_that_cannot_be(ops: Any, op: str, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        lot(ops, op, **given)
+
+
+@pytest.mark.parametrize("op", LOT[1:])
+def test_how_much_must_be_covered_is_one_number(ops: Any, op: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"^min_object_covered must be 0-D, got shape \[1\]$"):
+        lot(ops, op, covered=[0.1])
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize("op", LOT)
+def test_the_whole_image_where_no_attempt_is_good(ops: Any, op: str, kind: Any) -> None:
+    """Nothing covers more than all of an object; without boxes the image itself is the object."""
+    for given in ({"covered": 1.5}, {"sides": np.array([0, 12, 3], kind)}):
+        sides = given.get("sides", SIDES.astype(kind))
+        with np.errstate(all="ignore"):
+            begin, size, box = lot(ops, op, **{"sides": sides, **given})
+        assert (begin.tolist(), begin.dtype, size.dtype) == ([0, 0, 0], kind, kind)
+        assert size.tolist() == [*sides[:2].tolist(), 255 if kind is np.uint8 else -1]
+        if sides[0]:
+            assert box.tolist() == [[[0, 0, 1, 1]]]
+    begin, size, _ = lot(ops, op, SIDES.astype(kind), BOX[:, :0], 1.0, area_range=[0.5, 0.9],
+                         use_image_if_no_bounding_boxes=True)  # fmt: skip
+    assert size.tolist()[:2] == [9, 12]
+    begin, size, _ = lot(ops, op, SIDES.astype(kind), BOX[:, :0], 0.5, area_range=[0.5, 0.9],
+                         use_image_if_no_bounding_boxes=True)  # fmt: skip
+    assert 54 <= int(size[0]) * int(size[1]) <= 97
+
+
+def test_each_call_has_as_many_blocks_as_attempts(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for attempts, most, expected in ((7, 1 << 17, 7), (9, 5, 5)):
+        monkeypatch.setattr(image_boxes, "_MOST_ATTEMPTS", most)
+        reserved: list[int] = []
+
+        class Stream:
+            def reserve(self, blocks: int, reserved: list[int] = reserved) -> Philox:
+                reserved.append(blocks)
+                return Philox(3, 4 << 64)
+
+        monkeypatch.setattr(image_boxes, "generator_of", lambda node, made=Stream: made())
+        tried: list[Any] = []
+        monkeypatch.setattr(image_boxes, "_random_crop", lambda *given, tried=tried: tried.append(given[3]))
+        lot(ops, LOT[0], max_attempts=attempts)
+        assert reserved == [expected]
+        assert len(tried) == expected
+        assert all(0.75 <= ratio <= 1.33 for ratio in tried)

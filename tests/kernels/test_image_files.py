@@ -12,6 +12,7 @@ import pytest
 
 from tenfold_core import dtypes, errors, memory_limits
 from tenfold_kernels.cpu import _gif, _jpeg
+from tenfold_kernels.cpu._compiled import png as compiled_png
 from tenfold_kernels.cpu._png import encode_png
 
 
@@ -364,3 +365,203 @@ def test_one_op_reads_every_format(ops: Any, dtype: Any) -> None:
     whole = image * np.uint16(257) * np.float32(1 / 65535) if dtype == dtypes.float32 else image * np.uint16(257)
     np.testing.assert_allclose(found, image if dtype == dtypes.uint8 else whole, rtol=1e-6)
     assert ops.run("DecodeGif", [encode_png(image)]).shape == (1, 20, 33, 3)
+
+
+# --- what each op takes ---
+
+
+PICTURE = smooth(4, 6)
+PNG, GIF = encode_png(PICTURE), gif([np.full((4, 6), 3, np.uint8)])
+JPEG = _jpeg.encode_jpeg(PICTURE, _jpeg.Encoding())
+FOUR = np.zeros((4, 6, 4), np.uint8)
+CROP = np.int32([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "text"),
+    [
+        *((op, [np.array([PNG], object)], {}, r"^`contents` must be scalar but got shape\[1\]$")
+          for op in ("DecodeJpeg", "DecodePng", "DecodeGif", "DecodeImage", "DecodeBmp", "ExtractJpegShape")),
+        ("DecodeAndCropJpeg", [np.array([JPEG], object), CROP], {}, r"^`contents` must be scalar but got shape\[1\]$"),
+        ("DecodeJpeg", [b""], {}, r"^Expected image \(JPEG, PNG, GIF or BMP\), got empty file\. Unknown image file f"),
+        ("DecodeImage", [b"some other thing than"], {}, "got unknown format starting with b'some other thing'"),
+        *((op, [PNG], {"channels": channels}, f"^`channels` must be 0, 1, 3 or 4 but got {channels}$")
+          for op in ("DecodeJpeg", "DecodePng", "DecodeImage") for channels in (-1, 2, 5)),
+        *(("DecodeBmp", [bmp(PICTURE)], {"channels": channels}, f"^`channels` must be .* BMP, but got {channels}$")
+          for channels in (-1, 1, 2, 5)),
+        ("DecodeImage", [bmp(PICTURE)], {"channels": 1}, "^`channels` must be 0, 3 or 4 for BMP, but got 1$"),
+        *((op, [JPEG], {"channels": 4}, "^channels must be 0, 1, or 3 for JPEG, got 4$")
+          for op in ("DecodeJpeg", "DecodePng", "DecodeImage")),
+        *((op, [GIF], {"channels": channels}, f"^channels must be 0 or 3 for GIF, got {channels}$")
+          for op in ("DecodeJpeg", "DecodePng", "DecodeImage") for channels in (1, 4)),
+        *((op, [bmp(PICTURE)], {}, f"^Trying to decode BMP format using a wrong op.*Op used: {op}$")
+          for op in ("DecodeJpeg", "DecodePng", "DecodeGif")),
+        *(("DecodeBmp", [data], {}, f"^Trying to decode {kind} format using DecodeBmp op.*`decode_{kind.lower()}`")
+          for kind, data in (("PNG", PNG), ("JPEG", JPEG), ("GIF", GIF))),
+        *((op, [JPEG, *rest], {"ratio": ratio}, f"^ratio must be 1, 2, 4, or 8, got {ratio}$")
+          for op, rest in (("DecodeJpeg", []), ("DecodeAndCropJpeg", [CROP])) for ratio in (0, 3, 16)),
+        ("DecodeJpeg", [JPEG], {"dct_method": b"odd"}, "^dct_method must be one of .*, got 'odd'$"),
+        ("DecodeAndCropJpeg", [JPEG, CROP], {"channels": 4}, "^channels must be 0, 1, or 3 for JPEG, got 4$"),
+        ("DecodeAndCropJpeg", [JPEG, CROP[None]], {}, r"^crop_window must be 1-D, got shape \[1,4\]$"),
+        ("DecodeAndCropJpeg", [JPEG, CROP[:3]], {}, r"^crop_size must have four elements \[3\]$"),
+        ("DecodeAndCropJpeg", [PNG, CROP], {}, "^DecodeAndCropJpeg reads JPEG files, got PNG$"),
+        ("EncodeJpeg", [PICTURE[0]], {}, r"^image must be 3-dimensional\[6,3\]$"),
+        ("EncodeJpeg", [FOUR], {}, r"^image must have 1 or 3 channels, got \[4,6,4\]$"),
+        ("EncodeJpeg", [FOUR[..., :1]], {"format": b"rgb"}, r"^format 'rgb' expects 3 channels, got \[4,6,1\]$"),
+        ("EncodeJpeg", [PICTURE], {"format": b"grayscale"}, r"^format 'grayscale' expects 1 channels, got \[4,6,3\]$"),
+        ("EncodeJpeg", [PICTURE[:0]], {}, r"^image must have 1 to 65500 rows and columns for JPEG, got \[0,6,3\]$"),
+        ("EncodeJpeg", [np.zeros((65501, 1, 1), np.uint8)], {}, r"^image must have 1 to 65500 rows .* \[65501,1,1\]$"),
+        ("EncodeJpegVariableQuality", [PICTURE[:, :0], 9], {}, r"^image must have 1 to 65500 rows .* \[4,0,3\]$"),
+        ("EncodeJpegVariableQuality", [FOUR, 9], {}, r"^image must have 1 or 3 channels, got \[4,6,4\]$"),
+        ("EncodeJpegVariableQuality", [PICTURE, [9]], {}, r"^quality must be a scalar, got shape \[1\]$"),
+        *(("EncodeJpeg", [PICTURE], {"quality": quality}, rf"^quality must be in \[0,100\], got {quality}$")
+          for quality in (-1, 101)),
+        *(("EncodeJpegVariableQuality", [PICTURE, quality], {}, rf"^quality must be in \[0,100\], got {quality}$")
+          for quality in (-1, 101)),
+        *(("EncodeJpeg", [PICTURE], {f"{side}_density": value}, r"^x_density and y_density must be in \(0, 65536\)")
+          for side in "xy" for value in (0, -1, 65536)),
+        ("EncodeJpeg", [PICTURE], {"xmp_metadata": bytes((1 << 16) - 63)}, "^xmp_metadata must fit.* got 65473 bytes$"),
+        ("EncodePng", [PICTURE[0]], {}, r"^images must be at least rank 3\[6,3\]$"),
+        ("EncodePng", [np.zeros((4, 6, 5), np.uint8)], {}, "^image must have 1, 2, 3, or 4 channels, got 5$"),
+        ("EncodePng", [np.zeros((4, 6, 0), np.uint8)], {}, "^image must have 1, 2, 3, or 4 channels, got 0$"),
+        ("EncodePng", [PICTURE[:0]], {}, r"^image must have pixels, got shape \[0,6,3\]$"),
+        ("EncodePng", [PICTURE[:, :0]], {}, r"^image must have pixels, got shape \[4,0,3\]$"),
+        *(("EncodePng", [PICTURE], {"compression": value}, rf"^compression should be in \[-1,9\], got {value}$")
+          for value in (-2, 10)),
+    ],
+)  # fmt: skip
+def test_what_each_op_refuses(ops: Any, op: str, inputs: Any, attrs: dict[str, Any], text: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        ops.run(op, inputs, **attrs)
+
+
+def test_the_ends_of_what_is_accepted(ops: Any) -> None:
+    for quality in (0, 100):
+        file = ops.run("EncodeJpeg", [PICTURE], quality=quality)
+        assert ops.run("EncodeJpegVariableQuality", [PICTURE, quality]).item() == file.item()
+    for density in (1, 65535):
+        file = ops.run("EncodeJpeg", [PICTURE], x_density=density, y_density=density).item()
+        assert struct.unpack(">HH", file[14:18]) == (density, density)
+    file = ops.run("EncodeJpeg", [PICTURE], xmp_metadata=bytes((1 << 16) - 64)).item()
+    assert (ops.run("DecodeJpeg", [file]) == ops.run("DecodeJpeg", [ops.run("EncodeJpeg", [PICTURE])])).all()
+    long = np.zeros((65500, 1, 1), np.uint8)
+    assert ops.run("ExtractJpegShape", [ops.run("EncodeJpeg", [long])]).tolist() == [65500, 1, 1]
+    sizes = []
+    for compression in range(-1, 10):
+        file = ops.run("EncodePng", [smooth(90, 90)], compression=compression)
+        assert (ops.run("DecodePng", [file]) == smooth(90, 90)).all()
+        sizes.append(len(file.item()))
+    assert sizes[1] > 90 * 90 * 3
+    assert sizes[0] == sizes[7]
+
+
+def test_attributes_of_a_writer(ops: Any) -> None:
+    def written(**attrs: Any) -> bytes:
+        data: bytes = ops.run("EncodeJpeg", [smooth(30, 40)], **attrs).item()
+        return data
+
+    def expected(**how: Any) -> bytes:
+        return _jpeg.encode_jpeg(smooth(30, 40), _jpeg.Encoding(**how))
+
+    assert written() == written(format=b"rgb") == written(density_unit=b"in") == expected()
+    assert written(quality=40) == expected(quality=40)
+    assert written(progressive=True) == expected(progressive=True) != expected()
+    assert written(optimize_size=True) == expected(smallest=True) != expected()
+    assert written(chroma_downsampling=False) == expected(sampled=False) != expected()
+    assert written(density_unit=b"cm") == expected(is_metric=True)
+    assert written(x_density=5, y_density=6) == expected(density=(5, 6))
+    assert written(xmp_metadata=b"<x/>") == expected(metadata=b"<x/>")
+    grey = smooth(30, 40, 1)
+    assert ops.run("EncodeJpeg", [grey], format=b"grayscale").item() == _jpeg.encode_jpeg(grey, _jpeg.Encoding())
+
+
+def test_attributes_of_a_reader(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+
+    def decode(data: bytes, how: Any, window: Any = None) -> Any:
+        told.append((how, window))
+        return np.zeros((4, 6, 3), np.uint8)
+
+    monkeypatch.setattr(_jpeg, "decode_jpeg", decode)
+    ops.run("DecodeJpeg", [JPEG])
+    ops.run("DecodeJpeg", [JPEG], channels=1, ratio=4, fancy_upscaling=False, try_recover_truncated=True,
+            acceptable_fraction=0.5, dct_method=b"INTEGER_ACCURATE")  # fmt: skip
+    ops.run("DecodeJpeg", [JPEG], dct_method=b"INTEGER_FAST")
+    ops.run("DecodeImage", [JPEG], channels=3)
+    ops.run("DecodeGif", [JPEG])
+    ops.run("DecodeAndCropJpeg", [JPEG, np.int32([1, 2, 2, 3])], fancy_upscaling=False)
+    plain = _jpeg.Decoding()
+    assert told == [
+        (plain, None),
+        (_jpeg.Decoding(1, 4, False, False, True, 0.5), None),
+        (plain, None),
+        (_jpeg.Decoding(3), None),
+        (_jpeg.Decoding(3), None),
+        (_jpeg.Decoding(fancy=False), (1, 2)),
+    ]
+
+
+@pytest.mark.parametrize("ratio", [1, 2])
+def test_windows_at_the_edges(ops: Any, ratio: int) -> None:
+    file = ops.run("EncodeJpeg", [smooth(21, 33)])
+    whole = ops.run("DecodeJpeg", [file], ratio=ratio)
+    rows, columns = whole.shape[:2]
+    for y, x, height, width in ((0, 0, rows, columns), (rows - 1, columns - 1, 1, 1), (0, 1, rows, 1)):
+        found = ops.run("DecodeAndCropJpeg", [file, np.int32([y, x, height, width])], ratio=ratio)
+        assert (found == whole[y : y + height, x : x + width]).all()
+        assert found.flags.c_contiguous
+    for y, x, height, width in ((0, 0, rows + 1, 1), (0, 0, 1, columns + 1), (rows, 0, 1, 1), (0, columns, 1, 1),
+                                (0, -1, 1, 1), (-1, 0, 1, 1), (0, 0, 0, 1), (0, 0, 1, 0), (0, 0, -1, 1)):  # fmt: skip
+        text = rf"a window of {height} x {width} at \({y}, {x}\) does not lie in a picture of {rows} x {columns}$"
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            ops.run("DecodeAndCropJpeg", [file, np.int32([y, x, height, width])], ratio=ratio)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_pictures_in_a_batch_and_in_two(ops: Any, kind: Any) -> None:
+    images = np.random.default_rng(1).integers(0, np.iinfo(kind).max, (2, 3, 4, 5, 2), kind)
+    files = ops.run("EncodePng", [images])
+    assert files.shape == (2, 3)
+    for place in np.ndindex(2, 3):
+        assert (ops.run("DecodePng", [files[place]], dtype=dtypes.as_dtype(kind)) == images[place]).all()
+    assert ops.run("EncodePng", [images[:0]]).shape == (0, 3)
+    assert ops.run("EncodePng", [images[0, 0]]).shape == ()
+
+
+def test_kinds_of_animations(ops: Any) -> None:
+    two = gif([np.full((4, 4), value, np.uint8) for value in (1, 2)])
+    assert ops.run("DecodeImage", [two]).shape == (2, 4, 4, 3)
+    assert ops.run("DecodeImage", [two], expand_animations=False).shape == (4, 4, 3)
+    assert (ops.run("DecodeImage", [two], expand_animations=False) == ops.run("DecodeGif", [two])[0]).all()
+    for op in ("DecodeJpeg", "DecodePng"):
+        with pytest.raises(
+            errors.InvalidArgumentError, match=r"^Got 2 frames, but animated gifs can only be decoded by"
+        ):
+            ops.run(op, [two])
+        assert ops.run(op, [GIF], channels=3).shape == (4, 6, 3)
+    assert ops.run("DecodeGif", [JPEG]).shape == (1, 4, 6, 3)
+    assert ops.run("DecodeImage", [bmp(PICTURE)], channels=4).shape == (4, 6, 4)
+    assert ops.run("DecodeBmp", [b"??" + bmp(PICTURE)[2:]]).tolist() == PICTURE.tolist()
+
+
+def test_the_range_of_other_types(ops: Any) -> None:
+    """8 bits in 16: times 256; fractions of the largest of the file's type."""
+    two = gif([np.full((4, 4), value, np.uint8) for value in (1, 2)])
+    whole = ops.run("DecodeImage", [two])
+    assert (ops.run("DecodeImage", [two], dtype=dtypes.uint16) == whole.astype(np.uint16) * 256).all()
+    np.testing.assert_allclose(ops.run("DecodeImage", [two], dtype=dtypes.float32), whole / 255, rtol=1e-6)
+    deep = np.uint16([[[0], [300], [65535]]])
+    file = encode_png(deep)
+    assert ops.run("DecodeImage", [file], dtype=dtypes.uint16).tolist() == deep.tolist()
+    np.testing.assert_allclose(ops.run("DecodeImage", [file], dtype=dtypes.float32), deep / 65535, rtol=1e-6)
+    assert ops.run("DecodeImage", [file], dtype=dtypes.uint8).tolist() == [[[0], [1], [255]]]
+    assert ops.run("ExtractJpegShape", [JPEG], output_type=dtypes.int64).dtype == np.int64
+
+
+def test_filters_are_compiled_before_the_first_step(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+    monkeypatch.setattr(compiled_png, "unfilter", lambda: made.append(True))
+    for op, count in (("DecodePng", 1), ("DecodeImage", 1), ("DecodeJpeg", 0), ("DecodeGif", 0)):
+        made.clear()
+        ops.build(op, [b""], {})
+        assert len(made) == count, op
