@@ -82,7 +82,10 @@ class FunctionGradients:
         return attr_value_pb2.NameAttrList(name=name, attr=f.attr if given else {})
 
     def types(self, f: NameAttrList, node: Node) -> tuple[DType, ...] | None:
-        """The types of the gradient of `node`, which is of `f`; None where nothing flows back."""
+        """The types of the gradient of `node`, which is of `f`; None where nothing flows back.
+
+        Raises InvalidArgumentError where the client's own gradient function gives more or less than one for each input.
+        """
         inputs = tuple(dtype.base_dtype for dtype in node.input_types)
         if f.name in self._library and dtypes.resource not in inputs:
             return inputs
@@ -90,16 +93,20 @@ class FunctionGradients:
         name = given or self._name_of(f)
         if name is None:
             return None
-        if _key(f) in self._making:
-            # As TensorFlow guesses for every function.
-            return tuple(dtypes.float32 if dtype is dtypes.resource else dtype for dtype in inputs)
-        return self._functions.body(name, f.attr if given else {}).output_types
+        types = self._functions.body(name, f.attr if given else {}).output_types
+        if len(types) != len(inputs):
+            # a client's own gradient function may give too few
+            raise errors.invalid_argument(
+                f"SymGrad expects to return {len(inputs)} tensor(s), but get {len(types)} tensor(s) instead."
+            )
+        return types
 
     def _name_of(self, f: NameAttrList) -> str | None:
         key = _key(f)
         if key in self._made:
             return self._made[key]
-        name = f"gradient of {f.name} ({len(self._made) + 1})"
+        # those that are being made count: one function may be among them with several attributes
+        name = f"gradient of {f.name} ({len(self._made) + len(self._making) + 1})"
         if key in self._making:
             raise errors.invalid_argument(f"The gradient of '{f.name}' needs itself to be made.")
         if len(self._made) >= MAX_GRADIENTS or len(self._making) >= _MAX_DEPTH:

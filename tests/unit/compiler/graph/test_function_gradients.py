@@ -16,6 +16,7 @@ from tenfold_compiler.graph.functions import Functions
 from tenfold_compiler.graph.lower import lower
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import dtypes, errors
+from tenfold_protos.attr_value_pb2 import AttrValue
 
 if TYPE_CHECKING:
     from typing import Any
@@ -301,3 +302,255 @@ def test_an_output_that_nothing_reads_gets_zeros() -> None:
     (got,) = evaluate(graph([x(), x(name="dy"), asked], pair), ["d:0"], fed)
 
     assert got.tolist() == [[0, 0], [4, 60]]
+
+
+def made(gradients: FunctionGradients, functions: Functions, f: NameAttrList) -> Any:
+    return functions.body(gradients.of(f).name, {})
+
+
+def given(*functions: Any) -> tuple[FunctionGradients, Functions]:
+    found = Functions(FunctionLibrary(graph([], *functions).library))
+    return FunctionGradients(found, gradient_of_op), found
+
+
+def shown(body: Any) -> list[str]:
+    return [f"{each.name} = {each.op}({', '.join(map(str, each.inputs))})" for each in body.nodes]
+
+
+def test_the_gradient_of_a_function_node_for_node() -> None:
+    """Consumers first; names that are taken are passed over; what nothing needs has no gradient."""
+    body = function(
+        "f",
+        ["x: float", "dy: float"],
+        ["y: float"],
+        [
+            node("a", "Mul", "x", "dy", T=F32),
+            node("unused", "Exp", "a:z:0", T=F32),
+            node("b", "Add", "a:z:0", "x", T=F32),
+        ],
+        y="b:z:0",
+    )
+    gradients, functions = given(body)
+
+    found = made(gradients, functions, call("f"))
+
+    assert found.name == "gradient of f (1)"
+    assert found.arg_types == (F32, F32, F32)
+    assert found.output_types == (F32, F32)
+    assert found.first_arg == {"x": 0, "dy": 1, "dy_1": 2}
+    assert {str(tensor): number for tensor, number in found.args.items()} == {"x:0": 0, "dy:0": 1, "dy_1:0": 2}
+    assert shown(found) == [
+        "a = Mul(x:0, dy:0)",
+        "unused = Exp(a:0)",
+        "b = Add(a:0, x:0)",
+        "Func/SymbolicGradient = SymbolicGradient(a:0, x:0, dy_1:0)",
+        "Func/SymbolicGradient_1 = SymbolicGradient(x:0, dy:0, Func/SymbolicGradient:0)",
+        "Func/AddN = AddN(Func/SymbolicGradient:1, Func/SymbolicGradient_1:0)",
+    ]
+    assert [str(each) for each in found.returns] == ["Func/AddN:0", "Func/SymbolicGradient_1:1"]
+    assert found.control_returns == ()
+
+
+def test_a_gradient_is_asked_for_on_the_device_of_its_node() -> None:
+    body = function(
+        "f", ["x: float"], ["y: float"], [node("n", "Neg", "x", T=F32, device="/job:ps/task:0")], y="n:y:0"
+    )
+    gradients, functions = given(body)
+
+    (found,) = [each for each in made(gradients, functions, call("f")).nodes if each.op == "SymbolicGradient"]
+
+    assert found.requested_device == "/job:ps/task:0"
+    assert (found.attrs["Tin"], found.attrs["Tout"]) == ([F32, F32], [F32])
+
+
+def test_zeros_of_every_type() -> None:
+    body = function(
+        "f",
+        ["n: int32", "s: string", "r: resource", "b: bool", "d: double", "x: float"],
+        ["y: float", "t: string"],
+        [],
+        y="x",
+        t="s",
+    )
+    gradients, functions = given(body)
+
+    found = made(gradients, functions, call("f"))
+
+    assert found.output_types == (I32, dtypes.string, F32, dtypes.bool_, dtypes.float64, F32)
+    assert shown(found) == [
+        "Func/ZerosLike = ZerosLike(n:0)",
+        "Func/Shape = Shape(s:0)",
+        "Func/Const = Const()",
+        "Func/Fill = Fill(Func/Shape:0, Func/Const:0)",
+        "Func/ReadVariableOp = ReadVariableOp(r:0)",
+        "Func/ZerosLike_1 = ZerosLike(Func/ReadVariableOp:0)",
+        "Func/ZerosLike_2 = ZerosLike(b:0)",
+        "Func/ZerosLike_3 = ZerosLike(d:0)",
+    ]
+    assert [str(each) for each in found.returns] == [
+        "Func/ZerosLike:0", "Func/Fill:0", "Func/ZerosLike_1:0", "Func/ZerosLike_2:0", "Func/ZerosLike_3:0", "dy:0"
+    ]  # fmt: skip
+
+
+def test_the_gradient_of_a_variable_that_a_function_reads_has_the_variables_type() -> None:
+    resource = dtypes.resource
+    read = function(
+        "read",
+        ["r: resource", "x: float"],
+        ["y: float"],
+        [node("v", "ReadVariableOp", "r", dtype=F32), node("m", "Mul", "v:value:0", "x", T=F32)],
+        y="m:z:0",
+    )
+    outer = function(
+        "outer", ["r: resource", "x: float"], ["y: float"],
+        [node("c", "PartitionedCall", "r", "x", Tin=[resource, F32], Tout=[F32], f=call("read"))], y="c:output:0",
+    )  # fmt: skip
+    gradients, functions = given(read, outer)
+
+    found = made(gradients, functions, call("outer"))
+
+    assert found.output_types == (F32, F32)
+    (asked,) = [each for each in found.nodes if each.op == "SymbolicGradient"]
+    assert asked.attrs["Tout"] == [F32, F32]
+    assert gradients.of(call("read")).name == "gradient of read (2)"
+    assert {gradients.of(call(name)).name for name in ("read", "outer")} == {
+        "gradient of read (2)", "gradient of outer (1)"
+    }  # fmt: skip
+
+
+def test_a_function_whose_gradient_needs_its_own_is_refused() -> None:
+    resource, double = dtypes.resource, dtypes.float64
+    itself = function(
+        "itself", ["r: resource", "x: double"], ["y: double"],
+        [node("c", "PartitionedCall", "r", "x", Tin=[resource, double], Tout=[double], f=call("itself"))],
+        y="c:output:0",
+    )  # fmt: skip
+    gradients, _ = given(itself)
+
+    with pytest.raises(errors.InvalidArgumentError, match="The gradient of 'itself' needs itself to be made"):
+        gradients.of(call("itself"))
+
+
+def test_a_function_that_is_called_in_itself_with_other_attributes_has_a_gradient_for_each() -> None:
+    resource = dtypes.resource
+    leaf = function("leaf", ["r: resource", "x: float"], ["y: float"], [node("s", "Square", "x", T=F32)], y="s:y:0")
+    apply = function(
+        "apply", ["r: resource", "x: float"], ["y: float"],
+        [node("c", "PartitionedCall", "r", "x", Tin=[resource, F32], Tout=[F32], f=AttrValue(placeholder="g"))],
+        attrs=["g: func"], y="c:output:0",
+    )  # fmt: skip
+    twice = call("apply", g=AttrValue(func=call("apply", g=AttrValue(func=call("leaf")))))
+    asked = node("d", "SymbolicGradient", "v", "x", "x", Tin=[resource, F32, F32], Tout=[F32, F32], f=twice)
+    variable = node("v", "VarHandleOp", dtype=F32, shape=AttrValue(shape={}))
+
+    built = lower(RuntimeGraph.from_graph_def(graph([x(), variable, asked], leaf, apply)), gradients=gradient_of_op)
+
+    assert not [each.name for each in built.nodes.values() if each.op in ("SymbolicGradient", "PartitionedCall")]
+    gradients, _ = given(leaf, apply)
+    assert [gradients.of(f).name for f in (twice, call("apply", g=twice.attr["g"].func.attr["g"]), call("leaf"))] == [
+        "gradient of apply (1)", "gradient of apply (2)", "gradient of leaf (3)"
+    ]  # fmt: skip
+
+
+def test_gradients_go_only_so_deep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_gradients, "_MAX_DEPTH", 3)
+    resource = dtypes.resource
+    bodies = []
+    for level in range(4):
+        inner = call(f"f{level - 1}")
+        nodes = (
+            [node("c", "PartitionedCall", "r", "x", Tin=[resource, F32], Tout=[F32], f=inner)]
+            if level
+            else [node("c", "Neg", "x", T=F32)]
+        )
+        bodies.append(
+            function(f"f{level}", ["r: resource", "x: float"], ["y: float"], nodes,
+                     y="c:output:0" if level else "c:y:0")
+        )  # fmt: skip
+
+    gradients, _ = given(*bodies)
+    # Neg is the third of f1 and the fourth of f2
+    assert gradients.of(call("f1")).name.startswith("gradient of f1")
+    gradients, _ = given(*bodies)
+    with pytest.raises(errors.ResourceExhaustedError, match="call each other more than 3 deep"):
+        gradients.of(call("f3"))
+
+
+@pytest.mark.parametrize("op", function_gradients._NO_GRADIENT_HERE)
+def test_control_flow_has_no_gradient_of_its_own(op: str) -> None:
+    def never(operation: NodeDef) -> None:
+        raise AssertionError(operation)
+
+    gradients = FunctionGradients(Functions(FunctionLibrary()), never)
+    with pytest.raises(errors.NotFoundError, match=f"No gradient defined for op: {op}[.]"):
+        gradients.of(call(op))
+
+
+def test_what_is_differentiated_is_the_op_with_the_attributes_that_it_knows() -> None:
+    built = RuntimeGraph.from_graph_def(
+        graph([x(), node("n", "Neg", "x", T=F32, _mark=node("", "Neg", T=F32).attr["T"])])
+    )
+    f = function_gradients.differentiated(built.nodes["n"])
+    assert (f.name, list(f.attr)) == ("Neg", ["T"])
+    asked: list[NodeDef] = []
+
+    def note(operation: NodeDef) -> None:
+        asked.append(operation)
+
+    f.attr["_mark"].b = True
+    with pytest.raises(errors.InvalidArgumentError, match="No gradient is defined for Neg"):
+        FunctionGradients(Functions(FunctionLibrary()), note).of(f)
+    assert [(each.name, each.op, list(each.attr)) for each in asked] == [("op", "Neg", ["T"])]
+
+
+def test_what_a_client_defines_is_called_with_the_attributes_of_the_function() -> None:
+    mine = function("mine", ["x: T"], ["y: T"], [node("n", "Neg", "x", T="T")], attrs=["T: type"], y="n:y:0")
+    slope = function("slope", ["x: T", "dy: T"], ["dx: T"], [], attrs=["T: type"], dx="dy")
+    library = graph([], mine, slope).library
+    library.gradient.add(function_name="mine", gradient_func="slope")
+    gradients = FunctionGradients(Functions(FunctionLibrary(library)), gradient_of_op)
+    of_floats = node("", "Neg", T=F32).attr["T"]
+
+    found = gradients.of(call("mine", T=of_floats))
+
+    assert (found.name, list(found.attr)) == ("slope", ["T"])
+    assert not gradients.of(call("Neg", T=of_floats)).attr
+
+
+def test_the_gradient_of_an_op_keeps_only_what_its_outputs_need() -> None:
+    gradients, functions = given()
+
+    found = made(gradients, functions, call("Square", T=node("", "Square", T=F32).attr["T"]))
+
+    reached, stack = set(), [tensor.node for tensor in found.returns]
+    at = {each.name: each for each in found.nodes}
+    while stack:
+        name = stack.pop()
+        if name in at and name not in reached:
+            reached.add(name)
+            stack.extend(at[name].sources)
+    assert reached == set(at)
+    assert found.arg_types == (F32, F32)
+    assert found.output_types == (F32,)
+    assert sorted(found.args.values()) == sorted(found.first_arg.values()) == [0, 1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_client_s_own_gradient_has_to_give_one_for_each_input(count: int) -> None:
+    resource = dtypes.resource
+    names = ["a", "b", "c"][:count]
+    mine = function("mine", ["r: resource", "x: float"], ["y: float"], [], y="x")
+    slope = function(
+        "slope", ["r: resource", "x: float", "dy: float"], [f"{name}: float" for name in names], [],
+        **dict.fromkeys(names, "dy"),
+    )  # fmt: skip
+    outer = function(
+        "outer", ["r: resource", "x: float"], ["y: float"],
+        [node("c", "PartitionedCall", "r", "x", Tin=[resource, F32], Tout=[F32], f=call("mine"))], y="c:output:0",
+    )  # fmt: skip
+    library = graph([], mine, slope, outer).library
+    library.gradient.add(function_name="mine", gradient_func="slope")
+    gradients = FunctionGradients(Functions(FunctionLibrary(library)), gradient_of_op)
+
+    with pytest.raises(errors.InvalidArgumentError, match=rf"expects to return 2 tensor\(s\), but get {count} tensor"):
+        gradients.of(call("outer"))

@@ -139,6 +139,57 @@ def test_a_wrong_body_is_explained(broken: FunctionDef, text: str) -> None:
     assert "{{node c" in caught.value.message
 
 
+OUTPUT_TWO = [node("n", "Neg", "x", T=F32), node("m", "Neg", "n:y:1", T=F32)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        ([node("n", "Neg", "x", T=F32), node("n", "Neg", "x", T=F32)], "it has 'n' twice"),
+        ([node("n", "Neg", "x", T=F32), node("x", "Neg", "n:y:0", T=F32)], "it has 'x' twice"),
+        (OUTPUT_TWO, "there is no 'n:1' in it"),
+        ([node("n", "Neg", "x:1", T=F32)], "there is no 'x:1' in it"),
+        ([node("n", "Neg", "x:a:b", T=F32)], "'x:a:b' is no parameter and no 'node:output:number' of it"),
+        ([node("n", "Neg", "x", T=F32), node("m", "Neg", "n", T=F32)], "'n' is no parameter"),
+        ([node("n", "Neg", "x", T=F32), node("m", "Neg", "n:z:0", T=F32)], "'n:z:0' is no parameter"),
+        ([node("n", "Neg", "x", T=F32), node("m", "Neg", "n:y:0:0", T=F32)], "'n:y:0:0' is no parameter"),
+        ([node("n", "Neg", "x", T=F32), node("m", "Neg", "n:y:1234567890", T=F32)], "'n:y:1234567890' is no parameter"),
+        ([node("n", "Neg", "x", T=F32), node("m", "Neg", "n:y:123456789", T=F32)], "there is no 'n:123456789' in it"),
+        ([node("n", "Neg", "x", "^m", T=F32), node("k", "NoOp", "^gone")], "node 'n' waits for 'm', which is not in"),
+    ],
+)
+def test_each_edge_of_a_body_has_to_lead_somewhere(nodes: list[NodeDef], text: str) -> None:
+    body = function("f", ["x: float"], ["y: float"], nodes, y="n:y:0")
+
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        Functions(FunctionLibrary(graph([], body).library)).body("f", {})
+
+    assert caught.value.message.startswith("Function 'f' is wrong: ")
+    assert text in caught.value.message
+
+
+@pytest.mark.parametrize("edge", ["x", "x:0", "x:output", "x:output:0"])
+def test_a_parameter_may_be_written_in_four_ways(edge: str) -> None:
+    body = function("f", ["x: float"], ["y: float"], [node("n", "Neg", edge, "^x", T=F32)], y="n:y:0")
+
+    found = Functions(FunctionLibrary(graph([], body).library)).body("f", {})
+
+    assert found.nodes[0].inputs == (TensorName("x", 0),)
+    assert found.nodes[0].control_inputs == ("x",)
+
+
+def test_an_output_may_be_written_without_its_number_and_a_reference_taken_for_a_value() -> None:
+    body = function(
+        "f", [], ["y: float"],
+        [node("v", "VariableV2", dtype=F32, shape=AttrValue(shape={})), node("n", "Neg", "v:ref", T=F32)], y="v:ref",
+    )  # fmt: skip
+
+    found = Functions(FunctionLibrary(graph([], body).library)).body("f", {})
+
+    assert found.nodes[1].inputs == (TensorName("v", 0),)
+    assert found.returns == (TensorName("v", 0),)
+
+
 def nested(depth: int) -> AttrValue:
     """A function in an attribute of a function, and so on; the innermost has the "T" of the call."""
     value = AttrValue(placeholder="T")

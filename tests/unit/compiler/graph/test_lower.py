@@ -59,6 +59,25 @@ BODIES = [
         attrs=["N: int"],
         y="s:sum:0",
     ),
+    function(
+        "fresh",
+        ["x: float", "z: float"],
+        ["y: float", "u: float"],
+        [const("t", 9.0), node("a", "Add", "x", "t:output:0", T=F32)],
+        y="a:z:0",
+        u="t:output:0",
+    ),
+    function(
+        "ordered",
+        ["x: float"],
+        ["y: float"],
+        [
+            node("first", "NoOp"),
+            const("then", 1.0, None, "^first"),
+            node("last", "Add", "then:output:0", "x", "^first", "^x", "^first", T=F32),
+        ],
+        y="last:z:0",
+    ),
     function("itself", ["x: float"], ["y: float"], [node("s", "itself", "x")], y="s:y:0"),
 ]
 
@@ -300,6 +319,35 @@ CASES = {
         c/output_control_node = NoOp(^c/k, ^c/n)
         c/output = Identity(c/n:0) beside c/n
         c = Identity(c/output:0, ^c/output_control_node)
+        """,
+    ),
+    "a call of two arguments in a graph that has loops": (
+        [X, node("e", "Enter", "x", T=F32, frame_name="g"), node("c", "fresh", "e", "e"), node("d", "one")],
+        """
+        x = Placeholder()
+        e = Enter(x:0) in g
+        c/t = Const(^e)
+        c/a = Add(e:0, c/t:0)
+        c/output_control_node = NoOp(^c/a, ^c/t)
+        c/output = Identity(c/a:0) beside c/a
+        c/output_1 = Identity(c/t:0) beside c/t
+        c = IdentityN(c/output:0, c/output_1:0, ^c/output_control_node)
+        d/c = Const()
+        d/output = Identity(d/c:0) beside d/c
+        d = Identity(d/output:0, ^d/c)
+        """,
+    ),
+    "control edges in a body": (
+        [X, W, called("ordered", "x", "^w")],
+        """
+        x = Placeholder()
+        w = NoOp()
+        c/x = Identity(x:0, ^w) beside x
+        c/first = NoOp(^w)
+        c/then = Const(^c/first)
+        c/last = Add(c/then:0, c/x:0, ^c/first, ^c/x)
+        c/output = Identity(c/last:0) beside c/last
+        c = Identity(c/output:0, ^c/last)
         """,
     ),
     "a function that calls itself": (

@@ -455,3 +455,122 @@ def test_a_part_leaves_out_what_is_for_people_and_takes_versions_and_functions_a
     assert not parts[PS].node[0].HasField("experimental_debug_info")
     assert graph_def.node[0].HasField("experimental_debug_info"), "the client's own stays"
     assert not parts[PS].HasField("library")
+
+
+def test_enters_and_next_iterations_go_where_they_feed_and_exits_where_they_leave() -> None:
+    away = "/job:ps/task:0"
+    text = LOOP.replace("BODY", "/job:worker/task:0")
+    for line in ("enter = Enter(start) frame_name='count'", "next = NextIteration(body)", "exit = Exit(switch)"):
+        assert f"{line} @/job:worker/task:0" in text
+        text = text.replace(f"{line} @/job:worker/task:0", f"{line} @{away}")
+
+    parts = cut(text, targets=("after",))
+
+    assert {"enter", "next", "exit"} <= set(ops(parts[W0]))
+    assert set(ops(parts[PS]).values()) == {"Const", "_Send"}
+
+
+@pytest.mark.parametrize(("op", "task"), [("Enter", W0), ("RefEnter", PS)])
+def test_an_enter_of_a_reference_stays_with_its_variable(op: str, task: str) -> None:
+    parts = cut(
+        f"""
+        w = VariableV2() dtype=int32 shape=[] @/job:ps/task:0
+        inside = {op}(w) frame_name='count' is_constant=true @/job:ps/task:0
+        """
+        + LOOP.replace("BODY", "/job:worker/task:0").replace("Identity(switch:1)", "Add(switch:1, inside)"),
+        targets=("after",),
+    )
+
+    assert ops(parts[task])["inside"] == op
+
+
+def test_an_enter_that_nobody_takes_stays_where_it_is() -> None:
+    parts = cut(
+        "start = Const() dtype=int32 value=0\nlost = Enter(start) frame_name='f' @/job:ps/task:0", targets=("lost",)
+    )
+
+    assert ops(parts[PS])["lost"] == "Enter"
+
+
+def test_a_reader_of_a_reference_with_others_of_both_kinds_waits_for_all_of_them() -> None:
+    """Inputs on the variable's task, on the reader's and a control input, one of each twice."""
+    parts = cut(
+        READS
+        + """
+        made = Neg(train) @/job:worker/task:0
+        near = Neg(train) @/job:ps/task:0
+        now = AddN(made, w, near, w, ^made, ^train) N=4 T=float @/job:worker/task:0
+        """,
+        targets=("now",),
+    )
+
+    ((first, *more),) = {tuple(each) for each in sends_of_w(parts)}
+    (heard,) = (node.name for node in parts[PS].node if node.op == "Identity")
+    assert [first, *more] == sorted([f"^{heard}", "^near", "^train"])
+    now = next(node for node in parts[W0].node if node.name == "now")
+    assert now.input[1] == now.input[3]
+    assert now.input[0] == "made"
+    assert now.input[4] == "^made"
+
+
+def test_what_only_receives_tells_of_no_change() -> None:
+    """A feed is stateful by its definition, and yet nothing that a reader has to see comes before it."""
+    parts = cut(READS + "x = Placeholder() dtype=float @/job:worker/task:0\nsum = Add(w, x) @/job:worker/task:0",
+        feeds=("x",), targets=("sum", "train"))  # fmt: skip
+
+    assert sends_of_w(parts) == [[]]
+    assert channels(parts[PS], "_Recv") == []
+
+
+def test_the_first_output_is_named_without_its_number_and_another_with_it() -> None:
+    parts = cut(
+        "two = Unpack(pair) num=2 T=float\npair = Const() dtype=float value=[1.0,2.0]\nsum = Add(two, two:1)",
+        targets=("sum",),
+    )
+
+    (node,) = (node for node in parts[W0].node if node.name == "sum")
+    assert list(node.input) == ["two", "two:1"]
+
+
+def test_each_output_crosses_by_itself_and_each_edge_has_its_number() -> None:
+    parts = cut(
+        """
+        pair = Const() dtype=float value=[1.0,2.0] @/job:ps/task:0
+        two = Unpack(pair) num=2 T=float @/job:ps/task:0
+        sum = Add(two, two:1) @/job:worker/task:0
+        late = NoOp(^two) @/job:worker/task:0
+        more = Neg(two:1) @/job:worker/task:0
+        """,
+        targets=("sum", "late", "more"),
+    )
+
+    assert [channel.tensor_name for channel in channels(parts[PS], "_Send")] == [
+        "edge_0_two", "edge_1_two", "edge_2_two"
+    ]  # fmt: skip
+    assert [node.input[0] for node in parts[PS].node if node.op == "_Send"][:2] == ["two:0", "two:1"]
+    made = {node.name: list(node.input) for node in parts[W0].node}
+    assert made["more"] == [made["sum"][1]]
+
+
+def test_names_of_new_nodes_pass_over_those_that_are_taken() -> None:
+    parts = cut(
+        "a = Const() dtype=float value=1.0 @/job:ps/task:0\na_S0 = Neg(a) @/job:ps/task:0\n"
+        "a_S2 = Neg(a) @/job:ps/task:0\nb = AddN(a, a_S0, a_S2) @/job:worker/task:0",
+        targets=("b",),
+    )
+
+    made = [name for part in parts.values() for name, op in ops(part).items() if op in ("_Send", "_Recv")]
+    assert made[0] == "a_S1"
+    assert len(set(made)) == 6
+
+
+def test_a_part_takes_along_the_functions_that_its_nodes_call() -> None:
+    graph_def = parse_text("x = Const() dtype=float value=1.0 @/job:ps/task:0\ny = Neg(x) @/job:worker/task:0")
+    for name in ("f", "g"):
+        graph_def.library.function.add().signature.name = name
+    graph_def.node[1].attr["_calls"].func.name = "g"
+    graph = place(RuntimeGraph.from_graph_def(graph_def), DEVICES, devices_with_kernel=lambda op, attrs: ("CPU",))
+    parts = partition(graph, incarnation=DEVICES.incarnation).parts
+
+    assert [each.signature.name for each in parts[W0].library.function] == ["g"]
+    assert not parts[PS].library.function

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
 from support.verify_graph import verify
+from tenfold_compiler.graph.colocation import class_names
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.graph.place import place
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import errors
+
+if TYPE_CHECKING:
+    from tenfold_protos.graph_pb2 import GraphDef
 
 PS0, PS1, W0, W1 = "/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0", "/job:worker/task:1"
 #: The master is worker 0; only worker 1 has a GPU.
@@ -24,6 +28,10 @@ Kernels = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
 
 def cpu_only(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
     return ("CPU",)
+
+
+#: A CPU is enough for everything.
+HARD: dict[str, Any] = {"devices_with_kernel": cpu_only}
 
 
 def gpu_for_matmul(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
@@ -50,6 +58,12 @@ def refusal(text: str, **kwargs: Any) -> errors.OpError:
     with pytest.raises(errors.InvalidArgumentError) as caught:
         placed(text, **kwargs)
     return caught.value
+
+
+def refusal_of(graph_def: GraphDef) -> str:
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        place(RuntimeGraph.from_graph_def(graph_def), devices(), **HARD)
+    return caught.value.message
 
 
 X = "x = Placeholder() dtype=float"
@@ -367,3 +381,171 @@ def test_every_new_placement_is_logged_once() -> None:
 def test_the_masters_device_must_be_among_the_devices() -> None:
     with pytest.raises(ValueError, match="is not among"):
         DeviceSet(CLUSTER, "/job:chief/replica:0/task:0/device:CPU:0")
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_nodes_that_have_devices_of_their_own_cannot_be_joined_later(soft: bool) -> None:
+    graph = place(RuntimeGraph.from_graph_def(parse_text(f"a = NoOp() @{PS0}\nb = NoOp() @{PS1}")), devices(), **HARD)
+    graph = graph.extend(parse_text("c = NoOp() colocate=a colocate=b"))
+
+    if soft:
+        assert place(graph, devices(), soft=True, **HARD).nodes["c"].device == full(PS0)
+        return
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        place(graph, devices(), **HARD)
+    assert f"'b' asks for {full(PS1)} and 'a' is on or asks for {full(PS0)}." in caught.value.message
+    assert caught.value.node_name == "b"
+
+
+def test_references_that_lie_apart_cannot_be_joined_later_however_soft() -> None:
+    text = f"w = VariableV2() dtype=float shape=[] @{PS0}\nslot = VariableV2() dtype=float shape=[] @{PS1}"
+    graph = place(RuntimeGraph.from_graph_def(parse_text(text)), devices(), **HARD)
+    graph = graph.extend(
+        parse_text("lr = Const() dtype=float value=0.1\napply = ApplyAdagrad(w, slot, lr, lr) T=float")
+    )
+
+    with pytest.raises(errors.InvalidArgumentError, match="Cannot colocate nodes 'slot' and 'w'"):
+        place(graph, devices(), soft=True, **HARD)
+
+
+def test_a_new_node_must_fit_where_its_group_is_or_softly_into_its_task() -> None:
+    graph = place(RuntimeGraph.from_graph_def(parse_text(f"a = NoOp() @{W1}")), devices(), **HARD)
+    graph = graph.extend(parse_text(f"b = NoOp() colocate=a @{W1}/device:GPU:0\nc = NoOp() colocate=a @/job:worker"))
+
+    assert {node.device for node in place(graph, devices(), soft=True, **HARD).nodes.values()} == {full(W1)}
+    with pytest.raises(errors.InvalidArgumentError, match="'b' asks for /job:worker/task:1/device:GPU:0 and 'a' is on"):
+        place(graph, devices(), **HARD)
+
+
+def test_what_was_placed_softly_keeps_its_device_whatever_it_asked_for() -> None:
+    graph = place(RuntimeGraph.from_graph_def(parse_text("a = NoOp() @/gpu:7")), devices(), soft=True, **HARD)
+    graph = graph.extend(parse_text("b = NoOp() colocate=a"))
+
+    assert {node.device for node in place(graph, devices(), **HARD).nodes.values()} == {full(W0)}
+
+
+def test_who_follows_a_reference_may_stand_before_it_in_the_graph() -> None:
+    result = placed(
+        f"set = Assign(w, v) T=float @{W0}\nv = Const() dtype=float value=1.0\n"
+        f"w = VariableV2() dtype=float shape=[] @{PS1}"
+    )
+
+    assert result["set"] == full(PS1)
+
+
+def test_only_a_list_of_names_with_their_prefix_names_groups() -> None:
+    graph_def = parse_text("a = NoOp() colocate=x\nb = NoOp()\nc = NoOp()\nd = NoOp()")
+    graph_def.node[0].attr["_class"].list.s.extend([b"loc:@y", b"z", b"xloc:@w"])
+    graph_def.node[1].attr["_class"].s = b"loc:@x"
+    graph_def.node[2].attr["_class"].list.i.append(7)
+    nodes = RuntimeGraph.from_graph_def(graph_def).nodes
+
+    assert [class_names(node) for node in nodes.values()] == [["x", "y"], [], [], []]
+
+
+def test_what_stands_for_the_outputs_of_a_call_may_gather_resources_of_several_tasks() -> None:
+    graph_def = parse_text(
+        f"a = VarHandleOp() dtype=float shape=[] @{PS0}\nb = VarHandleOp() dtype=float shape=[] @{PS1}\n"
+        "both = IdentityN(a, b) T=[resource,resource]"
+    )
+    assert "Cannot colocate" in refusal_of(graph_def)
+    graph_def.node[2].attr["_lowered"].b = True
+
+    graph = place(RuntimeGraph.from_graph_def(graph_def), devices(), **HARD)
+
+    assert [node.device for node in graph.nodes.values()] == [full(PS0), full(PS1), full(W0)]
+
+
+def test_a_group_of_no_common_type_of_device_names_its_first_five_members() -> None:
+    def kernels(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+        return {"NoOp": ("CPU",), "Placeholder": ("GPU",)}.get(op, ())
+
+    lines = ["a0 = Placeholder() dtype=float", *(f"a{n} = NoOp() colocate=a0" for n in range(1, 7))]
+
+    message = refusal("\n".join(lines), kernels=kernels).message
+
+    others = ", ".join(f"NoOp ('a{n}') ['CPU']" for n in range(1, 5))
+    assert f"on any device: its colocation group has no device type in common: Placeholder ('a0') ['GPU'], {others}." in (
+        message
+    )
+
+
+def test_where_no_device_of_the_types_with_kernels_is_within_the_request_it_is_said() -> None:
+    message = refusal(f"y = NoOp() @{PS0}", kernels=lambda op, attrs: ("GPU", "TPU")).message
+
+    assert f"on {PS0}: there are kernels for GPU, TPU only, and no such device there." in message
+
+
+def test_soft_placement_tells_of_kernels_where_the_device_is_there_and_of_the_task_where_it_is_not() -> None:
+    def gpus(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("GPU",)
+
+    there = refusal("y = NoOp() @/job:ps/task:0/cpu:0", kernels=gpus, soft=True).message
+    away = refusal("y = NoOp() @/job:ps/task:0/device:TPU:0", kernels=gpus, soft=True).message
+
+    assert "on /job:ps/task:0/device:CPU:0: NoOp ('y') has kernels for GPU only." in there
+    assert "on /job:ps/task:0/device:TPU:0: there are kernels for GPU only, and no such device there." in away
+
+
+def test_kernels_are_asked_for_once_for_each_op_and_choice_of_types() -> None:
+    asked: list[tuple[str, Any]] = []
+
+    def kernels(op: str, attrs: Mapping[str, Any]) -> tuple[str, ...]:
+        asked.append((op, attrs.get("T") or attrs.get("Tout") or attrs.get("dtype")))
+        return ("CPU",)
+
+    placed(
+        "a = Placeholder() dtype=float\nb = Placeholder() dtype=double\nc = Neg(a)\nd = Neg(b)\ne = Neg(c)\n"
+        "f = MatMul(a, a)\ng = MatMul(a, a) transpose_a=true",
+        kernels=kernels,
+    )
+
+    assert sorted(f"{op} {getattr(kind, 'name', kind)}" for op, kind in asked) == [
+        "MatMul float32", "Neg float32", "Neg float64", "Placeholder float32", "Placeholder float64"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("s = Shape(x) @/job:worker", W0),
+        ("s = Shape(x) @/job:ps", PS1),
+        ("s = Neg(x)", W0),
+        ("s = Rank(x)", PS1),
+    ],
+)
+def test_metadata_is_read_at_the_data_where_the_request_permits(line: str, device: str) -> None:
+    assert placed(f"x = Placeholder() dtype=float @{PS1}\n{line}")["s"] == full(device)
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("c = Const() dtype=float value=1.0 @/job:ps", PS1),
+        ("c = Const() dtype=float value=1.0 @/job:worker", W0),
+        ("c = Const() dtype=float value=1.0 colocate=d\nd = NoOp()", W0),
+        ("c = Placeholder() dtype=float", PS1),
+        ("v = Placeholder() dtype=float\nc = Identity(v)", W0),
+    ],
+)
+def test_a_source_goes_to_its_only_consumer_where_it_may(line: str, device: str) -> None:
+    assert placed(f"{line}\ny = Neg(c) @{PS1}\nz = Neg(c) @{PS1}")["c"] == full(device)
+
+
+def test_a_source_that_nobody_takes_stays_with_the_master() -> None:
+    assert placed(f"c = Const() dtype=float value=1.0\ny = NoOp() @{PS1}")["c"] == full(W0)
+
+
+@pytest.mark.parametrize(
+    ("line", "shared"),
+    [
+        ("q = FIFOQueueV2() component_types=[float] shared_name='q'", True),
+        ("q = FIFOQueueV2() component_types=[float]", False),
+        ("q = HashTableV2() key_dtype=string value_dtype=int64 use_node_name_sharing=true", True),
+        ("q = HashTableV2() key_dtype=string value_dtype=int64", False),
+        ("q = VarHandleOp() dtype=float shape=[]", True),
+        ("q = NoOp()", False),
+    ],
+)
+def test_what_has_a_name_of_its_own_is_shared(line: str, shared: bool) -> None:
+    assert placed(line)["q"] == full(PS0 if shared else W0)

@@ -261,3 +261,120 @@ def test_a_connection_keeps_the_type() -> None:
             client_device=MASTER,
             connections=(("x", "count"),),
         )
+
+
+def test_a_connection_and_a_feed_each_get_the_tensor_that_is_theirs() -> None:
+    graph = pruned(
+        feeds=("x", "init_value"), fetches=("product", "init"), connections=(("unused", "read"), ("pair", "two:1"))
+    )
+
+    assert graph.nodes["product"].inputs == (TensorName("_identity_read_0", 0), TensorName("_recv_x_0", 0))
+    assert graph.nodes["init"].inputs[1] == TensorName("_recv_init_value_0", 0)
+    assert list(graph.nodes)[:2] == ["_recv_x_0", "_recv_init_value_0"]
+    assert "_identity_two_1" not in graph.nodes
+
+
+@pytest.mark.parametrize("count", [256, 257])
+def test_so_many_connections_may_be_made(count: int) -> None:
+    lines = [f"a{n} = Const() dtype=float value=1.0\nb{n} = Neg(a{n})" for n in range(count)]
+    graph = placed("\n".join(["x = Const() dtype=float value=2.0", *lines]))
+    connections = [("x", f"a{n}") for n in range(count)]
+
+    if count == 256:
+        found = prune(graph, (), ("b255",), (), client_device=MASTER, connections=connections)
+        assert list(found.nodes) == ["_identity_a255_0", "x", "b255", "_send_b255_0"]
+    else:
+        with pytest.raises(errors.ResourceExhaustedError, match="has 257 tensor connections; this server takes 256"):
+            prune(graph, (), ("b0",), (), client_device=MASTER, connections=connections)
+
+
+def test_the_last_output_can_be_fed_fetched_and_connected_and_none_behind_it() -> None:
+    graph = pruned(feeds=("two:1",), fetches=("two:0",))
+    assert list(graph.nodes) == ["two", "pair", "_send_two_0"]
+    assert "_send_two_1" in pruned(fetches=("two:1",)).nodes
+    assert pruned(fetches=("loss",), connections=(("two:1", "product"),)).nodes["_identity_product_0"].inputs == (
+        TensorName("two", 1),
+    )
+    for wrong in ({"feeds": ("two:2",), "fetches": ("loss",)}, {"fetches": ("two:2",)}):
+        with pytest.raises(errors.InvalidArgumentError, match="< 2"):
+            pruned(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidArgumentError, match="actual number of outputs = 2"):
+        pruned(fetches=("loss",), connections=(("two:2", "product"),))
+
+
+def test_an_identity_of_a_connection_is_on_the_device_of_what_it_stands_for() -> None:
+    ps = fake_device("/job:ps/task:0")
+    devices = DeviceSet([MASTER, ps], MASTER.name)
+    text = "a = Placeholder() dtype=float @/job:ps\nb = Placeholder() dtype=float\nc = Neg(b) @/job:ps\nd = Neg(b)"
+    graph = place(RuntimeGraph.from_graph_def(parse_text(text)), devices, devices_with_kernel=lambda *_: ("CPU",))
+
+    def made(source: str, to: str, fetch: str) -> dict[str, str]:
+        found = prune(graph, (), (fetch,), (), client_device=MASTER, connections=((source, to),))
+        return {name: node.device for name, node in found.nodes.items()}
+
+    assert made("a", "b", "c") == {
+        "_identity_b_0": MASTER.name, "a": ps.name, "c": ps.name, "_send_c_0": MASTER.name
+    }  # fmt: skip
+
+
+def test_a_reference_can_be_connected_to_a_value_of_its_type() -> None:
+    graph = pruned(fetches=("loss",), connections=(("w", "product"),))
+
+    assert graph.nodes["_identity_product_0"].inputs == (TensorName("w", 0),)
+    assert graph.nodes["_identity_product_0"].attrs["T"] is dtypes.float32
+
+
+def test_a_reference_elsewhere_is_fetched_at_once_and_one_here_after_writers_that_are_here() -> None:
+    ps = fake_device("/job:ps/task:0")
+    devices = DeviceSet([MASTER, ps], MASTER.name)
+    text = """
+        one = Const() dtype=float value=1.0
+        away = VariableV2() dtype=float shape=[] @/job:ps
+        far = AssignAdd(away, one) @/job:ps
+        here = VariableV2() dtype=float shape=[] @/job:worker
+        near = AssignAdd(here, one)
+        next = AssignAdd(near, one)
+        reads = Identity(next)
+    """
+    graph = place(RuntimeGraph.from_graph_def(parse_text(text)), devices, devices_with_kernel=lambda *_: ("CPU",))
+    found = prune(graph, (), ("away", "here", "near"), ("far", "reads"), client_device=MASTER)
+
+    after = {name: node.control_inputs for name, node in found.nodes.items() if node.op == "_Send"}
+    assert after == {"_send_away_0": (), "_send_here_0": ("near", "next"), "_send_near_0": ("next",)}
+
+
+@pytest.mark.parametrize("op", ["Switch", "Merge", "Enter"])
+def test_a_reference_is_not_fetched_after_what_may_run_never_or_often(op: str) -> None:
+    lines = {
+        "Switch": "s = Switch(one, sure)\nbranch = Assign(w, s:1)",
+        "Merge": "s = Merge(one, one) T=float N=2\nbranch = Assign(w, s)",
+        "Enter": "s = Enter(one) frame_name='f'\nbranch = Assign(w, s)",
+    }
+    text = f"{GRAPH}\none = Const() dtype=float value=1.0\nsure = Const() dtype=bool value=True\n{lines[op]}"
+    graph = prune(placed(text), (), ("w",), ("branch", "init"), client_device=MASTER)
+
+    assert graph.nodes["_send_w_0"].control_inputs == ("init",)
+
+
+def test_who_waits_for_two_fed_placeholders_waits_for_each_feed_once() -> None:
+    text = GRAPH + "    z = Placeholder() dtype=float\n    both = NoOp(^x, ^z, ^read, ^x)"
+    graph = prune(placed(text), ("x", "z"), (), ("both",), client_device=MASTER)
+
+    assert graph.nodes["both"].control_inputs == ("_recv_x_0", "_recv_z_0", "read")
+
+
+def test_a_node_that_no_feed_touches_stays_the_same_object() -> None:
+    graph = placed()
+    found = prune(graph, ("x",), ("loss", "read"), ("after_x",), client_device=MASTER)
+
+    assert found.nodes["read"] is graph.nodes["read"]
+    assert found.nodes["loss"] is graph.nodes["loss"]
+    assert found.nodes["product"] is not graph.nodes["product"]
+
+
+def test_a_target_whose_name_looks_like_a_tensors_is_found_and_one_missing_gets_a_hint() -> None:
+    assert list(pruned(targets=("init:7",)).nodes) == ["w", "init_value", "init"]
+    with pytest.raises(errors.NotFoundError, match=r"not found: inti; did you mean 'init'\?"):
+        pruned(targets=("inti",))
+    with pytest.raises(errors.NotFoundError, match=r"not found: inti trian$"):
+        pruned(targets=("inti", "trian"))
