@@ -97,3 +97,48 @@ def test_text_of_a_part_that_receives_is_as_it_was(texts: list[str], rewrite: bo
     part.fetch("end")
     compile_program(part.graph_def, TASK, ResourceManager())
     check("received", texts, rewrite)
+
+
+def _merge_of(part: PartBuilder, name: str, source: str, on: str, count: int) -> None:
+    part.node("_SwitchN", f"{name}_switch", [source, on], T=dtypes.float32, num_outs=count)
+    inputs = [f"{name}_switch:{number}" for number in range(count)]
+    part.node("Merge", name, inputs, T=dtypes.float32, N=count)
+
+
+def test_text_of_a_part_with_branches_that_others_hear_of_is_as_it_was(texts: list[str], rewrite: bool) -> None:
+    """What is sent, received, fetched and waited for in a branch; Merges that say which input it was."""
+    real, number, boolean = dtypes.float32, dtypes.int32, dtypes.bool_
+    part = PartBuilder(f"{TASK}/device:CPU:0")
+    device = f"{PEER}/device:CPU:0"
+    part.feed("x")
+    part.feed("p", boolean)
+    part.node("Switch", "s", ["x", "p"], T=real)
+    part.node("Neg", "no", ["s"], T=real)
+    part.node("Exp", "yes", ["s:1"], T=real)
+    part.send("yes", real, device, "edge_yes")
+    part.fetch("no")
+    part.node("Switch", "pivot", ["p", "p"], T=boolean)
+    part.node("Identity", "taken", ["pivot:1"], T=boolean)
+    part.recv("come", real, device, 2, ["^taken"])
+    part.node("FIFOQueueV2", "queue", [], component_types=[real], shapes=[], capacity=1)
+    part.node("QueueDequeueV2", "dequeued", ["queue", "^taken"], component_types=[real])
+    part.node("Add", "got", ["come", "dequeued"], T=real)
+    part.node("Merge", "m", ["no", "got"], T=real, N=2)
+    part.fetch("m")
+    part.fetch("m:1", number)
+    part.node("Merge", "which", ["no", "yes"], T=real, N=2)
+    part.fetch("which:1", number)
+    for count in (1, 16, 17):
+        part.feed(f"n{count}", number)
+        _merge_of(part, f"m{count}", "x", f"n{count}", count)
+        part.fetch(f"m{count}")
+    part.fetch("m17:1", number)
+    # of what comes dead or alive, the first that is alive
+    part.recv("a", real, device, 2)
+    part.recv("b", real, device, 2)
+    part.node("Neg", "minus_a", ["a"], T=real)
+    part.node("Merge", "any", ["minus_a", "b"], T=real, N=2)
+    part.node("Sqrt", "root", ["any"], T=real)
+    part.fetch("root")
+    compile_program(part.graph_def, TASK, ResourceManager())
+    check("branches_and_others", texts, rewrite)

@@ -298,3 +298,42 @@ def functions_and_strings() -> Steps:
     names = tf.placeholder(tf.string, [None])
     lengths = tf.map_fn(lambda text: tf.strings.length(text), names, dtype=tf.int32)
     return [[lengths, tf.strings.join([names, names], "-")]], {names: ["a", "bcd"]}
+
+
+@program
+def loops_and_branches() -> Steps:
+    """A loop in a branch, a branch in its body that a loop stands in, values from all frames around, and tails."""
+    x, p = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.bool, [])
+    w = tf.Variable([1.0, 2.0], name="w")
+
+    def inner(i: Any, v: Any) -> Any:
+        return tf.while_loop(lambda j, u: j < i, lambda j, u: (j + 1, u * x + w), [0, v])[1]
+
+    def body(i: Any, v: Any, kept: Any) -> Any:
+        return i + 1, tf.cond(tf.reduce_sum(v) > 1.0, lambda: inner(i, v), lambda: v + x), kept
+
+    def looped() -> Any:
+        return list(tf.while_loop(lambda i, v, kept: i < 3, body, [0, x, x * 2.0])[1:])
+
+    chosen, kept = tf.cond(p, looped, lambda: [x - 1.0, x])
+    swapped = tf.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, b, a), [0, x, chosen])[1:]
+    return [[chosen, kept, *swapped]], {x: [0.5, 1.0], p: True}
+
+
+@program
+def loop_of_a_changing_variable() -> Steps:
+    """A loop that reads a reference in each turn, and one whose stacks a branch pushes on."""
+    x = tf.placeholder(tf.float32, [2])
+    v = tf.Variable([1.0, 2.0], name="v")
+
+    def counted(i: Any, total: Any) -> Any:
+        with tf.control_dependencies([tf.assign_add(v, [1.0, 1.0])]):
+            return i + 1, total + tf.identity(v)
+
+    total = tf.while_loop(lambda i, total: i < 3, counted, [0, x], parallel_iterations=1)[1]
+    branching = tf.while_loop(
+        lambda i, a: i < 4,
+        lambda i, a: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.sin(a) * x, lambda: tf.exp(a) + x)),
+        [0, x],
+    )[1]
+    return [[total], [branching, *tf.gradients(branching, x)]], {x: [0.25, 0.5]}

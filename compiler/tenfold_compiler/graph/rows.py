@@ -91,9 +91,7 @@ class _Rows:
             if has_rows:
                 self._ranks[node.name] = rank
             return
-        if len(node.output_types) != 1 or any(
-            dtype.name in ("string", "variant", "resource") for dtype in (*node.input_types, *node.output_types)
-        ):
+        if any(dtype.name in ("string", "variant", "resource") for dtype in (*node.input_types, *node.output_types)):
             raise _NotByRows
         if node.op in ELEMENTWISE or node.op in ("Cast", "Div", "Pow"):
             self._elementwise(node)

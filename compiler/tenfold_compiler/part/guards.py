@@ -73,6 +73,8 @@ class Guards:
         self.goes_on: dict[Loop, Literal] = {}
         #: Merges whose guard has a literal of their own, and when their inputs are alive.
         self.flagged: dict[int, list[Guard]] = {}
+        #: What Switches look at → how many values it has for them.
+        self._values: dict[Edge, int] = {}
         #: The same guard is the same object.
         self._known: dict[Guard, Guard] = {ALWAYS: ALWAYS}
         self._frame(tree.members)
@@ -83,7 +85,11 @@ class Guards:
             return ALWAYS
         node, guard = self._part.nodes[source], self.of_control(source)
         if node.op in SWITCH_OPS or node.op in SWITCH_N_OPS:
-            return self._with(guard, Literal(self.predicate(node), port, len(node.output_types)))
+            edge, values = self.predicate(node), len(node.output_types)
+            if self._values.setdefault(edge, values) != values:
+                # case 1 of 2 and case 2 of 3 are one number
+                raise Unstructured(f"'{node.name}' looks at a number of which another one has more or fewer cases", [node])
+            return self._with(guard, Literal(edge, port, values))
         return guard
 
     def of_control(self, source: int) -> Guard:

@@ -337,6 +337,21 @@ CASES = {
         d = Identity(d/output:0, ^d/c)
         """,
     ),
+    "who waits for several calls": (
+        [X, W, node("a", "twice", "x"), called("neg", "x"), node("y", "NoOp", "^c", "^w", "^a", "^c")],
+        """
+        x = Placeholder()
+        w = NoOp()
+        y = NoOp(^c/k, ^w, ^a/add)
+        a/add = Add(x:0, x:0)
+        a/output = Identity(a/add:0) beside a/add
+        a = Identity(a/output:0, ^a/add)
+        c/n = Neg(x:0)
+        c/k = NoOp()
+        c/output = Identity(c/n:0) beside c/n
+        c = Identity(c/output:0, ^c/k)
+        """,
+    ),
     "control edges in a body": (
         [X, W, called("ordered", "x", "^w")],
         """

@@ -465,7 +465,7 @@ def test_a_group_of_no_common_type_of_device_names_its_first_five_members() -> N
     message = refusal("\n".join(lines), kernels=kernels).message
 
     others = ", ".join(f"NoOp ('a{n}') ['CPU']" for n in range(1, 5))
-    assert f"on any device: its colocation group has no device type in common: Placeholder ('a0') ['GPU'], {others}." in (
+    assert f"Cannot place 'a0' on any device: its colocation group has no device type in common: Placeholder ('a0') ['GPU'], {others}." in (
         message
     )
 

@@ -167,6 +167,21 @@ def test_what_decides_where_nothing_was_asked_for(text: str, name: str, reason: 
     assert reasons(text)[name] == reason
 
 
+def test_a_group_that_has_the_node_s_own_name_does_not_bind_it() -> None:
+    graph = "w = VariableV2() dtype=float shape=[2] @/job:ps\nr = RefIdentity(w) colocate=r\nz = Identity(w) colocate=r"
+
+    found = reasons(graph)
+
+    assert (found["r"], found["z"]) == ("reference edge from w", "colocated with r (loc:@r)")
+
+
+def test_a_name_of_another_group_does_not_bind_with_soft_placement() -> None:
+    graph = f"a = NoOp() @{PS0}\nv = VarHandleOp() dtype=float shape=[2] @{W0}\n"
+    graph += f"r = ReadVariableOp(v) dtype=float colocate=a @{W0}"
+
+    assert reasons(graph, soft=True)["r"] == "resource edge from v"
+
+
 def test_one_device_is_the_only_one() -> None:
     def only(*found: str, of: str = "NoOp()") -> str:
         there = DeviceSet([fake_device(W1, kind) for kind in found], fake_device(W1, found[0]).name)

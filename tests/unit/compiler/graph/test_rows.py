@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from support.functions import DEVICE, const, function, graph, node
+from support.graph_text import parse_text
 from support.programs import compile_program
+from tenfold_compiler.graph.rows import of_rows
+from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import dtypes
+from tenfold_core.node_names import TensorName
+from tenfold_core.tensor_util import proto_to_tensor
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.functions import FunctionRuntime
 
@@ -158,3 +163,108 @@ def test_what_is_captured_has_no_rows() -> None:
 
     assert rows.tobytes() == (FLOATS * by).tobytes()
     assert program_of_rows(called, (3, True), (4, False)) is None, "it has more axes than an element"
+
+
+A_SHAPE = "s = Const() dtype=int32 value="
+OF_ONE = [
+    ("m = Neg(x)", 3),
+    ("s = Const() dtype=float value=[1.0,2.0]\nm = Mul(s, x)", 3),
+    ("s = Const() dtype=float value=[1.0,2.0]\ni = Identity(s)\nm = Mul(x, i)", 3),
+    ("m = Mul(x, plain)", 3),
+    (f"{A_SHAPE}[0,-1]\nm = Sum(x, s)", 1),
+    (f"{A_SHAPE}[-1,2]\nm = Sum(x, s)", 2),
+    (f"{A_SHAPE}[0,-1]\nm = Sum(x, s) keep_dims=true", 3),
+    (f"{A_SHAPE}[0,-1]\nm = ReverseV2(x, s)", 3),
+    (f"{A_SHAPE}1\nm = ExpandDims(x, s)", 4),
+    (f"{A_SHAPE}-4\nm = ExpandDims(x, s)", 4),
+    ("m = Squeeze(x) squeeze_dims=[0,2]", 1),
+    ("m = Squeeze(x) squeeze_dims=[-1,2]", 2),
+    (f"{A_SHAPE}[5,4]\nm = Reshape(x, s)", 2),
+    (f"{A_SHAPE}[0,3]\nm = Reshape(x, s)", 2),
+    (f"{A_SHAPE}[2,0,1]\nm = Transpose(x, s)", 3),
+    (f"{A_SHAPE}5\ni = Cast(x) DstT=int32\no = Const() dtype=float value=1.0\nm = OneHot(i, s, o, o) TI=int32", 4),
+    (f"{A_SHAPE}[0,1,0]\nm = Slice(x, s, s)", 3),
+    (f"{A_SHAPE}((0,1),(0,0),(1,0))\nm = Pad(x, s)", 3),
+    ("m = Pack(x, x) N=2 axis=1", 4),
+    (f"{A_SHAPE}1\nm = ConcatV2(x, x, s) N=2", 3),
+]
+
+
+def by_rows(text: str, *outputs: str) -> Any:
+    """Of a graph whose x has rows, of rank 3 each, and in which `plain` is of rank 3 for all."""
+    given = "x = Placeholder() dtype=float\nplain = Placeholder() dtype=float\n"
+    built = RuntimeGraph.from_graph_def(parse_text(given + text))
+    return of_rows(built, {"x": (3, True), "plain": (3, False)}, [TensorName(name, 0) for name in outputs])
+
+
+@pytest.mark.parametrize(("text", "rank"), OF_ONE)
+def test_each_operation_says_which_rank_it_gives(text: str, rank: int) -> None:
+    """The last axis of what follows is one further on; one beyond is none."""
+    last = "last = Const() dtype=int32 value=[{}]\ny = ReverseV2(m, last)"
+
+    made, rows = by_rows(f"{text}\n{last.format(-1)}", "y")
+
+    assert rows == [True]
+    assert proto_to_tensor(made.nodes["y/rows_1"].attrs["value"]).tolist() == [rank]
+    assert by_rows(f"{text}\n{last.format(-rank)}", "y") is not None
+    assert by_rows(f"{text}\n{last.format(-rank - 1)}", "y") is None
+    assert by_rows(f"{text}\n{last.format(rank - 1)}", "y") is not None
+    assert by_rows(f"{text}\n{last.format(rank)}", "y") is None
+
+
+def test_what_becomes_of_constants_and_attributes() -> None:
+    def constants(text: str) -> dict[str, Any]:
+        made, _ = by_rows(text, "m")
+        found = {name: node for name, node in made.nodes.items() if "/rows_" in name}
+        return {name: proto_to_tensor(node.attrs["value"]).tolist() for name, node in found.items()}
+
+    assert constants(f"{A_SHAPE}[0,-1]\nm = Max(x, s)") == {"m/rows_1": [1, 3]}
+    assert constants(f"{A_SHAPE}-1\nm = ExpandDims(x, s)") == {"m/rows_1": 4}
+    assert constants(f"{A_SHAPE}[0]\nm = ExpandDims(x, s)") == {"m/rows_1": [1]}
+    assert constants(f"{A_SHAPE}[5,0]\nm = Reshape(x, s)") == {"m/rows_1": [-1, 5, 0]}
+    assert constants(f"{A_SHAPE}[2,0,1]\nm = Transpose(x, s)") == {"m/rows_1": [0, 3, 1, 2]}
+    assert constants(f"{A_SHAPE}[0,1,0]\nz = Const() dtype=int32 value=[-1,2,0]\nm = Slice(x, s, z)") == {
+        "m/rows_1": [0, 0, 1, 0], "m/rows_2": [-1, -1, 2, 0]
+    }  # fmt: skip
+    assert constants(f"{A_SHAPE}((0,1),(0,0),(1,0))\nm = Pad(x, s)") == {"m/rows_1": [[0, 0], [0, 1], [0, 0], [1, 0]]}
+    assert constants(f"{A_SHAPE}-2\nm = ConcatV2(x, x, x, s) N=3") == {"m/rows_3": 2}
+    made, _ = by_rows("m = Pack(x, x) N=2 axis=-1", "m")
+    assert made.nodes["m"].attrs["axis"] == 4
+    made, _ = by_rows("m = Squeeze(x) squeeze_dims=[0,-1]", "m")
+    assert made.nodes["m"].attrs["squeeze_dims"] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t = AsString(x)\nm = Identity(t)",
+        "m = Cast(x) DstT=complex64",
+        "m = MatMul(x, x)",
+        "s = Const() dtype=float value=((((1.0,),),),)\nm = Mul(x, s)",
+        "s = Const() dtype=float value=((((1.0,),),),)\nm = Mul(s, x)",
+        "z = Placeholder() dtype=float\nm = Mul(z, x)",
+        f"{A_SHAPE}[0]\nn = Neg(s)\nm = Sum(x, n)",
+        f"{A_SHAPE}[0]\nk = Sum(x, s)\nm = Mul(k, x)",
+        f"{A_SHAPE}[0]\nk = Sum(x, s)\nm = Pack(k, x) N=2",
+        "m = Pack(plain, x) N=2",
+        "m = Pack(x, plain) N=2",
+        f"{A_SHAPE}0\nm = ConcatV2(plain, x, s) N=2",
+        "k = NoOp()\nm = Neg(x, ^k)",
+    ],
+)
+def test_what_is_not_by_rows(text: str) -> None:
+    assert by_rows(text, "m") is None
+
+
+def test_strings_have_no_rows_and_a_state_leaves_the_whole_graph() -> None:
+    graph_def = parse_text("s = Placeholder() dtype=string\nm = Equal(s, s)")
+    assert of_rows(RuntimeGraph.from_graph_def(graph_def), {"s": (0, True)}, [TensorName("m", 0)]) is None
+    state = parse_text("x = Placeholder() dtype=float\nm = Neg(x)\nv = VariableV2() dtype=float shape=[]")
+    assert of_rows(RuntimeGraph.from_graph_def(state), {"x": (0, True)}, [TensorName("m", 0)]) is None
+
+
+def test_only_what_outputs_need_is_written_and_outputs_say_whether_they_have_rows() -> None:
+    made, rows = by_rows("a = Neg(x)\nb = Neg(plain)\nc = Exp(x)\nd = Exp(a)", "d", "b", "x", "plain")
+
+    assert rows == [True, False, True, False]
+    assert list(made.nodes) == ["x", "a", "d", "plain", "b"]

@@ -14,8 +14,10 @@ from support.programs import compile_program
 from tenfold_compiler import build
 from tenfold_compiler.part import split_part
 from tenfold_compiler.part.loop_tree import Unstructured
+from tenfold_compiler.part.read_part import read_part
 from tenfold_compiler.part.structured_flow import read_control_flow
 from tenfold_core import dtypes, errors
+from tenfold_core.opdefs.runtime_ops import CONSTANT_OPS
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import loaded_program
 from tenfold_services.worker.dynamic_executor import DynamicExecution
@@ -230,3 +232,84 @@ def test_a_half_that_gives_no_result_leaves_the_other_dead_not_waiting() -> None
     with pytest.raises(errors.InvalidArgumentError, match="was not valid"):
         run()
     assert not execution.take_wanted()
+
+
+def halves(part: PartBuilder, *piece: str) -> tuple[set[str], set[str]] | None:
+    """The names of the nodes of each half, without Sends and Recvs."""
+    whole = read_part(part.graph_def, TASK, 1000)
+    at = {node.name: node for node in whole.nodes}
+    constants = {node.index for node in whole.nodes if node.op in CONSTANT_OPS}
+    found = split_part.split_part(whole, constants, Unstructured("so", [at[name] for name in piece]))
+    if found is None:
+        return None
+    rest, cut = found
+    assert rest.keys.isdisjoint(cut.keys)
+    one, other = ({whole.nodes[old].name for old in half.origin.values()} for half in found)
+    return one, other
+
+
+@pytest.mark.usefixtures("always_split")
+def test_who_reads_a_reference_of_the_piece_belongs_to_it_however_many_steps_away() -> None:
+    """A chain that leads against the order of the nodes: each look at all of them finds one more."""
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.const("one", 1.0)
+    part.node("AssignAdd", "a", ["v", "one"], T=F32)
+    part.node("Identity", "of_a", ["a"], T=F32)
+    part.node("AssignAdd", "b", ["a", "one"], T=F32)
+    part.node("Identity", "of_b", ["b"], T=F32)
+    part.node("AssignAdd", "c", ["b", "one"], T=F32)
+    part.node("Neg", "of_v", ["v"], T=F32)
+    part.node("Neg", "beyond", ["of_a"], T=F32)
+    for name in ("of_b", "of_v", "beyond", "c"):
+        part.fetch(name)
+
+    found = halves(part, "c")
+
+    assert found is not None
+    rest, piece = found
+    assert {"a", "of_a", "b", "of_b", "c", "v", "one"} <= piece
+    assert {"of_v", "beyond", "v"} <= rest
+    assert rest & piece == {"v"}
+
+
+@pytest.mark.usefixtures("always_split")
+def test_a_part_without_references_grows_by_none() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    for name, source in (("a", "x"), ("b", "a"), ("c", "b")):
+        part.node("Neg", name, [source], T=F32)
+    part.fetch("c")
+
+    found = halves(part, "b")
+
+    assert found is not None
+    assert found[1] == {"b"}
+    assert {"x", "a", "c"} <= found[0]
+
+
+@pytest.mark.parametrize(("nodes", "is_split"), [(11, False), (12, False), (13, True)])
+def test_the_rest_must_be_worth_it(nodes: int, is_split: bool) -> None:
+    """Ten nodes and two for each of the two edges that are cut."""
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Neg", "cut", ["x"], T=F32)
+    source = "cut"
+    for number in range(nodes - 1):
+        part.node("Neg", f"n{number}", [source], T=F32)
+        source = f"n{number}"
+    part.fetch(source)
+
+    found = halves(part, "cut")
+
+    assert (found is not None) is is_split
+    if found is not None:
+        assert (len(found[0]), found[1]) == (nodes + 1, {"cut"})
+
+
+def test_nothing_new_to_cut_out_leaves_the_part_whole() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.fetch("x")
+
+    assert halves(part) is None

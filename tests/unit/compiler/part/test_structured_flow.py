@@ -386,7 +386,15 @@ def dead_inputs(part: Flow) -> None:
     part.node("Exit", "v_exit", ["v_switch:0"], T=F32)
 
 
+def cases_of_two_counts(part: Flow) -> None:
+    part.feed("n", I32)
+    for count in (2, 3):
+        part.node("_SwitchN", f"s{count}", ["x", "n"], T=F32, num_outs=count)
+        part.neg(f"a{count}", f"s{count}:1")
+
+
 REFUSED: dict[str, tuple[Callable[[Flow], Any], str]] = {
+    "a number of two counts of cases": (cases_of_two_counts, "'s3' looks at a number of which another one has more or"),
     "a Recv in a loop": (waits_in_a_loop, "'r' may have to wait in a loop"),
     "a Send in a loop": (sends_in_a_loop, "'send_edge' may have to wait in a loop"),
     "a kernel that waits in a loop": (blocks_in_a_loop, "'v_more' may have to wait in a loop"),

@@ -184,3 +184,51 @@ def test_a_long_branch_stops_when_it_is_told_to() -> None:
     with pytest.raises(errors.CancelledError):
         program.start(io).advance()
     assert len(ran) < 100
+
+
+@pytest.mark.parametrize("number", [-2, -1, 0, 1, 2, 3, 4, 7])
+def test_switches_of_several_counts_look_at_one_number(number: int) -> None:
+    part = PartBuilder()
+    x, n = part.feed("x"), part.feed("n", I32)
+    counts = (3, 2, 5, 1)
+    for count in counts:
+        part.node("_SwitchN", f"s{count}", ["x", "n"], T=F32, num_outs=count)
+        for port in range(count):
+            part.const(f"by{count}_{port}", float(10 * count + port))
+            part.node("Mul", f"m{count}_{port}", [f"s{count}:{port}", f"by{count}_{port}"], T=F32)
+        part.node("Merge", f"m{count}", [f"m{count}_{port}" for port in range(count)], T=F32, N=count)
+    fetched = [part.fetch(f"m{count}") for count in counts]
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    feeds = {x: np.array(2, np.float32), n: np.array(number, np.int32)}
+    execution: Any = program.start(StepIO(feeds, lambda *_: None))
+    while execution.ready:
+        execution.advance()
+
+    taken = [number if 0 <= number < count else count - 1 for count in counts]
+    assert [execution.fetched()[key] for key in fetched] == [
+        2 * (10 * count + port) for count, port in zip(counts, taken, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17])
+def test_a_merge_says_which_input_it_was_in_every_form_of_its_line(count: int) -> None:
+    """Some sixteen cases are one expression; more of them are lines."""
+    part = PartBuilder()
+    x, n = part.feed("x"), part.feed("n", I32)
+    part.node("_SwitchN", "s", ["x", "n"], T=F32, num_outs=count)
+    for port in range(count):
+        part.const(f"by{port}", float(port + 3))
+        part.node("Mul", f"m{port}", [f"s:{port}", f"by{port}"], T=F32)
+    part.node("Merge", "m", [f"m{port}" for port in range(count)], T=F32, N=count)
+    part.node("Merge", "same", [f"s:{port}" for port in range(count)], T=F32, N=count)
+    value, index = part.fetch("m"), part.fetch("m:1", I32)
+    same, first = part.fetch("same"), part.fetch("same:1", I32)
+    program = compiled(part)
+    for number in (-1, 0, 1, count - 2, count - 1, count, count + 1):
+        execution = program.start(StepIO({x: np.array(2, np.float32), n: np.array(number, np.int32)}, lambda *_: None))
+        execution.advance()
+        found = execution.fetched()
+        taken = number if 0 <= number < count else count - 1
+        assert (found[value], found[index]) == (2 * (taken + 3), taken)
+        assert (found[same], found[first]) == (2, taken)
+        assert found[index].dtype == np.int32
