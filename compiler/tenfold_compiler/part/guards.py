@@ -88,7 +88,8 @@ class Guards:
             edge, values = self.predicate(node), len(node.output_types)
             if self._values.setdefault(edge, values) != values:
                 # case 1 of 2 and case 2 of 3 are one number
-                raise Unstructured(f"'{node.name}' looks at a number of which another one has more or fewer cases", [node])
+                text = f"'{node.name}' looks at a number of which another one has more or fewer cases"
+                raise Unstructured(text, [node])
             return self._with(guard, Literal(edge, port, values))
         return guard
 

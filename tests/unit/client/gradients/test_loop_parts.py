@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 GRAPHS = Path(__file__).with_name("loop_graphs.txt")
 #: Ops that rules of plain ops make, too, are shown by those that take them.
-FLOW = frozenset(
-    "Add Const ControlTrigger Enter Exit Fill GreaterEqual LoopCond Merge NextIteration Shape StackPopV2 StackPushV2 "
-    "StackV2 Sub Switch ZerosLike".split()
-)
+_FLOW_NAMES = """
+Add Const ControlTrigger Enter Exit Fill GreaterEqual LoopCond Merge NextIteration Shape StackPopV2 StackPushV2 StackV2
+Sub Switch ZerosLike
+"""
+FLOW = frozenset(_FLOW_NAMES.split())
 
 
 def simple() -> None:

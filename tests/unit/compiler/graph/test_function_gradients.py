@@ -352,9 +352,7 @@ def test_the_gradient_of_a_function_node_for_node() -> None:
 
 
 def test_a_gradient_is_asked_for_on_the_device_of_its_node() -> None:
-    body = function(
-        "f", ["x: float"], ["y: float"], [node("n", "Neg", "x", T=F32, device="/job:ps/task:0")], y="n:y:0"
-    )
+    body = function("f", ["x: float"], ["y: float"], [node("n", "Neg", "x", T=F32, device="/job:ps/task:0")], y="n:y:0")
     gradients, functions = given(body)
 
     (found,) = [each for each in made(gradients, functions, call("f")).nodes if each.op == "SymbolicGradient"]

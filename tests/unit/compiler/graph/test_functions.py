@@ -256,9 +256,14 @@ def test_an_operation_of_tensorflow_that_is_not_here_has_the_types_that_its_func
     """Outputs of a list, of a count of none, and one that a node takes; inputs from a parameter and a node."""
     lost = NodeDef(name="lost", op="XlaDot", input=["x:0", "n:y:0", "^k"])
     body = function(
-        "f", ["x: N * int32"], ["p: M * double", "q: N * float", "r: bool"],
+        "f",
+        ["x: N * int32"],
+        ["p: M * double", "q: N * float", "r: bool"],
         [node("n", "Neg", "x:0", T=I32), node("k", "NoOp"), lost, node("s", "Neg", "lost:more:0", T=dtypes.int64)],
-        attrs=["N: int", "M: int"], p="lost:a:0", q="lost:b:0", r="lost:c:0",
+        attrs=["N: int", "M: int"],
+        p="lost:a:0",
+        q="lost:b:0",
+        r="lost:c:0",
     )
     counts = {"N": to_proto(1, "int"), "M": to_proto(0, "int")}
 

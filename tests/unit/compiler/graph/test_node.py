@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_a_cycle_is_shown_whole_up_to_ten_names(count: int) -> None:
     assert names.index("...") == 9 if count > 9 else len({*names}) == count
     # in the direction of the data: each takes the next one
     shown = [int(name[1:]) for name in names[: min(count, 9)]]
-    assert all((a - b) % count == 1 % count for a, b in zip(shown, shown[1:], strict=False))
+    assert all((a - b) % count == 1 % count for a, b in pairwise(shown))
 
 
 def test_old_nodes_are_not_looked_at_for_cycles() -> None:

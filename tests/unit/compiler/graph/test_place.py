@@ -465,9 +465,8 @@ def test_a_group_of_no_common_type_of_device_names_its_first_five_members() -> N
     message = refusal("\n".join(lines), kernels=kernels).message
 
     others = ", ".join(f"NoOp ('a{n}') ['CPU']" for n in range(1, 5))
-    assert f"Cannot place 'a0' on any device: its colocation group has no device type in common: Placeholder ('a0') ['GPU'], {others}." in (
-        message
-    )
+    why = f"its colocation group has no device type in common: Placeholder ('a0') ['GPU'], {others}."
+    assert f"Cannot place 'a0' on any device: {why}" in message
 
 
 def test_where_no_device_of_the_types_with_kernels_is_within_the_request_it_is_said() -> None:
