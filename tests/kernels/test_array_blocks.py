@@ -127,7 +127,8 @@ def test_what_blocks_take_is_asked_for(ops: Any, monkeypatch: pytest.MonkeyPatch
     assert_wants(monkeypatch, 2 * 4 * 6 * 2 * 4, lambda: ops.run("SpaceToBatchND", [x, ints(2, 2), pads]))
     y, crops = filled((4, 3, 4)), ints([0, 0])
     assert_wants(monkeypatch, 4 * 3 * 4 * 4, lambda: ops.run("BatchToSpaceND", [y, ints(2), crops]))
-    assert_wants(monkeypatch, 4 * 3 * 4 * 4, lambda: blocks.blocks_to_batch(y[..., None], (3, 2)))
+    assert_wants(monkeypatch, 4 * 3 * 4 * 4, lambda: blocks.blocks_to_batch(y, (3,)))
+    assert_wants(monkeypatch, 2 * 3 * 4 * 5 * 4, lambda: blocks.blocks_to_batch(filled((2, 3, 4, 5)), (3, 2)))
 
 
 @pytest.mark.parametrize("block", [1, 2, 3])
@@ -246,7 +247,7 @@ def test_patches_are_of_images(ops: Any, shape: Any) -> None:
 
 def test_what_patches_take_is_asked_for(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x = filled((1, 5, 7, 3))
-    assert_wants(monkeypatch, 2 * 4 * 6 * 4 * 3 * 4, lambda: extracted(ops, x))
+    assert_wants(monkeypatch, 2 * 4 * 5 * 6 * 3 * 4, lambda: extracted(ops, x, ksizes=[1, 2, 3, 1]))
     places = lambda: extracted(ops, x[:0], ksizes=[1, 9, 2, 1], padding=b"SAME")  # noqa: E731
     assert_wants(monkeypatch, 5 * 9 * 8, places)
     none = lambda: extracted(ops, x[:0], ksizes=[1, 2, 90, 1])  # noqa: E731

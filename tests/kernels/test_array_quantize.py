@@ -22,7 +22,7 @@ def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> No
 FAKE: list[tuple[int, bool, tuple[float, float], list[float], list[float]]] = [
     (8, False, (0, 255), [-1, 0, 0.25, 0.5, 254.25, 254.5, 300], [0, 0, 0, 1, 254, 255, 255]),
     (8, True, (0, 254), [-1, 0.25, 0.5, 253.5, 300], [0, 0, 1, 254, 254]),
-    (2, False, (0, 3), [0.25, 0.5, 1.5, 2.75, 9], [0, 1, 2, 3, 3]),
+    (2, False, (0, 3), [0.25, 0.5, 1.5, 2.75, 3, 9], [0, 1, 2, 3, 3, 3]),
     (2, True, (-1, 1), [-5, -0.75, -0.5, 0.25, 0.5, 2], [-1, -1, 0, 0, 1, 1]),
     (4, False, (-8, 7), [-9, -8, -7.5, 6.5, 8], [-8, -8, -7, 7, 7]),
     (16, False, (0, 65535), [-1, 65534.5, 65534, 70000], [0, 65535, 65534, 65535]),
@@ -96,7 +96,7 @@ def test_an_empty_range_passes_gradients_through(ops: Any) -> None:
     assert [part.tolist() for part in parts] == [[1, 2, 3], 0, 0]
     for low, high in ((0, 255), (-255, 0)):
         parts = ops.run("FakeQuantWithMinMaxVarsGradient", [g, x * 100, F(low), F(high)])
-        assert parts[0].tolist() == [0, 2, 0]
+        assert [part.tolist() for part in parts] == [[0, 2, 0], 1, 3]
 
 
 ARGS = ("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient")
@@ -153,6 +153,8 @@ STEPS: list[tuple[bool, bool, int, tuple[float, float] | None, list[float], list
     (True, False, 3, (-4, 1), [-9, 1, 9, 0.75], [-4, 1, 3, 1]),  # the lower end has the coarser step
     (True, False, 3, (-1, 3), [-9, -0.5, 9], [-4, -0.0, 3]),  # the upper end has it
     (True, True, 3, (-3, 3), [-9, -1.75, 2.25, 9], [-3, -2, 2, 3]),
+    (True, False, 2, (-0.25, 0.0625), [-1, -0.125, 0.0625, 1], [-0.25, -0.125, 0, 0.125]),
+    (True, False, 2, (-0.25, 0.25), [-1, -0.25, 0.125, 1], [-0.5, -0.25, 0, 0.25]),
     (True, True, 3, (-6, 3), [-9, -3.5, 2.5, 9], [-6, -4, 2, 6]),
     (False, False, 2, (0, 3), [-1, 0.75, 1.5, 2.5, 9], [0, 1, 2, 2, 3]),
     (False, False, 2, (0, 6), [-1, 0.75, 3.25, 9], [0, 0, 4, 6]),

@@ -179,7 +179,7 @@ def test_what_scattering_takes_is_asked_for(ops: Any, monkeypatch: pytest.Monkey
 # -- rows in place -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 0), (2, 2, 2)])
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 0), (2, 2, 2), (1, 2)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 @pytest.mark.parametrize("rows", [[], [1], [0, 1, 1], [-1, 3, 7, -4]])
 def test_rows_are_changed_and_their_numbers_go_round(ops: Any, shape: Any, dtype: Any, rows: list[int]) -> None:

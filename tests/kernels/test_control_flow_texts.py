@@ -10,6 +10,8 @@ import pytest
 
 from support.kernel_runs import make_node, variable
 from tenfold_core import errors
+from tenfold_core.opdefs.runtime_ops import FLOW_OPS
+from tenfold_kernels import registry
 from tenfold_kernels.cpu import control_flow
 from tenfold_kernels.resources.state import ResourceManager
 
@@ -46,7 +48,7 @@ X = np.arange(8).reshape(2, 2, 2)
         (np.zeros((0, 2)), 3, ""),
         (np.array([True]), 1, "1"),
         (np.array([0.1, 1e10, 123456789.0, np.nan, -np.inf]), -1, "0.1 1e+10 1.23457e+08 nan -inf"),
-        (np.array([b"\x00\x1f ~\x7f\n\r\t\"'\\"], object), 1, r"\000\037 ~\177\n\r\t\"\'\\"),
+        (np.array([b"\x00\x1f ~\x7f\xff\n\r\t\"'\\"], object), 1, r"\000\037 ~\177\377\n\r\t\"\'\\"),
         (np.array([1 + 2j]), 1, "(1+2j)"),
     ],
 )
@@ -135,6 +137,21 @@ def test_a_reference_that_is_not_there(ops: Any, index: int) -> None:
     references = [variable([float(i)], f"v{i}") for i in range(2)]
     refused(ops, "RefSelect", [index, *references], f"index is {index} but should be between 0 and 1")
     refused(ops, "RefSelect", [np.zeros(1, np.int32), *references], "index must be scalar, but got shape: [1]")
+
+
+@pytest.mark.parametrize(
+    ("op", "why", "by_executor"),
+    [
+        ("Abort", "a client must not be able to end a server's process", False),
+        ("SymbolicGradient", "it is replaced by the nodes of the gradient when the graph comes", False),
+        *((op, "dead tensors and frames belong to the executor", True) for op in sorted(FLOW_OPS)),
+    ],
+)
+def test_ops_without_a_kernel_say_why(op: str, why: str, by_executor: bool) -> None:
+    absence = registry.absence(op, "CPU")
+    assert absence is not None
+    assert absence.why.startswith(why)
+    assert absence.executor == by_executor
 
 
 def test_ops_without_data(ops: Any) -> None:

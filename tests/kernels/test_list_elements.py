@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from support.kernel_runs import Steps
+from support.kernel_runs import Steps, make_node
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import list as list_ops
 from tenfold_kernels.resources import tensor_arrays
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_kernels.resources.tensor_lists import TensorList
 
 F = np.float32
@@ -202,6 +204,14 @@ def test_an_element_of_another_shape_or_type_is_not_set() -> None:
     text = "Invalid data types; op elements int32 but list elements float"
     refused("TensorListSetItem", made, np.int32(0), np.int32([[1, 2]]), text=text, **wrong)
     refused("TensorListGetItem", made, np.int32(0), UNKNOWN, text=text, **wrong)
+
+
+def test_a_list_does_not_grow_unless_it_is_said() -> None:
+    made = list_of([], 1)
+    node = make_node("TensorListSetItem", [made, np.int32(1), F(2)], FLOATS, ResourceManager(), "n")
+    put = list_ops.build_set_item(dataclasses.replace(node, attrs=FLOATS))
+    with pytest.raises(errors.InvalidArgumentError, match="Trying to modify element 1 in a list with 1 elements"):
+        put(made, np.array(1, np.int32), np.array(2, F))
 
 
 def test_a_list_grows_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from support.kernel_runs import Steps
+from support.kernel_runs import Steps, make_node
 from support.room import assert_wants
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import list_whole
 from tenfold_kernels.resources import tensor_arrays
+from tenfold_kernels.resources.state import ResourceManager
 from tenfold_kernels.resources.tensor_lists import TensorList
 
 F = np.float32
@@ -114,6 +116,13 @@ def test_a_stack_counts_where_it_is_told_to() -> None:
         text = f"Operation expected a list with {count} elements but got a list with 2 elements."
         refused("TensorListStack", made, UNKNOWN, text=text, num_elements=count, **FLOATS)
     refused("TensorListStack", made, UNKNOWN, text=WRONG_TYPE, **INTS)
+
+
+def test_a_stack_counts_nothing_unless_it_is_said() -> None:
+    made = list_of([], 1, 2)
+    node = make_node("TensorListStack", [made, UNKNOWN], FLOATS, ResourceManager(), "n")
+    stack = list_whole.build_stack(dataclasses.replace(node, attrs=FLOATS))
+    assert stack(made, UNKNOWN).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("at", [-1, 2, 3])

@@ -376,7 +376,7 @@ def build_tile(node: KernelNode) -> Compute:
         times = tile_times(x, multiples)
         if not times:
             return x.copy()
-        if x.size == 1 and x.dtype != object:
+        if x.size == 1:
             # what a mean's gradient does; np.tile takes several times as long
             out = np.empty(times, dtype=x.dtype)
             out.fill(x.item())

@@ -173,8 +173,6 @@ def build_extract_image_patches(node: KernelNode) -> Compute:
         inside = ((rows >= 0) & (rows < x.shape[1]))[:, None, :, None] & ((columns >= 0) & (columns < x.shape[2]))[
             None, :, None
         ]
-        if x.shape[1] == 0 or x.shape[2] == 0:
-            return np.zeros((len(x), len(rows), len(columns), ksizes[0] * ksizes[1] * x.shape[3]), x.dtype)
         at_rows = np.clip(rows, 0, x.shape[1] - 1)[:, None, :, None]
         at_columns = np.clip(columns, 0, x.shape[2] - 1)[None, :, None, :]
         patches = np.where(inside[..., None], x[:, at_rows, at_columns], x.dtype.type(0))

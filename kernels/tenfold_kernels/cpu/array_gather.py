@@ -84,7 +84,7 @@ def build_gather(node: KernelNode) -> Compute:
     gather = _gather_rows(node)
 
     def compute(params: Array, indices: Array) -> Array:
-        if params.ndim < 1:
+        if not params.ndim:
             gather_axis(params, 0)
         return gather(params, indices)
 

@@ -39,7 +39,7 @@ def build_one_hot(node: KernelNode) -> Compute:
     def compute(indices: Array, depth: Array, on: Array, off: Array) -> Array:
         n = one_hot_depth(indices, depth, on, off, axis, dtype)
         hot = indices[..., np.newaxis] == np.arange(n)
-        out = np.where(hot, on, off).astype(dtype, copy=False)
+        out = np.where(hot, on, off)
         return out if axis in (-1, indices.ndim) else np.ascontiguousarray(np.moveaxis(out, -1, axis))
 
     return compute

@@ -21,7 +21,7 @@ def _nudged(low: Array, high: Array, bits: int, narrow: bool) -> tuple[Array, Ar
     low, high = low.astype(np.float32), high.astype(np.float32)
     scale = (high - low) / (most - least)
     zero = least - low / scale
-    nudged = np.where(zero < least, least, np.where(zero > most, most, np.floor(zero + np.float32(0.5))))
+    nudged = np.floor(np.minimum(np.maximum(zero, least), most) + np.float32(0.5))
     return (least - nudged) * scale, (most - nudged) * scale, scale
 
 
@@ -166,8 +166,8 @@ def build_quantize_and_dequantize(node: KernelNode) -> Compute:
 def _scale(bottom: Array, top: Array, least: Any, most: Any) -> tuple[Any, Any, Any, Any]:
     """(steps of 1, a step, the range in whole steps): the end of the range that needs the coarser step decides."""
     largest = np.finfo(bottom.dtype).max
-    by_low = np.where(bottom * least > 0, least / np.where(bottom == 0, 1, bottom), largest)
-    by_high = np.where(top * most > 0, most / np.where(top == 0, 1, top), largest)
+    by_low = np.where(bottom * least > 0, least / bottom, largest)
+    by_high = np.where(top * most > 0, most / top, largest)
     is_low = by_low < by_high
     step = np.where(is_low, bottom / (least or 1), top / (most or 1)).astype(bottom.dtype)
     ends = np.where(is_low, bottom, least * step), np.where(is_low, most * step, top)

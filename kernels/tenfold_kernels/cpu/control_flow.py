@@ -54,8 +54,8 @@ def build_timestamp(node: KernelNode) -> Compute:
 
 
 #: Byte of a string → what is printed of it, where that is not its character: C's escapes.
-_ESCAPED = {byte: f"\\{byte:03o}" for byte in range(256) if not 32 <= byte < 127}
-_ESCAPED |= {ord(char): f"\\{letter}" for char, letter in zip("\n\r\t\"'\\", "nrt\"'\\", strict=True)}
+_ESCAPED = {byte: f"\\{byte:03o}" for byte in bytes(range(256)) if not 32 <= byte < 127}
+_ESCAPED |= {ord("\n"): r"\n", ord("\r"): r"\r", ord("\t"): r"\t", ord('"'): r"\"", ord("'"): r"\'", ord("\\"): r"\\"}
 
 
 def summarize(value: Array, limit: int) -> str:
