@@ -141,7 +141,9 @@ def test_the_axis_of_a_join_is_there(ops: Any, axis: int) -> None:
     ],
 )
 def test_what_is_joined_differs_along_the_axis_only(ops: Any, shapes: list[tuple[int, ...]], text: str) -> None:
-    refused(ops, "ConcatV2", [*(np.ones(shape, F) for shape in shapes), 0], f"ConcatOp : {text}")
+    values = [np.ones(shape, F) for shape in shapes]
+    for axis in (0, -len(shapes[0])):
+        refused(ops, "ConcatV2", [*values, axis], f"ConcatOp : {text}")
 
 
 @pytest.mark.parametrize("op", ["Concat", "ConcatV2"])

@@ -63,6 +63,8 @@ def test_shapes_that_32_bits_do_not_hold(ops: Any) -> None:
     assert ops.run("Size", [many]).tolist() == WIDE
     assert ops.run("Size", [more], out_type=dtypes.int64).tolist() == 2 * WIDE
     refused(ops, "Shape", [wider], f"Shape output type is 32-bit but dim 1 is {WIDE + 1}")
+    both = np.broadcast_to(np.zeros((), np.int8), (WIDE, WIDE + 1))
+    refused(ops, "Shape", [both], f"Shape output type is 32-bit but dim 1 is {WIDE + 1}")
     text = f"Number of elements was larger than representable by 32-bit output type: {2 * WIDE}"
     refused(ops, "Size", [more], text)
 
@@ -115,6 +117,15 @@ def test_reshaped(ops: Any, kind: Any, x: np.ndarray, shape: Any, wanted: tuple[
 )
 def test_shapes_that_do_not_fit(ops: Any, x: np.ndarray, shape: Any, text: str) -> None:
     refused(ops, "Reshape", [x, np.array(shape, np.int32)], text)
+
+
+def test_sizes_that_numpy_understands() -> None:
+    for sizes in ([], [0], [2, 3], [-1], [4, -1]):
+        assert array_shape._plain_dims(np.array(sizes, np.int32)) == tuple(sizes)
+    assert array_shape._plain_dims(np.array(6)) == (6,)
+    for bad in ([-2], [4, -2], [-3, -1], [[6]], [[2, 3]]):
+        with pytest.raises(ValueError, match=r"\("):
+            array_shape._plain_dims(np.array(bad))
 
 
 def test_a_third_input_is_summed_over(ops: Any) -> None:

@@ -74,6 +74,15 @@ def test_what_is_not_there(ops: Any, begin: Any, size: Any, text: str) -> None:
     refused(ops, "Slice", [X[0], np.array(begin, np.int32), np.array(size, np.int32)], text)
 
 
+def test_a_slice_of_a_scalar_stays_an_array(ops: Any) -> None:
+    nothing = frozen()
+    cut, _ = ops.build("Slice", [F(3), nothing, nothing], {})
+    for x in (np.array(3, F), np.array(b"x", object)):
+        for _ in range(2):
+            found = cut(x, nothing, nothing)
+            assert (type(found), found.dtype, found.tolist()) == (np.ndarray, x.dtype, x.tolist())
+
+
 def test_a_slice_remembers_constants_only(ops: Any) -> None:
     x, y = X[0], np.arange(20, dtype=F).reshape(4, 5)
     first, second, two, three = frozen(0, 1), frozen(1, 0), frozen(2, -1), frozen(-1, 2)
@@ -149,6 +158,9 @@ def test_a_new_axis_is_none_where_the_ellipsis_stands(ops: Any) -> None:
     assert found.tolist() == X[1].tolist()
     found = ops.run("StridedSlice", [X, ints(0, 1, 0), ints(0, 2, 3), ints(1, 1, 2)], ellipsis_mask=1)
     assert found.tolist() == X[..., 1:2, 0:3:2].tolist()
+    ends = [ints(0, 0, 3), ints(1, 0, 4), ints(1, 1, 1)]
+    found = ops.run("StridedSlice", [X, *ends], ellipsis_mask=2, shrink_axis_mask=4)
+    assert found.tolist() == X[0:1, ..., 3].tolist()
     four = [ints(0, 1, 1, 1), ints(2, 2, 2, 2), ints(1, 1, 1, 1)]
     found = ops.run("StridedSlice", [X, *four], ellipsis_mask=1)
     assert found.tolist() == X[1:2, 1:2, 1:2].tolist()
@@ -213,6 +225,11 @@ def test_gradients_of_several_slices_are_added(ops: Any) -> None:
         assert add(shape, *other, *first).tolist() == [[1, 1, 0], [1, 6, 5]]
     with pytest.raises(errors.InvalidArgumentError, match=r"^shape of dy was \[2,2\] instead of \[1,2\]$"):
         add(shape, *first, *other[:3], first[3])
+
+
+def test_a_gradient_keeps_the_sign_of_its_zeros(ops: Any) -> None:
+    found = ops.run("StridedSliceGrad", [ints(3), ints(1), ints(2), ints(1), F([-0.0])])
+    assert np.signbit(found).tolist() == [False, True, False]
 
 
 def test_gradients_that_do_not_fit(ops: Any) -> None:

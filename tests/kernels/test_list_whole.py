@@ -85,7 +85,9 @@ def test_elements_are_stacked(made: np.ndarray, asked: np.ndarray, wanted: Any) 
 def test_texts_are_stacked() -> None:
     texts = {"element_dtype": dtypes.string}
     made = list_of([], b"a", None, dtype=dtypes.string)
-    assert Steps()("TensorListStack", made, UNKNOWN, **texts).tolist() == [b"a", b""]
+    stacked = Steps()("TensorListStack", made, UNKNOWN, **texts)
+    assert [*map(type, stacked)] == [bytes, bytes]
+    assert stacked.tolist() == [b"a", b""]
     made = list_of([2], None, [b"a", b"b"], dtype=dtypes.string)
     assert Steps()("TensorListStack", made, UNKNOWN, **texts).tolist() == [[b"", b""], [b"a", b"b"]]
 
@@ -214,6 +216,8 @@ def test_rows_are_scattered_into_a_list() -> None:
         new = Steps()("TensorListScatterIntoExistingList", old, F(values), np.array(places, np.int32), **FLOATS)
         assert contents(new) == wanted
     assert contents(old) == [1, 2, None]
+    nothing = Steps()("TensorListScatterIntoExistingList", list_of([]), F([]), ints(), **FLOATS)
+    assert contents(nothing) == []
 
 
 def test_rows_that_cannot_be_scattered_into_a_list() -> None:
@@ -328,6 +332,8 @@ def test_elements_have_the_shape_that_is_said() -> None:
     # the old op's first dimension says nothing
     joined, _ = Steps()("TensorListConcat", made, element_shape=TensorShape([1, 2]), **FLOATS)
     assert joined.shape == (3, 2)
+    joined, _ = Steps()("TensorListConcat", list_of([1], [5], [6]), element_shape=TensorShape([None]), **FLOATS)
+    assert joined.tolist() == [5, 6]
 
 
 @pytest.mark.parametrize(

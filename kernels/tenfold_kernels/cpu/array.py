@@ -159,7 +159,7 @@ def build_pack(node: KernelNode) -> Compute:
     def compute(*values: Array) -> Array:
         where = pack_axis(values, axis)
         shape, dtype = values[0].shape, values[0].dtype
-        if not shape and dtype.kind in "biuf":
+        if not shape:
             return np.array(values, dtype)
         shape = *shape[:where], len(values), *shape[where:]
         allow(shape, dtype)

@@ -140,9 +140,9 @@ def _summed_to_shape(node: KernelNode) -> Compute:
 
 
 def _plain_dims(shape: Array) -> tuple[int, ...]:
-    """Sizes that NumPy takes as TensorFlow does, if they fit. Raises ValueError for all others."""
+    """Sizes that NumPy takes as TensorFlow does, or refuses. Raises ValueError for all others."""
     dims: tuple[int, ...] = tuple(shape.reshape(-1).tolist())
-    if shape.ndim > 1 or any(d < -1 for d in dims) or dims.count(-1) > 1:
+    if shape.ndim > 1 or any(d < -1 for d in dims):
         raise ValueError(dims)
     return dims
 

@@ -176,7 +176,7 @@ def build_strided_slice_grad(node: KernelNode) -> Compute:
 
     Of several slices the sum: a pass (compiler/optimize/sums.py) gives begin, end, strides and dy of each.
     """
-    count = (len(node.input_types) - 1) // 4
+    count = len(node.input_types) // 4
     indices = [StridedSliceSpec(node).remembered() for _ in range(count)]
 
     def compute(shape: Array, *slices: Array) -> Array:

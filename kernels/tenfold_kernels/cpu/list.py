@@ -64,10 +64,15 @@ def _scalar(value: Array, what: str) -> int:
     return int(value)
 
 
-def rows_of(value: Array) -> list[Array | None]:
-    """The slices of a tensor along its first dimension."""
+def check_has_rows(value: Array) -> None:
+    """Raises InvalidArgumentError for a scalar."""
     if not value.ndim:
         raise invalid(f"Tensor must be at least a vector, but saw shape: {shape_text(value.shape)}")
+
+
+def rows_of(value: Array) -> list[Array | None]:
+    """The slices of a tensor along its first dimension. Raises InvalidArgumentError for a scalar."""
+    check_has_rows(value)
     return [value[index, ...] for index in range(len(value))]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tenfold_core.memory_limits import allow
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, invalid, shape_text
-from tenfold_kernels.cpu.list import checked_value, defined_dims, merged_with, rows_of, shape_of
+from tenfold_kernels.cpu.list import check_has_rows, checked_value, defined_dims, merged_with, rows_of, shape_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.elements import zeros
 from tenfold_kernels.resources.queues import shape_text as partial_text
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 def _stacked(elements: list[Array | None], shape: tuple[int, ...], dtype: DType) -> Array:
     """[N, ...]; what is not set becomes zeros."""
     allow((len(elements), *shape), dtype.as_numpy_dtype)
-    out = np.empty((len(elements), *shape), dtype=dtype.as_numpy_dtype)
+    out, nothing = np.empty((len(elements), *shape), dtype=dtype.as_numpy_dtype), zeros((), dtype)
     for index, element in enumerate(elements):
-        if element is None:
-            out[index] = zeros(shape, dtype) if shape else zeros((), dtype)[()]
-        else:
-            out[index] = element if element.ndim else element[()]
+        # of a scalar its value: an array of texts would hold the array itself
+        out[index] = (nothing if element is None else element)[()]
     return out
 
 
@@ -155,7 +153,7 @@ def build_split(node: KernelNode) -> Compute:
             raise invalid(
                 f"TensorListSplit requires element_shape to be at least of rank 1, but saw: {partial_text(wanted)}"
             )
-        rows_of(value[:0] if value.ndim else value)
+        check_has_rows(value)
         rest = TensorShape(None) if wanted.ndims is None else TensorShape(wanted.as_list()[1:])
         if not rest.is_compatible_with(TensorShape(value.shape[1:])):
             text = f"tensor shape {shape_text(value.shape)} is not compatible with element_shape"
