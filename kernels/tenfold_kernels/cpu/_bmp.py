@@ -52,7 +52,7 @@ def decode_bmp(data: bytes, channels: int) -> Array:
     wanted = channels or found
     allow((rows, width, wanted), np.uint8)
     stored = np.frombuffer(data, np.uint8, needed - offset, offset)
-    pixels = np.lib.stride_tricks.as_strided(stored, (rows, width, found), (stride, found, 1), writeable=False)
+    pixels = np.lib.stride_tricks.as_strided(stored, (rows, width, found), (stride, found, 1))
     if height > 0:
         pixels = pixels[::-1]
     order = ([0] if wanted == 1 else [0, 0, 0]) if found == 1 else [2, 1, 0, 3][: min(found, wanted)]

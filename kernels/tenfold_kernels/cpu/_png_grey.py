@@ -23,7 +23,6 @@ SRGB = 45_455
 _SIGNIFICANT = 5_000
 #: The gammas that libpng believes.
 _LEAST, _MOST = 16, 625_000_000
-_MOST_FIXED = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +40,17 @@ def believed(gamma: int) -> int:
 
 def to_grey(colours: Array, full: int, light: Light, wants_bytes: bool) -> Array:
     """uint16 [..., 3] of `full` bits, 8 or 16 → [..., 1]; `wants_bytes`: the upper byte of 16 bits is what is kept."""
-    back = _reciprocal(light.gamma)  # the gamma of the screen, which nobody gave
-    if not light.gamma or not (_is_significant(light.gamma) or _is_significant(back)):
+    gamma = light.gamma or _ONE
+    back = _reciprocal(gamma)  # the gamma of the screen, which nobody gave
+    if not (_is_significant(gamma) or _is_significant(back)):
         # libpng rounds 16 bits and cuts off 8.
         return _weighed(colours, 16384 if full == 16 else 0)
-    to_light, from_light = _reciprocal(light.gamma), _reciprocal(back) if back else light.gamma
+    to_light, from_light = back, _reciprocal(back)
     is_grey = (colours == colours[..., :1]).all(axis=-1, keepdims=True)
     if full == 8:
         light_of, sample_of = _table_8(to_light), _table_8(from_light)
         return as_array(np.where(is_grey, colours[..., :1], sample_of[_weighed(light_of[colours], 16384)]))
-    shift = 16 - light.bits if 0 < light.bits < 16 else 0
+    shift = max(0, 16 - light.bits) if light.bits else 0
     if wants_bytes:
         shift = max(shift, 16 - 11)  # 2,048 entries do for bytes
     shift = min(shift, 8)
@@ -59,7 +59,7 @@ def to_grey(colours: Array, full: int, light: Light, wants_bytes: bool) -> Array
     same = colours[..., :1]
     if wants_bytes:
         # What the two gammas together leave of 1, which is not asked whether it matters.
-        same = _nearest_bytes(same, shift, int(light.gamma * back / _ONE + 0.5) if back else _ONE)
+        same = _nearest_bytes(same, shift, int(gamma * back / _ONE + 0.5))
     elif shift:
         same = _table_16(_ONE, shift)[same >> shift]
     return as_array(np.where(is_grey, same, mixed))
@@ -75,9 +75,8 @@ def _is_significant(exponent: int) -> bool:
 
 
 def _reciprocal(value: int) -> int:
-    """Of a fixed-point number, rounded; 0 where there is none that fits."""
-    found = int(1e10 / value + 0.5) if value else 0
-    return found if found <= _MOST_FIXED else 0
+    """Of a fixed-point number, rounded: of what `believed` accepts, neither 0 nor too large for libpng."""
+    return int(1e10 / value + 0.5)
 
 
 def _table_8(exponent: int) -> Array:

@@ -99,10 +99,7 @@ def build_crop_and_resize_grad_image(node: KernelNode) -> Compute:
             raise invalid("image dimensions must be positive")
         allow(dims, np.float32)
         out = np.zeros(dims, np.float32)
-        bad = -1
-        if gradient.size and out.size:
-            bad = run(contiguous(gradient), contiguous(boxes), contiguous(box_index), nearest, out)
-        if bad >= 0:
+        if run(contiguous(gradient), contiguous(boxes), contiguous(box_index), nearest, out) >= 0:
             raise _no_image(dims[0])
         return out.astype(dtype, copy=False)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import itertools
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -104,7 +105,7 @@ class Sampler(Protocol):
         ...
 
 
-class _WordByWord:
+class _WordByWord(ABC):
     """Draws one candidate after the other."""
 
     def __init__(self, limit: int) -> None:
@@ -124,15 +125,16 @@ class _WordByWord:
         self.update(true_classes.reshape(-1).tolist())
         return found
 
+    @abstractmethod
     def probability(self, values: Array) -> Array:
         """float32, one for each value."""
-        raise NotImplementedError
 
-    def update(self, values: Sequence[int]) -> None:
+    def update(self, values: Sequence[int]) -> None:  # noqa: B027 # no sampler has to learn
         """Takes note of true classes. Most samplers learn nothing."""
 
+    @abstractmethod
     def _sample(self, words: Words) -> int:
-        raise NotImplementedError
+        """The next candidate."""
 
     def draw(self, position: philox.Philox, wanted: int, unique: bool) -> tuple[Array, int]:
         """So many candidates, int64, and after how many tries they were found."""

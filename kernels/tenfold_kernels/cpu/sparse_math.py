@@ -171,12 +171,11 @@ def build_sparse_softmax(node: KernelNode) -> Compute:
         dims = check_sparse(indices, values, shape)
         if len(dims) < 2:
             raise invalid(f"Input should have rank >= 2, but received shape {shape_text(dims)}")
-        _, rows = np.unique(place_numbers(indices[:, :-1], dims[:-1]), return_inverse=True)
-        count = int(rows.max()) + 1 if rows.size else 0
-        top = np.full(count, -np.inf, values.dtype)
+        groups, rows = np.unique(place_numbers(indices[:, :-1], dims[:-1]), return_inverse=True)
+        top = np.full(len(groups), -np.inf, values.dtype)
         np.maximum.at(top, rows, values)
         exponentials = np.exp(values - top[rows])
-        total = np.zeros(count, values.dtype)
+        total = np.zeros(len(groups), values.dtype)
         np.add.at(total, rows, exponentials)
         return as_array(exponentials / total[rows])
 

@@ -83,9 +83,8 @@ _malformed = _Malformed()
 def _note_malformed(error: UnicodeError) -> tuple[str, int]:
     """For `codecs`: puts a mark in the place of a piece, so that a text is read once, however much is wrong with it."""
     assert isinstance(error, UnicodeDecodeError)
-    end = max(error.end, error.start + 1)
-    _malformed.sizes.append(end - error.start)
-    return _MARK, end
+    _malformed.sizes.append(error.end - error.start)
+    return _MARK, error.end
 
 
 _NOTED = "tenfold.malformed"
