@@ -145,3 +145,30 @@ def test_memory_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(image_glimpse, "allow", lambda dims, dtype: asked.append((dims, dtype)))
     glimpse(ops, "ExtractGlimpse", (3, 5), [(0, 0)] * 2)
     assert asked == [((2, 3, 5, 1), F)]
+
+
+@pytest.mark.parametrize(
+    ("size", "corner", "reaches_out"),
+    [
+        ((2, 3), (1, 2), False),
+        ((6, 8), (0, 0), False),
+        ((2, 3), (4, 5), False),
+        ((2, 3), (5, 5), True),
+        ((2, 3), (4, 6), True),
+        ((2, 3), (-1, 2), True),
+        ((2, 3), (1, -1), True),
+        ((2, 9), (1, 1), True),  # as wide as where it begins and where the image ends together
+        ((9, 2), (3, 1), True),
+    ],
+)
+def test_noise_is_made_only_where_it_is_seen(size: tuple[int, int], corner: tuple[int, int], reaches_out: bool) -> None:
+    filled: list[Any] = []
+
+    def fill(out: Any, image: Any) -> None:
+        filled.append(image)
+        out[...] = 0
+
+    out = np.full((*size, 1), -1, F)
+    image_glimpse._cut(IMAGES[0], out, *corner, fill)
+    assert out.tolist() == window(IMAGES[0], *corner, *size).tolist()
+    assert len(filled) == reaches_out

@@ -241,3 +241,11 @@ def test_a_ragged_tensor_of_three_dimensions_and_two_dense_ones(ops: Any, kind: 
 def test_splits_that_do_not_fit(ops: Any, splits: Any, values: Any, says: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=says):
         ops.run("RaggedTensorToSparse", [*splits, values], RAGGED_RANK=len(splits))
+
+
+def test_a_ragged_tensor_of_four_dimensions(ops: Any) -> None:
+    """[[[[x], []]], [[], [[y, z, w], [], []]]]: each dimension has another number of rows."""
+    splits = [longs(0, 1, 3), longs(0, 2, 2, 5), longs(0, 1, 1, 4, 4, 4)]
+    indices, flat, shape = ops.run("RaggedTensorToSparse", [*splits, longs(7, 8, 9, 5)], RAGGED_RANK=3)
+    assert indices.tolist() == [[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 1], [1, 1, 0, 2]]
+    assert (flat.tolist(), shape.tolist()) == ([7, 8, 9, 5], [2, 2, 3, 3])

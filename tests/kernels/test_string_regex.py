@@ -104,3 +104,9 @@ def test_room_for_what_comes(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_limits, "_limit", 3 + 1 + 3 * 3 - 1)
     with pytest.raises(errors.ResourceExhaustedError, match=r"^OOM: RegexReplace would give strings of 13 bytes"):
         ops.run("RegexReplace", inputs)
+
+
+def test_what_is_wrong_with_a_pattern_is_told_once(ops: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(errors.InvalidArgumentError):
+        ops.run("RegexFullMatch", [words(b"a"), b"("])
+    assert capfd.readouterr() == ("", "")

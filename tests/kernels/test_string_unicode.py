@@ -187,3 +187,8 @@ def test_no_rows(ops: Any) -> None:
 def test_scripts_have_no_kernel_and_say_why(ops: Any) -> None:
     with pytest.raises(errors.NotFoundError, match="Python has no table of the scripts of characters"):
         ops.build("UnicodeScript", [np.int32([97])], {})
+
+
+def test_half_a_pair_that_a_codec_accepts_is_malformed(ops: Any) -> None:
+    assert decoded(ops, b"+3/8-a", encoding=b"utf-7")[1:] == ([0xFFFD, 97], [0, 1])
+    assert decoded(ops, b"+3/8-a", encoding=b"utf-7", errors=b"ignore")[1] == [97]
