@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_kernels import registry
 from tenfold_kernels.cpu import linalg
 from tenfold_kernels.registry import KernelNode, lookup
 from tenfold_kernels.resources.state import ResourceManager
@@ -264,6 +265,7 @@ def test_qr_of_what_is_not_finite(ops: Any, wrong: float) -> None:
     q, r = ops.run("Qr", [x])
 
     np.testing.assert_allclose(np.abs(q[0]), np.eye(3, 2), atol=1e-12)
+    np.testing.assert_allclose(np.abs(r[0]), np.eye(2), atol=1e-12)
     assert np.isnan(q[1]).all()
     assert not np.isfinite(r[1][np.triu_indices(2)]).any()
     assert r[1, 1, 0] == 0
@@ -417,3 +419,9 @@ def test_inverses(ops: Any, op: str, dtype: Any, turned: bool) -> None:
     refused(ops, "Input is not invertible.", op, [np.ones((2, 2), dtype)])
     plain = bare(op, (dtypes.as_dtype(dtype),), (dtypes.as_dtype(dtype),))
     assert plain(np.array([[1, 2], [0, 1]], dtype)).tolist() == [[1, -2], [0, 1]]
+
+
+def test_which_op_has_no_kernel_and_why() -> None:
+    found = registry.absence("MatrixExponential", "CPU")
+    assert found is not None
+    assert found.why == "deprecated: clients compute it from other ops"

@@ -146,3 +146,17 @@ def test_zeros_of_what_holds_others() -> None:
     both = zeros(edge(floats(1), Optional((F([2]),))))
     assert (both.shape, contents(both)) == ((2,), [[0], ([0],)])
     refused("No ZerosLike of a variant of type str", zeros, edge("x"))
+
+
+def test_zeros_of_lists_of_all_that_a_variant_holds() -> None:
+    held = floats(edge(Optional((F([1, 2]),))), np.empty((0, 2), object), edge(floats(1), floats(2)),
+                  dtype=dtypes.variant)  # fmt: skip
+
+    found = zeros(edge(held)).item()
+
+    assert contents(found.elements[0]) == ([0, 0],)
+    assert found.elements[1].shape == (0, 2)
+    assert contents(found.elements[2]) == [[0], [0]]
+    texts = np.empty(1, object)
+    texts[0] = b"x"
+    refused("No ZerosLike of a variant of type bytes", zeros, edge(floats(texts, dtype=dtypes.variant)))

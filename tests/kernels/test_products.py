@@ -5,6 +5,7 @@ Our own kernels at all sizes: test_math_products.py; chunks for the BLAS: test_m
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
@@ -288,3 +289,89 @@ def test_batches_of_two_types_and_of_sizes_that_differ(monkeypatch: pytest.Monke
     monkeypatch.setattr(_products, "BATCH_PART", 180)
     np.testing.assert_array_equal(_products.batched(x, y), np.matmul(x, y))
     assert shared == [1, 2], "120 multiplications a matrix"
+
+
+# -- how large products are cut
+
+
+class Recorder:
+    """A pool that only says what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, ...]] = []
+
+    def share(self, *given: int) -> bool:
+        self.asked.append(given)
+        return True
+
+
+@needs_own
+@pytest.mark.parametrize(
+    ("width", "sizes", "cut"),
+    [
+        (4, (100, 1024, 1024), (True, 32, 32)),
+        (2, (100, 1024, 1024), (True, 64, 16)),
+        (1, (100, 1024, 1024), (True, 128, 8)),
+        (4, (2000, 1024, 300), (False, 72, 28)),
+        (4, (400, 64, 400), (True, 32, 13)),
+        (4, (2000, 64, 512), (True, 32, 16)),
+        (4, (2000, 64, 511), (False, 72, 28)),
+        (4, (600, 64, 200), (False, 48, 13)),
+        (4, (1000, 18, 160), (True, 32, 5)),
+        (4, (40, 10, 192), (True, 96, 2)),
+        (4, (40, 10, 33), (False, 24, 2)),
+        (4, (12, 10, 11), None),
+        (4, (10, 10, 32), None),
+    ],
+)
+def test_how_own_products_are_cut(
+    own: Any, width: int, sizes: tuple[int, int, int], cut: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns or rows, how many of them, and how many chunks that makes: eight for a thread at most, of whole tiles."""
+    m, k, n = sizes
+    pool, counts, described = Recorder(), list[Any](), list[Any]()
+    monkeypatch.setattr(chunks, "width", lambda: width)
+    monkeypatch.setattr(chunks, "shared_pool", lambda address, count: (counts.append((address, count)), pool)[1])
+    monkeypatch.setattr(own, "_describe", lambda *given: (described.append(given[3:5]), 9)[1])
+
+    done = own._shared(np.empty((m, k), F), np.empty((k, n), F), np.empty((m, n), F), 77, False)
+
+    assert done is (cut is not None)
+    assert described == ([cut[:2]] if cut else [])
+    assert counts == ([(77, cut[2])] if cut else [])
+    assert pool.asked == ([(77, 9, cut[2], width - 1)] if cut else [])
+
+
+@pytest.mark.parametrize(
+    ("width", "sizes", "cut"),
+    [
+        (4, (100, 4096, 1000), (True, 32, 32)),
+        (1, (100, 4096, 1000), (True, 128, 8)),
+        (4, (1000, 4096, 100), (False, 32, 32)),
+        (4, (300, 300, 300), (False, 64, 5)),
+        (4, (96, 10, 40), (False, 48, 2)),
+        (4, (16, 10, 16), None),
+    ],
+)
+def test_how_products_of_the_blas_are_cut(
+    width: int, sizes: tuple[int, int, int], cut: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, k, n = sizes
+    counts: list[Any] = []
+    asked: list[Any] = []
+
+    def share(function: int, arguments: int, count: int, helpers: int) -> bool:
+        given = list((ctypes.c_int64 * 14).from_address(arguments))
+        asked.append((function, bool(given[12]), given[13], count, helpers, given[:1], given[3:6]))
+        return True
+
+    pool = SimpleNamespace(share=share)
+    monkeypatch.setattr(_products, "_gemm", lambda _: SimpleNamespace(chunk=5, entry=7))
+    monkeypatch.setattr(chunks, "width", lambda: width)
+    monkeypatch.setattr(chunks, "shared_pool", lambda address, count: (counts.append((address, count)), pool)[1])
+
+    found = _products._shared(np.empty((m, k)), np.empty((k, n)), None)
+
+    assert counts == ([(5, cut[2])] if cut else [])
+    assert asked == ([(5, *cut, width - 1, [7], [m, n, k])] if cut else [])
+    assert (found is None) if cut is None else (found is not None and found.shape == (m, n))

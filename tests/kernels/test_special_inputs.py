@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_kernels import registry
 from tenfold_kernels.cpu import special
 
 FLOATS = (np.float16, np.float32, np.float64)
@@ -96,3 +97,14 @@ def test_a_logarithm_times_nothing_is_nothing(ops: Any, dtype: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError) as refused:
         ops.run("Xlog1py", [np.ones((2, 3), dtype), np.ones(2, dtype)])
     assert refused.value.message == "Incompatible shapes: [2,3] vs. [2]"
+
+
+@pytest.mark.parametrize(
+    "op",
+    ["BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Dawsn",
+     "Expint", "FresnelCos", "FresnelSin", "Spence"],
+)  # fmt: skip
+def test_which_functions_have_no_kernel_and_why(op: str) -> None:
+    found = registry.absence(op, "CPU")
+    assert found is not None
+    assert found.why == "no program of the op census uses it"

@@ -21,7 +21,7 @@ from tenfold_kernels import chunks
 from tenfold_kernels.arrays import Array, as_array, broadcast_shape, contiguous, input_type, invalid, output_type
 from tenfold_kernels.cpu.array_gather import check_indices
 from tenfold_kernels.parallel import in_parts
-from tenfold_kernels.typesets import COMPILED, INDEX
+from tenfold_kernels.typesets import COMPILED
 
 if TYPE_CHECKING:
     from tenfold_core.dtypes import DType
@@ -49,7 +49,7 @@ def multiplier(element: DType, index: DType) -> Multiply:
         out.fill(0)
         return sparse_products.multiply_in_numpy(indices, values, dense, row_at, 0, 0, out.shape[1], out)
 
-    if element not in _OWN or index not in INDEX:
+    if element not in _OWN:
         return in_numpy
     types = element.as_numpy_dtype, index.as_numpy_dtype
     matrix, vector = sparse_products.multiply(*types), sparse_products.multiply_vector(*types)

@@ -98,14 +98,5 @@ def zeros_like(value: Array) -> Array:
             continue
         if not isinstance(found, TensorList):
             raise invalid(f"No ZerosLike of a variant of type {type(found).__name__}")
-        out[place] = found.with_elements(
-            [
-                None
-                if x is None
-                else zeros_like(x)
-                if x.dtype == object and x.size and isinstance(x.flat[0], TensorList)
-                else np.zeros(x.shape, dtype=x.dtype)
-                for x in found.elements
-            ]
-        )
+        out[place] = found.with_elements([None if x is None else _zeros(x) for x in found.elements])
     return out

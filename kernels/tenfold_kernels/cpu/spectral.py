@@ -68,7 +68,7 @@ def build_irfft(node: KernelNode) -> Compute:
     """Complex to real: fft_length // 2 + 1 frequencies of the last dimension are read."""
 
     def last(length: int) -> tuple[int, int]:
-        return length // 2 + 1 if length else 0, length
+        return length // 2 + 1, length
 
     return _real_transform(node, np.fft.irfftn, last)
 
