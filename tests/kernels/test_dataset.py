@@ -445,6 +445,12 @@ def test_pairs_and_one_after_the_other(steps: DatasetSteps) -> None:
     assert (three.types, three.shapes) == (INT * 3, SCALAR * 3)
     both = steps.dataset("ConcatenateDataset", numbers(2), mapped(numbers(2), lambda n: n * 10))
     assert drained(both) == [0, 1, 0, 10]
+    words = Slices((dtypes.string,), SCALAR, (np.array([b"a"], object),))
+    for other, types in ((words, "string"), (three, "int64,int64,int64")):
+        with refused(
+            rf"^input dataset and dataset to concatenate have different output_types \[int64\] and \[{types}\]$"
+        ):
+            steps("ConcatenateDataset", numbers(2), other)
 
 
 def test_a_buffer(steps: DatasetSteps) -> None:

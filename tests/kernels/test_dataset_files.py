@@ -330,6 +330,14 @@ def test_types_that_no_column_has(steps: Steps, kind: dtypes.DType) -> None:
         steps("SqlDataset", *inputs, output_types=[LONG, kind], output_shapes=[TensorShape([])] * 2)
 
 
+def test_columns_have_as_many_shapes_as_types(steps: Steps) -> None:
+    inputs = [scalar("sqlite"), scalar("x"), scalar("select 1")]
+    with pytest.raises(
+        errors.InvalidArgumentError, match="output_shapes must be as many, got 1 and 2"
+    ):
+        steps("SqlDataset", *inputs, output_types=[LONG], output_shapes=[TensorShape([])] * 2)
+
+
 def test_names_by_the_older_op(steps: Steps, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     found = steps("ExperimentalMatchingFilesDataset", scalar(f"{tmp_path}/*"))
@@ -383,3 +391,9 @@ def test_what_is_not_written_as_records(steps: Steps, tmp_path: Path) -> None:
     older = steps("ExperimentalDatasetToTFRecord", single.as_array(), scalar(tmp_path / "o"), scalar(""))
     assert result(older) is None
     assert (tmp_path / "o").is_file()
+
+
+@pytest.mark.parametrize("op", ["LMDBDataset", "ExperimentalLMDBDataset"])
+def test_what_is_not_read_says_why(steps: Steps, op: str) -> None:
+    with pytest.raises(errors.OpError, match=r"a crafted one ends the server\. Write the pairs to TFRecord files"):
+        steps(op, strings(b"name"), **ONE)

@@ -263,7 +263,15 @@ def build_zip(node: KernelNode) -> Compute:
 @kernel("ConcatenateDataset")
 def build_concatenate(node: KernelNode) -> Compute:
     types, shapes = types_of(node)
-    return lambda first, second: Concatenate(types, shapes, dataset_of(first), dataset_of(second)).as_array()
+
+    def compute(first: Array, second: Array) -> Any:
+        datasets = dataset_of(first), dataset_of(second)
+        if datasets[0].types != datasets[1].types:
+            given = (f"[{','.join(dtype.name for dtype in dataset.types)}]" for dataset in datasets)
+            raise invalid(f"input dataset and dataset to concatenate have different output_types {' and '.join(given)}")
+        return Concatenate(types, shapes, *datasets).as_array()
+
+    return compute
 
 
 @kernel("PrefetchDataset")

@@ -100,6 +100,8 @@ def build_csv(node: KernelNode) -> Compute:
 @kernel("SqlDataset", "ExperimentalSqlDataset")
 def build_sql(node: KernelNode) -> Compute:
     types, shapes = types_of(node)
+    if len(types) != len(shapes):
+        raise invalid(f"output_types and output_shapes must be as many, got {len(types)} and {len(shapes)}.")
     for place, (dtype, shape) in enumerate(zip(types, shapes, strict=True)):
         if shape.ndims:
             raise invalid(f"Each element of `output_shapes_` must be a scalar; component {place} is {shape}")

@@ -410,3 +410,14 @@ def test_memory_for_indices_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_mapped_source_is_batched_as_a_plain_one() -> None:
     assert drained(Batch(INT, ANY, mapped(numbers(5), lambda n: n * 2), 2, False)) == [[0, 2], [4, 6], [8]]
+
+
+def test_elements_of_another_number_of_components_are_not_cut_short() -> None:
+    uneven = Listed(INT, ANY, [(one(1), one(2)), (one(3),)])
+    for attempt in (
+        lambda: Batch(INT, ANY, uneven, 2, False).iterate(Run())(),
+        lambda: Batch(INT, ANY, uneven, 2, False).at(0, Run()),
+        lambda: Window(INT, ANY, Listed(INT * 2, ANY, [(one(1), one(2))]), 1, 1, 1, False).iterate(Run())(),
+    ):
+        with pytest.raises(ValueError, match=r"zip\(\)"):
+            attempt()

@@ -589,3 +589,10 @@ def test_elements_are_written_as_records() -> None:
     run.close()
     with pytest.raises(errors.CancelledError):
         written(Listed(STRING, SCALAR, [(text(b"a"),)]), run, found.append)
+
+
+def test_a_table_reads_each_field_in_its_own_way(tmp_path: Path) -> None:
+    made = csv(tmp_path / "t", b"1,2\n", INT * 2)
+    made._parsers = made._parsers[:1]
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        made.iterate(Run())()

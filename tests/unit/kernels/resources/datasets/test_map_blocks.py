@@ -362,3 +362,9 @@ def test_it_is_looked_for_once_how_a_function_is_called_for_many() -> None:
     blocks = Blocks(Apart(Scripted(1).machine()), Run(), lambda: looked.append(1), ())
     assert [blocks.block(2), blocks.block(2)] == [None, None]
     assert looked == [1]
+
+
+def test_elements_of_another_number_of_components_are_not_cut_short() -> None:
+    elements = iter([(np.asarray(1), np.asarray(2)), (np.asarray(3),)])
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        Apart(Machine(lambda: next(elements, None))).rows(5, Run())

@@ -199,3 +199,14 @@ def test_a_block_of_several_components_is_drawn_together() -> None:
     for number, word, pair in zip(numbers_.tolist(), words_.tolist(), pairs.tolist(), strict=True):
         assert (word, pair) == (b"abcdef"[number : number + 1], [2 * number, 2 * number + 1])
     assert len(buffer) == 3
+
+
+def test_rows_of_another_number_of_components_are_not_cut_short() -> None:
+    buffer = rows()
+    buffer.put_rows(0, (ints(1, 2),))
+    for attempt in (
+        lambda: buffer.put_rows(2, (ints(3), ints(4))),
+        lambda: buffer.draw(np.array([0, 0], np.uint32), 0, 2, (ints(3), ints(4)), True),
+    ):
+        with pytest.raises(ValueError, match=r"zip\(\)"):
+            attempt()

@@ -75,3 +75,8 @@ def test_pieces_of_other_rows() -> None:
         match=r"different shapes in component 1. First element had shape \[2\] and a later element had shape \[3\].$",
     ):
         joined(parts)
+
+
+def test_pieces_of_another_number_of_components_are_not_cut_short() -> None:
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        joined([(ints(1), ints(2)), (ints(3),)])

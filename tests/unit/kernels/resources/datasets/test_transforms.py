@@ -430,3 +430,9 @@ def test_errors_that_are_ignored() -> None:
 
     with pytest.raises(errors.CancelledError, match="given up"):
         IgnoreErrors(mapped(slices(1), cancelled)).iterate(Run())()
+
+
+def test_a_state_of_another_number_of_inputs_is_refused() -> None:
+    machine = Zip(INT * 2, SCALAR * 2, slices(1), slices(2)).iterate(Run())
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        machine.restore((False, [1]))
