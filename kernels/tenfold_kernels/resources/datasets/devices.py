@@ -112,7 +112,7 @@ class _Pass:
 
     def _end(self) -> None:
         with self._lock:
-            self._is_over, self._is_filling = True, False
+            self._is_over = True
             left = [waiting for line in self._lines for waiting in line]
             for line in self._lines:
                 line.clear()

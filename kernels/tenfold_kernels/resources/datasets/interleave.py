@@ -93,7 +93,7 @@ class Interleave(Dataset):
             if len(result) != 1:
                 raise invalid(f"`f` must return one dataset, but it returned {len(result)} components.")
             inner = dataset_of(result[0])
-            return _Open(argument, (Prefetch(inner, self._ahead) if self._ahead else inner).iterate(run))
+            return _Open(argument, Prefetch(inner, self._ahead).iterate(run))
 
         def next_opened() -> _Open | None:
             nonlocal is_over

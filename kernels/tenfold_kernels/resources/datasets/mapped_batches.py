@@ -27,7 +27,7 @@ class MapAndBatch(Batch):
     def iterate(self, run: Run) -> Machine:
         source, size = self._input.iterate(run), self._size
         #: Elements of this batch that were asked for, those that failed among them.
-        taken = 0
+        taken: int
 
         def one() -> Element | None:
             nonlocal taken

@@ -270,7 +270,7 @@ class _Calls:
         for slot in self._window:
             if slot.claim():
                 self._make(slot)
-            elif not slot.is_over:
+            else:
                 slot.wait(self._run)
             made.append((slot.result, None if slot.error is None else (int(slot.error.code), slot.error.message)))
         return self._is_over, made, self._source.save()

@@ -216,3 +216,9 @@ def test_a_dataset_of_one_element() -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"^Dataset had more than one element\.$"):
         only_element(numbers(2), Run())
     assert Repeat(Tensors(INT, SCALAR, (one(1),)), -1).cardinality() == INFINITE
+
+
+def test_all_components_but_the_last_are_left() -> None:
+    kinds, shapes = (*INT * 3, dtypes.bool_), SCALAR * 4
+    source = Map(kinds, shapes, numbers(4), Called(lambda n: (n, n * 10, n * 100, n % 2 == 1)), ())
+    assert drained(LastIsTrue(INT * 3, SCALAR * 3, source)) == [(1, 10, 100), (3, 30, 300)]

@@ -9,9 +9,11 @@ import pytest
 
 from support.dataset_machines import INT, SCALAR, Called, drained, failing, mapped, numbers, one, plain, told
 from tenfold_core import errors
+from tenfold_kernels.resources.datasets import interleave
 from tenfold_kernels.resources.datasets.core import INFINITE, UNKNOWN, Dataset, Machine, Run
 from tenfold_kernels.resources.datasets.functional import Filter
 from tenfold_kernels.resources.datasets.interleave import Directed, Fastest, Interleave
+from tenfold_kernels.resources.datasets.prefetch import Prefetch
 from tenfold_kernels.resources.datasets.sources import Listed, Range, Tensors
 from tenfold_kernels.resources.datasets.transforms import Repeat
 
@@ -240,3 +242,17 @@ def test_the_fastest_is_the_first_of_those_that_are_alike() -> None:
     assert drained(Fastest(INT, SCALAR, [chosen(7), chosen(8)])) == [7]
     with pytest.raises(errors.InvalidArgumentError, match=r"must have the same elements; their numbers are 3, -2, 2\."):
         Fastest(INT, SCALAR, [numbers(3), UNSURE, numbers(2)])
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+def test_elements_of_each_that_is_open_are_made_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Noted(Prefetch):
+        def __init__(self, dataset: Dataset, size: int) -> None:
+            sizes.append(size)
+            super().__init__(dataset, size)
+
+    monkeypatch.setattr(interleave, "Prefetch", Noted)
+    assert drained(interleaved(3, cycle=2, ahead=ahead)) == [1, 2, 2, 3, 3, 3]
+    assert sizes == [ahead] * 3

@@ -353,3 +353,42 @@ def test_calls_and_threads_are_noted(here: Here, monkeypatch: pytest.MonkeyPatch
     assert told_all(machine) == [0, "no 1", 2]
     assert [figure for figure in noted.figures if figure[0] == "execution_time"] == [("execution_time", 7)] * 3
     assert [value for name, value in noted.figures if name == "thread_utilization"] == [0] * 4
+
+
+class Noticed(dict[Any, Any]):
+    """Waits of a run; says when one is put there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_one = threading.Event()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self.has_one.set()
+
+
+def test_to_save_waits_for_what_a_thread_makes(here: Here) -> None:
+    entered, gate = threading.Event(), threading.Event()
+
+    def body(n: Any) -> Any:
+        if n == 1:
+            entered.set()
+            assert gate.wait(SOON_S)
+        return n
+
+    run, saved = Run(), list[Any]()
+    waits = run._waits = Noticed()
+    machine = mapped(6, body).iterate(run)
+    assert plain(machine()) == 0
+    at_work = threading.Thread(target=here.work[1])
+    at_work.start()
+    assert entered.wait(SOON_S)
+    saving = threading.Thread(target=lambda: saved.append(machine.save()))
+    saving.start()
+    assert waits.has_one.wait(SOON_S), "it waits"
+    gate.set()
+    for thread in (at_work, saving):
+        thread.join(SOON_S)
+    other = mapped(6, Body()).iterate(Run())
+    other.restore(saved[0])
+    assert [plain(e) for e in iter(other, None)] == [1, 2, 3, 4, 5]

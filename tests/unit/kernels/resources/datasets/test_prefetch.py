@@ -206,3 +206,58 @@ def test_all_elements_come_in_order(size: int) -> None:
     assert drained(Prefetch(mapped(numbers(40), lambda n: n), size)) == list(range(40))
     empty = Prefetch(mapped(numbers(0), lambda n: n), size)
     assert drained(empty) == []
+
+
+def inside(machine: Machine) -> Any:
+    return machine.following.__self__  # type: ignore[attr-defined]
+
+
+def test_who_fills_is_woken_when_half_of_a_buffer_is_left(here: Here) -> None:
+    _, machine = ahead(4)
+    buffer = inside(machine)
+    machine()
+    here.run()
+    assert len(buffer._buffer) == 4
+    buffer._is_filling = True
+    machine()
+    assert not buffer._is_low.is_set()
+    machine()
+    assert buffer._is_low.is_set(), "two of four"
+    assert here.work == []
+
+
+def test_who_has_looked_is_woken_by_the_next_alone(here: Here) -> None:
+    _, machine = ahead(4)
+    buffer = inside(machine)
+    buffer._is_low.set()
+    machine()
+    here.run()
+    assert not buffer._is_low.is_set()
+    assert not buffer._is_filling
+
+
+def test_who_waits_at_a_full_buffer_fills_it_when_it_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert prefetch._PAUSE_S == 1e-3
+    monkeypatch.setattr(prefetch, "_PAUSE_S", 2 * SOON_S)
+    made = [threading.Event() for _ in range(9)]
+    waits = threading.Event()
+
+    class Low(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.set()
+            return super().wait(timeout)
+
+    def body(n: Any) -> Any:
+        made[int(n)].set()
+        return n
+
+    run = Run()
+    machine = Prefetch(mapped(numbers(9), body), 2).iterate(run)
+    low = inside(machine)._is_low = Low()
+    assert plain(machine()) == 0
+    assert waits.wait(SOON_S)
+    assert not made[3].is_set()
+    assert plain(machine()) == 1
+    assert made[3].wait(SOON_S)
+    run.close()
+    low.set()

@@ -195,12 +195,12 @@ def test_an_idle_thread_takes_what_comes() -> None:
 def test_an_idle_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dataset_threads.IDLE_S == 5
     monkeypatch.setattr(dataset_threads, "IDLE_S", 0.001)
-    threads, work = Threads(5, "own"), Gate()
+    threads, work = Threads(5, "idle"), Gate()
     work.open.set()
     threads.submit(work)
     assert work.entered.wait(SOON_S)
     for thread in threading.enumerate():
-        if thread.name == "own-1":
+        if thread.name == "idle-1":
             thread.join(SOON_S)
     assert (threads._count, threads._idle, len(threads._work)) == (0, 0, 0)
     again = Gate()
