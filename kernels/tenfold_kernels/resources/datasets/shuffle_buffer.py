@@ -170,9 +170,10 @@ class Rows:
         is_new = sources >= self._count
         out = []
         for number, column in enumerate(self._columns):
-            if part is None or not is_new.any():
+            if not is_new.any():
                 out.append(column[sources])
                 continue
+            assert part is not None
             array = np.empty((count, *column.shape[1:]), column.dtype)
             array[~is_new] = column[sources[~is_new]]
             array[is_new] = part[number][sources[is_new] - self._count]

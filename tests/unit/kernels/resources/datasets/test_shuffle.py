@@ -286,3 +286,28 @@ def test_numbers_are_made_in_growing_pieces() -> None:
     some = Numbers((7, 11))
     assert some.some(64).tolist() == [Numbers((7, 11), at).one() for at in range(64)]
     assert some.drawn == 64
+
+
+def sizes_of_blocks(machine: Machine, most: int) -> list[int]:
+    """0 for an element that had to be asked for by itself."""
+    found: list[int] = []
+    assert machine.block is not None
+    while True:
+        block = machine.block(most)
+        if block is not None:
+            found.append(len(block[0]))
+        elif machine() is None:
+            return found
+        else:
+            found.append(0)
+
+
+def test_blocks_come_of_a_source_that_gives_them() -> None:
+    """As large as they are asked for, but for the ends of the source and of what stands in the buffer."""
+    assert sizes_of_blocks(shuffled(numbers(50), 7, seeds()).iterate(Run()), 5) == [5] * 8 + [4, 5, 1]
+    assert sizes_of_blocks(shuffled(numbers(9), 100, seeds()).iterate(Run()), 5) == [5, 4]
+    plainly = shuffle.Shuffle(numbers(4), 3, seeds())
+    assert sizes_of_blocks(plainly.iterate(Run()), 5) == [0] * 4, "without a loop to draw with"
+    single = Filter(numbers(4), Called(lambda n: np.array(True)), ())
+    assert sizes_of_blocks(shuffled(single, 3, seeds()).iterate(Run()), 5) == [0] * 4
+    assert sizes_of_blocks(shuffled(numbers(4), -2, seeds()).iterate(Run()), 5) == [0] * 4
