@@ -174,6 +174,7 @@ def test_a_histogram_is_of_the_latest_values(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(statistics, "_KEPT", 4)
     aggregator = StatsAggregator(False, histogram)
     for value in range(1, 6):
+        assert [each.histo.num for each in aggregator.summary().value] == [value - 1] * (value > 1)
         aggregator.add_to_histogram("h", value, value)
     (found,) = aggregator.summary().value
     assert (found.histo.num, found.histo.min, found.histo.max) == (3, 3, 5), "half of them went"
