@@ -306,8 +306,15 @@ def test_blocks_come_of_a_source_that_gives_them() -> None:
     """As large as they are asked for, but for the ends of the source and of what stands in the buffer."""
     assert sizes_of_blocks(shuffled(numbers(50), 7, seeds()).iterate(Run()), 5) == [5] * 8 + [4, 5, 1]
     assert sizes_of_blocks(shuffled(numbers(9), 100, seeds()).iterate(Run()), 5) == [5, 4]
+    assert sizes_of_blocks(shuffled(numbers(9), 3, seeds()).iterate(Run()), 2) == [2, 2, 2, 1, 2]
+    assert sizes_of_blocks(shuffled(numbers(4), 3, seeds()).iterate(Run()), 1) == [1] * 4
     plainly = shuffle.Shuffle(numbers(4), 3, seeds())
     assert sizes_of_blocks(plainly.iterate(Run()), 5) == [0] * 4, "without a loop to draw with"
     single = Filter(numbers(4), Called(lambda n: np.array(True)), ())
     assert sizes_of_blocks(shuffled(single, 3, seeds()).iterate(Run()), 5) == [0] * 4
     assert sizes_of_blocks(shuffled(numbers(4), -2, seeds()).iterate(Run()), 5) == [0] * 4
+
+
+def test_seeds_that_are_drawn_are_positive_numbers_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffle.secrets, "randbits", lambda bits: (1 << bits) - 1)
+    assert SeedGenerator(0, 0, False).seeds == ((1 << 63) - 1,) * 2
