@@ -175,6 +175,11 @@ def test_diagonals_that_the_matrices_do_not_have(ops: Any, k: Any, text: str) ->
     refused(ops, "MatrixSetDiagV3", [x, x[0], which], text)
 
 
+def test_a_column_has_no_diagonal_above_the_first(ops: Any) -> None:
+    text = "lower_diag_index is out of bound: 1. It must be between -2 and 1"
+    refused(ops, "MatrixDiagPartV3", [filled((2, 1)), 1, F(0)], text)
+
+
 def test_empty_matrices_have_a_main_diagonal(ops: Any) -> None:
     assert ops.run("MatrixDiagPartV3", [filled((2, 0, 3)), 0, F(0)]).shape == (2, 0)
     assert ops.run("MatrixSetDiagV3", [filled((3, 0)), filled((0,)), 0]).shape == (3, 0)
@@ -241,12 +246,12 @@ def test_matrices_have_two_dimensions(ops: Any, op: str, rest: list[Any]) -> Non
 def test_what_diagonals_take_is_asked_for(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x = filled((2, 3, 4))
     assert_wants(monkeypatch, 2 * 3 * 4 * 4, lambda: ops.run("MatrixDiagV3", [x[..., :3], ints(-1, 1), 3, 4, F(0)]))
-    assert_wants(monkeypatch, 6 * 3 * 5 * 4, lambda: ops.run("MatrixDiagV3", [filled((6, 3)), 0, 3, 5, F(0)]))
+    assert_wants(monkeypatch, 2 * 7 * 3 * 5 * 4, lambda: ops.run("MatrixDiagV3", [filled((2, 7, 3)), 0, 3, 5, F(0)]))
     assert_wants(monkeypatch, 2 * 4 * 3 * 4, lambda: ops.run("MatrixDiagPartV3", [x, ints(-1, 2), F(0)]))
     band = filled((2, 4, 3))
     assert_wants(monkeypatch, 2 * 4 * 3 * 4, lambda: ops.run("MatrixSetDiagV3", [x, band, ints(-1, 2)]))
     assert_wants(monkeypatch, 6 * 6 * 4 * 2, lambda: ops.run("Diag", [filled((2, 3))]))
-    assert_wants(monkeypatch, 2 * 3 * 3 * 4, lambda: ops.run("MatrixDiag", [filled((2, 3))]))
+    assert_wants(monkeypatch, 2 * 3 * 5 * 5 * 4, lambda: ops.run("MatrixDiag", [filled((2, 3, 5))]))
 
 
 # -- the old ops -------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> No
 # -- Gather ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.int16])
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("shape", [(4,), (4, 3), (3, 1, 2), (3, 0), (2, 2, 0)])
 def test_rows_are_picked(ops: Any, dtype: Any, kind: Any, shape: tuple[int, ...]) -> None:
@@ -53,7 +53,8 @@ def test_rows_are_picked(ops: Any, dtype: Any, kind: Any, shape: tuple[int, ...]
         indices = np.array(places, kind)
         wanted = np.take(params, indices, 0) if dtype is not object else params[indices]
         wanted = np.asarray(wanted, dtype).reshape((*indices.shape, *shape[1:]))
-        same(ops.run("Gather", [params, indices]), wanted)
+        if kind is not np.int16:
+            same(ops.run("Gather", [params, indices]), wanted)
         same(ops.run("GatherV2", [params, indices, 0]), wanted)
         same(ops.run("GatherV2", [params, indices, -len(shape)]), wanted)
 

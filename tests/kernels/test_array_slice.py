@@ -232,6 +232,11 @@ def test_a_gradient_keeps_the_sign_of_its_zeros(ops: Any) -> None:
     assert np.signbit(found).tolist() == [False, True, False]
 
 
+def test_where_no_text_was_taken_is_an_empty_one(ops: Any) -> None:
+    found = ops.run("StridedSliceGrad", [ints(3), ints(1), ints(2), ints(1), np.array([b"x"], object)])
+    assert found.tolist() == [b"", b"x", b""]
+
+
 def test_gradients_that_do_not_fit(ops: Any) -> None:
     ones, args = np.ones((1, 2), F), [ints(0, 0), ints(1, 2), ints(1, 1)]
     refused(ops, "StridedSliceGrad", [ints([2, 3]), *args, ones], "shape must be 1-D, got shape [1,2]")

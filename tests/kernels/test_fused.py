@@ -72,7 +72,11 @@ def test_a_row_of_a_value_is_replaced(ops: Any, at: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "row", "at"), [((), (1,), 0), ((2, 2), (1, 3), 0), ((2, 2), (1, 2), 2), ((2, 2), (1, 2), -3)]
+    ("shape", "row", "at"),
+    [
+        *(((), (1,), 0), ((2, 2), (1, 3), 0), ((2, 2), (1, 2), 2), ((2, 2), (1, 2), -3)),
+        *(((2, 2), (0, 2), 0), ((2, 2), (2, 2), 0), ((2, 2), (2,), 0), ((2, 2), (1, 2, 1), 0), ((2,), (), 0)),
+    ],
 )
 def test_a_row_that_is_none_of_the_value_is_refused(ops: Any, shape: Any, row: Any, at: int) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=rf"row {at} of \(.*\) cannot hold"):

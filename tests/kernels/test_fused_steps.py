@@ -215,8 +215,14 @@ def test_rows_are_joined_in_parallel(ops: Any) -> None:
 def test_a_block_that_is_filled_row_by_row(ops: Any) -> None:
     start = ops.run("_ParallelConcatStart", [], shape=TensorShape([2, 3]), dtype=dtypes.int32)
     assert (start.tolist(), start.dtype) == ([[0, 0, 0]] * 2, np.int32)
+    texts = ops.run("_ParallelConcatStart", [], shape=TensorShape([2]), dtype=dtypes.string)
+    assert texts.tolist() == [b"", b""]
     empty = ops.run("_ParallelConcatStart", [], shape=TensorShape([0]), dtype=dtypes.float64)
     assert (empty.shape, empty.dtype) == ((0,), np.float64)
+
+
+def test_an_element_of_a_vector_is_replaced(ops: Any) -> None:
+    assert ops.run("_ParallelConcatUpdate", [F([1, 2, 3]), F([9])], loc=1).tolist() == [1, 9, 3]
 
 
 def test_lists_and_arrays_of_inputs_are_the_same(ops: Any) -> None:

@@ -172,7 +172,7 @@ def _put(buffer: Array, index: Index, value: Array) -> None:
 
 @kernel("StridedSliceGrad")
 def build_strided_slice_grad(node: KernelNode) -> Compute:
-    """Zeros of the given shape, with dy where the slice was taken.
+    """Zeros (or empty strings) of the given shape, with dy where the slice was taken.
 
     Of several slices the sum: a pass (compiler/optimize/sums.py) gives begin, end, strides and dy of each.
     """
@@ -183,7 +183,8 @@ def build_strided_slice_grad(node: KernelNode) -> Compute:
         dtype = slices[3].dtype
         if shape.ndim != 1:
             raise invalid(f"shape must be 1-D, got shape {shape_text(shape.shape)}")
-        z = np.zeros(as_shape(shape, dtype=dtype), dtype=dtype)
+        sizes = as_shape(shape, dtype=dtype)
+        z = np.full(sizes, b"", dtype) if dtype.hasobject else np.zeros(sizes, dtype)
         for i, index in enumerate(indices):
             begin, end, strides, dy = slices[4 * i : 4 * i + 4]
             part = z[index(z.shape, begin, end, strides)]

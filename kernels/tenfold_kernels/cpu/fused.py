@@ -212,10 +212,10 @@ def build_parallel_concat(node: KernelNode) -> Compute:
 
 @kernel("_ParallelConcatStart")
 def build_parallel_concat_start(node: KernelNode) -> Compute:
-    """A block that updates fill row by row; zeros, so that no other's memory shows."""
-    dtype, shape = output_type(node), node.attrs["shape"]
+    """A block that updates fill row by row; zeros (or empty strings), so that no other's memory shows."""
+    dtype, shape = np.dtype(output_type(node)), node.attrs["shape"]
     dims = [int(d) for d in shape.as_list()]
-    return lambda: np.zeros(dims, dtype)
+    return lambda: np.full(dims, b"" if dtype.hasobject else 0, dtype)
 
 
 @kernel("_ParallelConcatUpdate")
@@ -224,7 +224,7 @@ def build_parallel_concat_update(node: KernelNode) -> Compute:
     at = int(node.attrs["loc"])
 
     def compute(value: Array, update: Array) -> Array:
-        if value.ndim < 1 or not -len(value) <= at < len(value) or update.shape[1:] != value.shape[1:]:
+        if value.ndim < 1 or not -len(value) <= at < len(value) or update.shape != (1, *value.shape[1:]):
             raise invalid(f"_ParallelConcatUpdate '{node.name}': row {at} of {value.shape} cannot hold {update.shape}")
         out = value.copy()
         out[at] = update[0]
@@ -238,6 +238,4 @@ def build_list_glue(node: KernelNode) -> Compute:
     """The inputs as they are: only how the op definition counts them differs."""
     if len(node.output_types) == 1:
         return lambda value: value
-    if not node.output_types:
-        return lambda: None
     return lambda *values: values
