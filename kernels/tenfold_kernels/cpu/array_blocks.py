@@ -13,7 +13,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.memory_limits import allow
-from tenfold_kernels.arrays import Array, contiguous, invalid, shape_text, text_attr
+from tenfold_kernels.arrays import Array, contiguous, invalid, scalar_object, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 
@@ -98,7 +98,8 @@ def padded_widths(x: Array, block: Sequence[int], paddings: list[list[int]]) -> 
 
 
 def _to_batch(x: Array, block: list[int], paddings: list[list[int]]) -> Array:
-    nothing: bytes | int = b"" if x.dtype.hasobject else 0
+    # of bytes themselves np.pad makes a type of its own
+    nothing = scalar_object(b"") if x.dtype.hasobject else 0
     view, shape = blocks_to_batch(np.pad(x, padded_widths(x, block, paddings), constant_values=nothing), block)
     return np.ascontiguousarray(view).reshape(shape)
 
