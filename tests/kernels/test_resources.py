@@ -353,6 +353,11 @@ def test_locks_are_given_back_after_an_error() -> None:
     assert _another_thread_gets(b)
 
 
+def test_locks_are_taken_in_one_order() -> None:
+    a, b = made(), made()
+    assert locked(a, b)._variables == locked(b, a)._variables == sorted((a, b), key=id)
+
+
 def test_one_lock_is_held_while_it_is_asked_for() -> None:
     a, b = made(), made()
     with locked(b):

@@ -68,3 +68,15 @@ def test_a_lock_that_nobody_took_is_given_back() -> None:
     mutex.ask().cancel()
 
     assert len(told(mutex.ask())) == 1
+
+
+def test_a_step_that_has_ended_is_forgotten() -> None:
+    mutex = Mutex()
+    held = told(mutex.ask())
+    gone = mutex.ask()
+    stays = told(mutex.ask())
+    for _ in range(2):
+        gone.cancel()
+        assert len(mutex._line) == 1
+    held[0].item().release()
+    assert len(stays) == 1
