@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support.dataset_machines import ANY, INT, SCALAR, SOON_S, AtOnce, Called, drained, numbers, plain, result
@@ -15,6 +16,7 @@ from tenfold_kernels.resources.datasets.batches import Batch
 from tenfold_kernels.resources.datasets.core import Run
 from tenfold_kernels.resources.datasets.iterators import DatasetIterator
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
+from tenfold_kernels.resources.waiting import Waiting
 
 
 @pytest.fixture(autouse=True)
@@ -392,3 +394,41 @@ def test_to_save_waits_for_what_a_thread_makes(here: Here) -> None:
     other = mapped(6, Body()).iterate(Run())
     other.restore(saved[0])
     assert [plain(e) for e in iter(other, None)] == [1, 2, 3, 4, 5]
+
+
+def test_a_thread_of_the_pool_hears_of_its_own_step(here: Here) -> None:
+    """The one before may have been given up on the same thread."""
+    answer = Waiting()
+    answer.complete([np.asarray(7)])
+    run = Run()
+    machine = mapped(3, lambda n: answer if n == 1 else n).iterate(run)
+    assert plain(machine()) == 0
+    run.cancel(threading.get_ident())
+    here.run(1)
+    assert plain(machine()) == 7
+
+
+class Scalars:
+    """An aggregator that remembers how busy the threads were."""
+
+    def __init__(self) -> None:
+        self.found: list[float] = []
+
+    def add_to_histogram(self, name: str, value: float, step: int) -> None:
+        pass
+
+    def add_scalar(self, name: str, value: float, step: int) -> None:
+        assert name.endswith("::thread_utilization")
+        self.found.append(value)
+
+
+def test_how_many_calls_are_under_way_is_noted(here: Here) -> None:
+    run, noted = Run(), Scalars()
+    run.aggregator = noted
+    machine = mapped(9, Body(), calls=4).iterate(run)
+    machine()
+    here.run(1)
+    window = machine.following.__self__._window  # type: ignore[attr-defined]
+    assert window[1].claim()
+    machine()
+    assert noted.found == [0, 0.25], "what is made and what nobody has begun is not under way"
