@@ -274,3 +274,19 @@ def test_a_dataset_must_be_of_the_iterator_s_types_and_shards_must_be_there() ->
     for shard in (-1, 2):
         with pytest.raises(errors.InvalidArgumentError, match=f"^Invalid shard number {shard}: the iterator has 2 dev"):
             iterator.get_next(shard, first, value)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+@pytest.mark.parametrize("shards", [1, 3, 4])
+def test_elements_go_round_all_shards(threads: Threads, shards: int, ahead: bool) -> None:
+    """Those that wait in buffers, and those that steps wait for."""
+    iterator, first = begun(Source(), shards, 3)
+    if ahead:
+        iterator.get_next(0, first, value)
+        threads.run()
+    steps = [(shard, iterator.get_next(shard, first, value)) for _ in range(2) for shard in range(shards)]
+    threads.run()
+    found = [(shard, result(step)) for shard, step in steps]
+    behind = [0] * shards
+    behind[0] = shards if ahead else 0
+    assert found == [(shard, shard + behind[shard] + turn * shards) for turn in range(2) for shard in range(shards)]
