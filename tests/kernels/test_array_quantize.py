@@ -196,6 +196,19 @@ def test_values_become_steps_around_zero(
         assert old.tolist() == expected
 
 
+def test_half_numbers_are_rounded_in_float_and_double_ones_in_double(ops: Any) -> None:
+    x, attrs = np.random.default_rng(7).standard_normal(300), {"num_bits": 6}
+    for op in ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):
+        half = x.astype(np.float16)
+        single = ops.run(op, [half.astype(F), F(0), F(0)], **attrs)
+        found = ops.run(op, [half, np.zeros((), np.float16), np.zeros((), np.float16)], **attrs)
+        assert found.tolist() == single.astype(np.float16).tolist()
+
+        double = ops.run(op, [x, np.zeros(()), np.zeros(())], **attrs)
+        step = max(x.max() / 31, x.min() / -32)
+        np.testing.assert_allclose(double, np.rint(x / step) * step, rtol=1e-14)
+
+
 def test_halves_go_up_where_that_is_asked_for(ops: Any) -> None:
     x, ends = F([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]), [F(-4), F(3)]
     for op in ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):

@@ -165,7 +165,7 @@ def build_expand_dims(node: KernelNode) -> Compute:
 def _one_dim(dim: Array) -> int:
     if dim.size != 1:
         raise invalid("'dim' must be a tensor with a single value")
-    return int(dim.reshape(-1)[0])
+    return int(dim.item())
 
 
 @kernel("Squeeze", views=True)

@@ -37,7 +37,7 @@ def build_unique_v2(node: KernelNode) -> Compute:
                 raise invalid(f"unique expects a 1D vector, got shape {shape_text(x.shape)}")
             along = 0
         else:
-            along = int(axis.reshape(-1)[0])
+            along = int(axis.item())
             if not -x.ndim <= along < x.ndim:
                 raise invalid(f"axis has to be between [0, {x.ndim})")
         if of_integers is not None and x.ndim == 1:
