@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import dtypes, errors
+from support.kernel_runs import make_node
+from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels import registry
+from tenfold_kernels.cpu import fused
+from tenfold_kernels.resources.state import ResourceManager
 
 F = np.float32
 A = np.linspace(-3, 3, 12, dtype=F).reshape(3, 4)
@@ -77,6 +81,22 @@ def test_steps_take_their_args_in_order(ops: Any) -> None:
     wanted = (P - mean) * scale / np.sqrt(variance + 0.5) + offset + bias
     found = ops.run("_FusedMatMul", [A, B, *args], fused_ops=[b"FusedBatchNorm", b"BiasAdd"], epsilon=0.5)
     close(found, wanted)
+
+
+def test_a_step_is_a_node_of_its_own_with_all_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[registry.KernelNode] = []
+
+    def lookup(node: registry.KernelNode, device: str) -> Any:
+        seen.append(node)
+        return lambda part: None
+
+    node = make_node("_FusedMatMul", [A, B], {}, ResourceManager(), "n")
+    monkeypatch.setattr(registry, "lookup", lookup)
+    fused._single(node, "Conv2D", dtypes.float64, strides=[1, 2, 2, 1], padding=b"SAME")
+    (part,) = seen
+    defaults = {attr.name: attr.default for attr in opdefs.get("Conv2D").attrs if attr.has_default}
+    assert dict(part.attrs) == defaults | {"T": dtypes.float64, "strides": [1, 2, 2, 1], "padding": b"SAME"}
+    assert (part.op, part.input_types, part.output_types) == ("Conv2D", (dtypes.float64,) * 2, (dtypes.float64,))
 
 
 @pytest.mark.parametrize(("steps", "args"), [(["BiasAdd"], 0), (["BiasAdd", "Add"], 1), (["FusedBatchNorm"], 3)])
