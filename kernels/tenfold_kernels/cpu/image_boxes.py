@@ -45,7 +45,8 @@ def build_draw_bounding_boxes(node: KernelNode) -> Compute:
         out = images.copy()
         scales = np.array([height - 1, width - 1] * 2, np.float32)
         # Towards zero, as C casts; what is no number is outside.
-        places = np.trunc(np.nan_to_num(boxes.astype(np.float32, copy=False) * scales, nan=-1)).clip(-1 << 40, 1 << 40)
+        places = np.trunc(np.nan_to_num(boxes.astype(np.float32, copy=False) * scales, nan=-1))
+        places = places.clip(-1, max(height, width))
         for image, row in zip(out, places.astype(np.int64).tolist(), strict=True):
             for number, box in enumerate(row):
                 _outline(image, box, table[number % len(table)])
@@ -123,7 +124,7 @@ def _area(box: _Box) -> int:
 
 def _shared(one: _Box, other: _Box) -> int:
     top, left, bottom, right = (*map(max, one[:2], other[:2]), *map(min, one[2:], other[2:]))
-    return 0 if top > bottom or left > right else (bottom - top) * (right - left)
+    return max(bottom - top, 0) * max(right - left, 0)
 
 
 def _whole(x: Any) -> int:
@@ -134,8 +135,6 @@ def _whole(x: Any) -> int:
 def _random_crop(height: int, width: int, areas: Any, ratio: np.float32, words: _Words) -> _Box | None:
     """A box of about this ratio of width to height, whose area is within `areas` (fractions); None if there is none."""
     least, most = (np.float32(np.float32(each * np.float32(width)) * np.float32(height)) for each in areas)
-    if most <= 0 or ratio <= 0 or min(height, width) <= 0 or least > most:
-        return None
     rows, most_rows = (_whole(np.sqrt(each / ratio)) for each in (least, most))
     if _whole(np.float32(most_rows) * ratio) > width:
         most_rows = int((width + 0.5 - float(np.float32(1e-7))) / float(ratio))
@@ -154,7 +153,7 @@ def _random_crop(height: int, width: int, areas: Any, ratio: np.float32, words: 
         rows -= 1
         columns = _whole(np.float32(rows) * ratio)
     area = np.float32(columns * rows)
-    if not least <= area <= most or not 0 < columns <= width or not 0 < rows <= height:
+    if not 0 < least <= area <= most or columns > width or rows > height:
         return None
     top = words.below(height - rows) if rows < height else 0
     left = words.below(width - columns) if columns < width else 0

@@ -132,8 +132,6 @@ def build_crop_and_resize_grad_boxes(node: KernelNode) -> Compute:
             ys, xs = _along(y1, y2, rows, height), _along(x1, x2, columns, width)
             at_y = np.flatnonzero((ys >= 0) & (ys <= rows - 1))
             at_x = np.flatnonzero((xs >= 0) & (xs <= columns - 1))
-            if not at_y.size or not at_x.size:
-                continue
             given, image = gradient[b][np.ix_(at_y, at_x)], images[box_index[b]].astype(np.float32)
             ys, xs = ys[at_y], xs[at_x]
             top, left = np.floor(ys).astype(np.int64), np.floor(xs).astype(np.int64)

@@ -209,8 +209,7 @@ def _cubic(scale: _Scale, size: int, count: int) -> tuple[Array, Array]:
     if scale.half_pixels:
         # A pixel outside counts for nothing, and the others make up for it.
         weights = np.where(places == wanted, weights, np.float32(0))
-        total = weights.sum(axis=1, keepdims=True)
-        weights = np.where(np.abs(total) >= 1000 * np.finfo(np.float32).tiny, weights / total, weights)
+        weights /= weights.sum(axis=1, keepdims=True)
     return places, weights.astype(np.float32)
 
 
@@ -247,7 +246,7 @@ def build_resize_bicubic_grad(node: KernelNode) -> Compute:
 
 def _coverage(scale: _Scale, size: int, count: int) -> Array:
     """How much of each input an output covers: [count, size]."""
-    factor = scale.factor(size, count) or np.float32(size / count)  # of one input with aligned corners: a share of it
+    factor = scale.factor(size, count) or np.float32(1)  # of one input with aligned corners: all of it
     steps = np.arange(count, dtype=np.float32)
     first, last = steps * factor, (steps + 1) * factor
     weights = np.zeros((count, size), np.float32)

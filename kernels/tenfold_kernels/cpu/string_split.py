@@ -153,7 +153,7 @@ def build_string_ngrams(node: KernelNode) -> Compute:
     splits_type = output_type(node, 1)
 
     def grams(tokens: list[bytes], width: int) -> list[bytes]:
-        padding = min(width - 1 if pad < 0 else pad, width - 1)
+        padding = width - 1 if pad < 0 else min(pad, width - 1)
         count = max(0, len(tokens) + 2 * padding - width + 1)
         if count > _MAX_NGRAMS // 2:
             raise invalid(f"Pad width could lead to integer overflow, got pad_width = {padding}")
