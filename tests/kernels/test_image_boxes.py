@@ -284,10 +284,20 @@ def test_a_box_is_as_high_as_its_area_and_as_wide_as_the_image_allow() -> None:
     assert cut(1, 1, (0.5, 1), 1) == ((0, 0, 1, 1), [])
 
 
+def test_rounding_at_the_edges_of_width_and_area() -> None:
+    # 7 rows are 10.5 columns wide, which is rounded to the 10 that there are
+    assert cut(20, 10, (0.01, 0.3675), 1.5, 6, 3) == ((3, 0, 10, 10), [7, 13])
+    # the least and the most are among them
+    assert cut(10, 10, (0.25, 1), 1, 0, 2, 4) == ((2, 4, 7, 9), [6, 5, 5])
+    assert cut(10, 10, (0.25, 1), 1, 5) == ((0, 0, 10, 10), [6])
+    # 3 rows are 3.5 columns wide in single precision, one more than there are, though 3 are what the width allows
+    assert cut(3, 3, (0.01, 1), 1.1666666269302368, 0, 0, 0) == ((0, 0, 1, 1), [3, 2, 2])
+
+
 def test_boxes_that_there_are_not() -> None:
     for height, width, areas, ratio in (
-        (10, 10, (0, 0), 1), (10, 10, (0.1, -0.1), 1), (10, 10, (0.5, 0.4), 1), (0, 10, (0.1, 1), 1),
-        (10, 0, (0.1, 1), 1), (10, 10, (0.1, 1), 0), (10, 10, (0.1, 1), -1), (10, 2, (0.9, 1), 9),
+        (10, 10, (0.5, 0.4), 1), (0, 10, (0.1, 1), 1), (10, 0, (0.1, 1), 1), (0, 0, (0.1, 1), 1),
+        (10, 2, (0.9, 1), 9), (2, 10, (0.9, 1), 0.1),
     ):  # fmt: skip
         assert cut(height, width, areas, ratio) == (None, [])
 
@@ -325,7 +335,15 @@ def test_words_of_a_stream() -> None:
 
 @pytest.mark.parametrize(
     ("words", "count", "found"),
-    [([3, 4], 6, 4), ([0, 1, 2, 3, 5], 6, 5), ([4], 6, 4), ([29], 10, 9), ([5, 6], 10, 6), ([0b1101], 4, 1)],
+    [
+        ([3], 8, 3),
+        ([3, 4], 6, 4),
+        ([0, 1, 2, 3, 5], 6, 5),
+        ([4], 6, 4),
+        ([29], 10, 9),
+        ([5, 6], 10, 6),
+        ([0b1101], 4, 1),
+    ],
 )
 def test_words_that_would_favour_some_are_passed_over(words: list[int], count: int, found: int) -> None:
     """2³² is 4 and a multiple of 6, and 6 and a multiple of 10."""
@@ -411,6 +429,15 @@ def test_the_whole_image_where_no_attempt_is_good(ops: Any, op: str, kind: Any) 
     begin, size, _ = lot(ops, op, SIDES.astype(kind), BOX[:, :0], 0.5, area_range=[0.5, 0.9],
                          use_image_if_no_bounding_boxes=True)  # fmt: skip
     assert 54 <= int(size[0]) * int(size[1]) <= 97
+
+
+@pytest.mark.parametrize("op", LOT)
+def test_the_ends_of_what_is_accepted(ops: Any, op: str) -> None:
+    lot(ops, op, boxes=F([[[0, 0, 1, 1]]]))
+    lot(ops, op, sides=np.int32([9, 9, 3]))
+    lot(ops, op, covered=0.0)
+    lot(ops, op, max_attempts=1)
+    lot(ops, op, sides=np.int64([2, (1 << 31) - 2, 3]), aspect_ratio_range=[1e9, 2e9])
 
 
 def test_each_call_has_as_many_blocks_as_attempts(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:

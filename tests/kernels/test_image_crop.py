@@ -110,6 +110,20 @@ def test_the_gradient_of_the_boxes(ops: Any, size: tuple[int, int]) -> None:
                 assert found[box, side] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=slack)
 
 
+def test_samples_at_the_edges_count_in_the_gradient_of_the_boxes(ops: Any) -> None:
+    """From edge to edge along one side: the other side moves the samples that lie on the edges, too."""
+    boxes, step = F([[0, 0.22, 1, 0.93], [0.11, 0, 0.71, 1]]), 1e-6
+    given = np.random.default_rng(9).uniform(-1, 1, (2, 3, 4, 2)).astype(F)
+    found = ops.run("CropAndResizeGradBoxes", [given, IMAGES, boxes, INDEX[:2]])
+    for box, side in ((0, 1), (0, 3), (1, 0), (1, 2)):
+        ends = []
+        for sign in (1, -1):
+            moved = boxes.astype(np.float64)
+            moved[box, side] += sign * step
+            ends.append((crops(IMAGES, moved, INDEX[:2], (3, 4), False, 0) * given).sum())
+        assert found[box, side] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=2e-4)
+
+
 def test_crops_of_nothing(ops: Any) -> None:
     none, at = np.zeros((0, 4), F), np.zeros(0, np.int32)
     assert ops.run("CropAndResize", [IMAGES, none, at, np.int32([3, 4])]).shape == (0, 3, 4, 2)

@@ -544,6 +544,15 @@ def test_kinds_of_animations(ops: Any) -> None:
     assert ops.run("DecodeBmp", [b"??" + bmp(PICTURE)[2:]]).tolist() == PICTURE.tolist()
 
 
+def test_of_an_animation_no_more_is_read_than_is_wanted(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(_gif, "decode_gif", lambda *given: asked.append(given[1:]) or np.zeros((1, 4, 6, 3), np.uint8))
+    ops.run("DecodeImage", [GIF], expand_animations=False)
+    ops.run("DecodeImage", [GIF])
+    ops.run("DecodePng", [GIF])
+    assert asked == [(1,), (), ()]
+
+
 def test_the_range_of_other_types(ops: Any) -> None:
     """8 bits in 16: times 256; fractions of the largest of the file's type."""
     two = gif([np.full((4, 4), value, np.uint8) for value in (1, 2)])

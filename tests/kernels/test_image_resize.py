@@ -186,3 +186,17 @@ def test_memory_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) ->
     for size in ((7, 3), (2, 10), (8, 10)):
         ops.run("ResizeArea", [IMAGES, np.int32(size)])
     assert asked == [(2, 7 * 5, 3, F, 3), (2, 4 * 10, 3, F, 3), (2, 80, 3, F, 3)]
+
+
+def test_the_same_size_keeps_what_is_not_finite(ops: Any) -> None:
+    """Between two pixels of which one is infinite there would be no number."""
+    images = IMAGES.copy()
+    images[0, 1, 2, 0], images[1, 0, 0, 1] = np.inf, np.nan
+    np.testing.assert_array_equal(ops.run("ResizeBilinear", [images, np.int32([4, 5])]), images)
+
+
+def test_one_pixel_is_every_pixel(ops: Any) -> None:
+    for op in METHODS:
+        for flags in FLAGS[:2] if op == "ResizeArea" else FLAGS:
+            found = ops.run(op, [IMAGES[:, :1, :1], np.int32([3, 4])], **flags)
+            np.testing.assert_allclose(found, np.broadcast_to(IMAGES[:, :1, :1], (2, 3, 4, 3)), rtol=1e-6)

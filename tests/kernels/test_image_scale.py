@@ -171,3 +171,11 @@ def test_memory_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) ->
     ops.run("ScaleAndTranslateGrad", [IMAGES[:, :2, :1], IMAGES, SCALE, MOVE], **how)
     ops.run("ScaleAndTranslateGrad", [np.zeros((2, 9, 1, 3), F), IMAGES, SCALE, MOVE], **how)
     assert [each for each in asked if each[-1] != 4] == [(2, 5, 6, 3, F, 3), (2, 4, 6, 3, F, 2), (2, 9, 6, 3, F, 2)]
+
+
+def test_outputs_at_the_edges_are_inside(ops: Any) -> None:
+    """Moved by half a pixel the first of one more lies at 0, and the last at the end."""
+    row = F([2, 3, 5, 7]).reshape(1, 1, 4, 1)
+    how = [F([1, 1]), F([0, 0.5])]
+    found = ops.run("ScaleAndTranslate", [row, np.int32([1, 5]), *how], kernel_type=b"triangle")
+    np.testing.assert_allclose(found.ravel(), [2, 2.5, 4, 6, 7], rtol=1e-6)

@@ -109,8 +109,11 @@ def test_rows_are_the_next_calls(ops: Any, op: str, shape: list[int], kind: Any)
 def test_rows_of_integers_are_the_next_calls(ops: Any, shape: list[int], kind: Any) -> None:
     given = [np.array(shape, np.int32), np.array(-5, kind), np.array(1000, kind)]
     one, many = (ops.build("RandomUniformInt", given, {"seed": 3, "seed2": 4})[0] for _ in range(2))
-    calls = [one(*given) for _ in range(6)]
-    found = [many(*given), *many.rows(4, given, [False] * 3)[0], many(*given)]
+    calls = [one(*given) for _ in range(9)]
+    found = [many(*given)]
+    for count in (4, 1, 2):
+        found += [*many.rows(count, given, [False] * 3)[0]]
+    found.append(many(*given))
     for ours, expected in zip(found, calls, strict=True):
         assert ours.dtype == expected.dtype == kind
         assert ours.shape == tuple(shape)
@@ -278,7 +281,15 @@ def test_a_window_lies_where_the_words_say(ops: Any) -> None:
     # a side that stays whole takes no word
     left = words[0] % 3
     assert crop(5, 5).tolist() == image[:, left : left + 5].tolist()
+    top = words[0] % 4
+    assert crop(2, 7).tolist() == image[top : top + 2].tolist()
     assert crop(5, 7).tolist() == image.tolist()
+
+
+def test_each_window_has_a_block_of_the_stream(ops: Any) -> None:
+    image, size = np.arange(1000).reshape(1, 1000, 1), np.array([1, 1], np.int64)
+    compute, _ = ops.build("RandomCrop", [image, size], {"seed": 3, "seed2": 4})
+    assert [compute(image, size).item() for _ in range(4)] == [int(word) % 1000 for word in stream(4)[:, 0]]
 
 
 @pytest.mark.parametrize(

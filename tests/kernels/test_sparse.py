@@ -230,6 +230,12 @@ def test_what_cannot_be_added_to_a_dense_tensor(ops: Any, inputs: list[Any], tex
         ops.run("SparseTensorDenseAdd", [*inputs[:3], inputs[3].astype(np.float32)])
 
 
+def test_whole_numbers_of_32_bits_in_three_dimensions(ops: Any) -> None:
+    inputs = [np.int32([[0, 1, 2], [1, 0, 0]]), VALUES, np.int32([2, 2, 3]), np.zeros((2, 2, 3), np.float32)]
+    found = ops.run("SparseTensorDenseAdd", inputs)
+    assert (found[0, 1, 2], found[1, 0, 0], found.sum()) == (5, 7, 12)
+
+
 def test_values_at_one_place_are_added_up(ops: Any) -> None:
     dense_one = np.ones((3, 2), np.float32)
     found = ops.run("SparseTensorDenseAdd", [longs([2, 0], [2, 0]), VALUES, SHAPE, dense_one])
@@ -282,6 +288,13 @@ def test_products_of_nothing(ops: Any, turned: bool) -> None:
         assert (found.shape, found.dtype, found.any()) == ((rows, columns), np.float32, False)
 
 
+def test_nothing_lies_in_a_matrix_without_rows_or_columns(ops: Any) -> None:
+    for shape, turned in ((longs(0, 2), False), (longs(3, 0), False), (longs(0, 2), True), (longs(3, 0), True)):
+        b = np.ones((int(shape[0 if turned else 1]), 3), np.float32)
+        with pytest.raises(errors.InvalidArgumentError, match=r"^indices\[0\] = \[0,0\] is out of bounds"):
+            ops.run("SparseTensorDenseMatMul", [longs([0, 0]), VALUES[:1], shape, b], adjoint_a=turned)
+
+
 def test_memory_for_a_product_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(sparse, "allow", lambda dims, dtype, times=1: asked.append((dims, np.dtype(dtype), times)))
@@ -332,8 +345,9 @@ def test_reshape_wants_a_matrix_of_places_inside(ops: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"^Input indices should be a matrix .* \[2\]$"):
         ops.run("SparseReshape", [longs(0, 1), SHAPE, longs(6)])
     for place in ([3, 0], [0, 2], [0, -1]):
-        with pytest.raises(errors.InvalidArgumentError, match=r"^indices\[1\] = .* is out of bounds"):
-            ops.run("SparseReshape", [longs([0, 1], place), SHAPE, longs(6)])
+        for number, indices in enumerate((longs(place, [0, 1]), longs([0, 1], place))):
+            with pytest.raises(errors.InvalidArgumentError, match=rf"^indices\[{number}\] = .* is out of bounds"):
+                ops.run("SparseReshape", [indices, SHAPE, longs(6)])
     for wanted in (longs(2, 3), longs(-1), longs(1, 6, -1), longs(6)):
         indices, shape = ops.run("SparseReshape", [INDICES, SHAPE, wanted])
         assert np.prod(shape) == 6
@@ -531,6 +545,9 @@ def test_numbers_fill_rows_too(ops: Any) -> None:
     assert [each.tolist() for each in found] == [[[0, 0], [1, 0]], [9, 9], [True, True], []]
     found = ops.run("SparseFillEmptyRows", [np.zeros((0, 2), np.int64), VALUES[:0], longs(0, 3), np.float32(9)])
     assert [each.tolist() for each in found] == [[], [], [], []]
+    word = np.array(b"?", object)
+    found = ops.run("SparseFillEmptyRows", [np.zeros((0, 2), np.int64), np.empty(0, object), longs(1, 3), word])
+    assert [type(value) for value in found[1]] == [bytes]
 
 
 def test_rows_of_a_ragged_tensor(ops: Any) -> None:

@@ -220,9 +220,9 @@ def test_shapes_of_parts(ops: Any) -> None:
 
 def test_room_for_several_parts_of_one_text(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two bytes, no more than there are, and all of them where the length says nothing."""
-    inputs: list[Any] = [b"hello", [0, 1, 2], [2, 9, -1]]
+    inputs: list[Any] = [b"hello", [0, 1, 2, 3], [2, 9, -1, 0]]
     needs(ops, monkeypatch, 2 + 5 + 5, "Substr", inputs)
-    needs(ops, monkeypatch, 3 * 5, "Substr", inputs, unit=b"UTF8_CHAR")
+    needs(ops, monkeypatch, 4 * 5, "Substr", inputs, unit=b"UTF8_CHAR")
     monkeypatch.setattr(memory_limits, "_limit", 1)
     assert ops.run("Substr", [[b"hello", b"world"], [0, 0], [5, 5]]).tolist() == [b"hello", b"world"]
 
@@ -266,6 +266,9 @@ def test_what_is_no_base64(ops: Any, text: bytes, says: str) -> None:
         (np.arange(3), 0, "[ ...]"),
         (np.zeros(0), 3, "[]"),
         (np.zeros((0, 2)), 3, "[]"),
+        (np.zeros((2, 0)), 3, "[\n ...]"),
+        (np.zeros((2, 0)), -1, "[\n ...]"),
+        (np.zeros((2, 0, 3)), 3, "[\n\n ...]"),
         (np.arange(4).reshape(2, 2), 3, "[[0 1]\n [2 3]]"),
         (np.arange(4).reshape(2, 2, 1), 3, "[[[0]\n  [1]]\n\n [[2]\n  [3]]]"),
         (np.arange(12).reshape(4, 3), 1, "[[0 ... 2]\n ...\n [9 ... 11]]"),
@@ -288,8 +291,8 @@ def test_numbers_as_texts(value: Any, limit: int, text: str) -> None:
 
 def test_texts_in_texts_are_escaped() -> None:
     value = np.empty(3, object)
-    value[:] = [b"a\n\r\t\"'\\~ ", b"\0\x1f\x7f\x80", "é".encode()]
-    expected = '["a\\n\\r\\t\\"\\\'\\\\~ " "\\000\\037\\177\udc80" "é"]'
+    value[:] = [b"a\n\r\t\"'\\~ ", b"\0\x1f\x7f\x80", "é\x80".encode()]
+    expected = '["a\\n\\r\\t\\"\\\'\\\\~ " "\\000\\037\\177\udc80" "é\x80"]'
     assert tensor_text(value, 3) == expected
 
 
@@ -310,3 +313,4 @@ def test_templates(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(ops, "StringFormat", [one], placeholder=b"") == f"{text}0 vs. 1"
     needs(ops, monkeypatch, len("[1 2 3]"), "StringFormat", [one], template=b"%s and more")
     needs(ops, monkeypatch, 2 * 3 + len("[1 2 3]"), "StringFormat", [one], summarize=-1)
+    needs(ops, monkeypatch, len("[ ...]"), "StringFormat", [one], summarize=0)

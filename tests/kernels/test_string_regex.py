@@ -39,6 +39,7 @@ def replaced(ops: Any, value: bytes, pattern: bytes, rewrite: bytes, everywhere:
         # an empty match does not count right behind another one
         (b"baac", b"a*", b"-", b"-b-c-", b"-baac"),
         (b"abc", b"", b"-", b"-a-b-c-", b"-abc"),
+        (b"ab", rb"\B", b"-", b"a-b", b"a-b"),
         ("é€".encode(), b"", b"-", "-é-€-".encode(), "-é€".encode()),
         (b"ab", b"b$", b"-", b"a-", b"a-"),
         (b"aab", b"^a", b"-", b"-ab", b"-ab"),
@@ -107,6 +108,6 @@ def test_room_for_what_comes(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_wrong_with_a_pattern_is_told_once(ops: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(errors.InvalidArgumentError):
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Invalid pattern: \(, error: missing \)"):
         ops.run("RegexFullMatch", [words(b"a"), b"("])
     assert capfd.readouterr() == ("", "")

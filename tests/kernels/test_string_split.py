@@ -72,6 +72,7 @@ def test_each_byte_of_a_delimiter_splits(
         (b"a<>b<>c", b"<>", 1, [b"a", b"b<>c"]),
         (b"a<>b<>c", b"<>", 2, [b"a", b"b", b"c"]),
         (b"a<>b<>c", b"<>", 0, [b"a<>b<>c"]),
+        (b"a<>b", b"<>", 2, [b"a", b"b"]),
         (b"<>", b"<>", -1, [b"", b""]),
         (b"", b"<>", -1, [b""]),
         (b"  a \t b\n", b"", -1, [b"a", b"b"]),
