@@ -80,6 +80,9 @@ def test_limits_count_only_where_numbers_are_asked_for(ops: Any, op: str) -> Non
     with pytest.raises(errors.InvalidArgumentError, match=r"^Need minval < maxval, got 5 >= 5$"):
         ops.run(op, [dims(1), *begin, np.int32(5), np.int32(5)], dtype=dtypes.int32)
     assert ops.run(op, [dims(3), *begin, np.int32(5), np.int32(6)], dtype=dtypes.int32).tolist() == [5, 5, 5]
+    for limits, name in (([np.int32([5]), np.int32(6)], "minval"), ([np.int32(5), np.int32([6])], "maxval")):
+        with pytest.raises(errors.InvalidArgumentError, match=rf"^{name} must be 0-D, got shape \[1\]$"):
+            ops.run(op, [dims(1), *begin, *limits], dtype=dtypes.int32)
 
 
 def test_classes_and_rows_in_another_order(ops: Any) -> None:
