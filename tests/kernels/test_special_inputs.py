@@ -32,12 +32,11 @@ VALUES: dict[str, tuple[tuple[float, ...], float]] = {
 }
 
 
-@pytest.mark.parametrize("op", VALUES)
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("op", "dtype"), [(op, dtype) for op, (x, _) in VALUES.items() for dtype in (FLOATS if len(x) == 1 else FLOATS[1:])]
+)
 def test_each_function_in_each_type(ops: Any, op: str, dtype: Any) -> None:
     inputs, expected = VALUES[op]
-    if dtype is np.float16 and op in ("Igamma", "Igammac", "IgammaGradA", "Zeta", "Polygamma", "Betainc"):
-        pytest.skip("not of halves")
     tolerance = {np.float16: 2e-3, np.float32: 1e-6, np.float64: 1e-12}[dtype]
 
     for shape in ((), (3,), (2, 2), (0, 2)):
