@@ -138,6 +138,8 @@ class FunctionRuntime:
         body = self._functions.body(call.name, call.attr)
         # A function's name may have in it what a node's may not.
         label = re.sub(r"[^A-Za-z0-9_.\\/>-]", ".", call.name if call.name[:1].isalnum() else f".{call.name}")
+        if ranks is not None:
+            _check_count(call, len(body.arg_types), len(ranks))
         parameters = [f"{label}.parameter_{number}" for number in range(len(body.arg_types))]
         attrs = {"f": call, "Tin": list(body.arg_types), "Tout": list(body.output_types)}
         nodes = [new_def("StatefulPartitionedCall", label, parameters, attrs)]
@@ -150,7 +152,7 @@ class FunctionRuntime:
         has_rows: Sequence[bool] = ()
         if ranks is not None:
             fetches = [graph.outputs.get(each, each) for each in fetches]
-            changed = of_rows(graph, dict(zip(parameters, ranks, strict=False)), fetches)
+            changed = of_rows(graph, dict(zip(parameters, ranks, strict=True)), fetches)
             if changed is None or not any(changed[1]):
                 return None
             graph, has_rows = changed
@@ -169,6 +171,12 @@ class FunctionRuntime:
         attributes = [value for node in compiled.part.nodes for value in node.node_def.attr.values()]
         is_leaf = not any(value.HasField("func") or value.list.func for value in attributes)
         return _Compiled(program, feeds, keys, direct, is_leaf, has_rows)
+
+
+def _check_count(call: NameAttrList, takes: int, has: int) -> None:
+    """Raises InvalidArgumentError for a call with another number of values than the function takes."""
+    if takes != has:
+        raise errors.invalid_argument(f"Function '{call.name}' takes {takes} values; it is called with {has}.")
 
 
 def _called(direct: DirectCall, values: Sequence[Any]) -> list[Any]:
@@ -205,8 +213,11 @@ class LibraryFunction:
                 f"Function '{self._call.name}' was called {MAX_DEPTH} deep: what calls itself must come to an end."
             )
         if compiled is None:
-            compiled = self._compiled = self._runtime.compiled(self._call, self._device)
+            compiled = self._runtime.compiled(self._call, self._device)
             assert compiled is not None
+            # once: what calls it, a node or a dataset, always has as many
+            _check_count(self._call, len(compiled.feeds), len(values))
+            self._compiled = compiled
         _depth.value = depth + 1
         try:
             if compiled.direct is not None:
@@ -282,7 +293,7 @@ class _CallWaiter:
 
     def __init__(self, compiled: _Compiled, values: Sequence[Any]) -> None:
         self._fetches = compiled.fetches
-        feeds = {key: value for key, value in zip(compiled.feeds, values, strict=False) if key is not None}
+        feeds = {key: value for key, value in zip(compiled.feeds, values, strict=True) if key is not None}
         self._run = PartRun(compiled.program, feeds, _no_send)
         #: Guards `_turning`: a thread is in `turn`.
         self._lock = threading.Lock()

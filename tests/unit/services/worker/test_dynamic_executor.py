@@ -13,7 +13,7 @@ from tenfold_compiler.part import split_part
 from tenfold_compiler.part.frame_numbers import frame_id
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
-from tenfold_kernels.resources.state import ResourceManager
+from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker import dynamic_executor
 from tenfold_services.worker.execution import StepIO
@@ -429,3 +429,138 @@ def test_a_careful_stretch_ends_with_what_came_from_a_queue() -> None:
     assert execution.ready
     execution.advance(careful=True)
     assert execution.done
+
+
+# -- references, strings and what is dead, node by node ----------------------------------------------------------------
+
+
+def switched_variable(value: float | None) -> tuple[PartBuilder, str, ResourceManager]:
+    """A variable of that value, which comes out of a Switch by reference where p is true."""
+    part, resources = PartBuilder(), ResourceManager()
+    part.node("VariableV2", "v", shape=(), dtype=F32)
+    p = part.feed("p", BOOL)
+    part.node("RefSwitch", "switch", ["v", "p"], T=F32)
+    if value is not None:
+        made = Variable("v", F32, TensorShape([]))
+        made.assign(np.float32(value).reshape(()))
+        resources.lookup_or_create("", "v", Variable, lambda: made)
+    return part, p, resources
+
+
+def by_nodes(
+    part: PartBuilder, feeds: dict[str, Any], resources: ResourceManager
+) -> tuple[DynamicExecution, list[Any]]:
+    sent: list[Any] = []
+    program = compile_program(part.graph_def, TASK, resources)
+    return node_by_node(program, StepIO(feeds, lambda *edge: sent.append(edge))), sent
+
+
+@pytest.mark.parametrize(("value", "taken"), [(3.0, True), (None, True), (3.0, False), (None, False)])
+def test_a_reference_is_sent_as_the_variable_and_only_with_a_value(value: float | None, taken: bool) -> None:
+    part, p, resources = switched_variable(value)
+    part.send("switch:1", F32, OTHER, "edge")
+    execution, sent = by_nodes(part, {p: np.array(taken)}, resources)
+    if taken and value is None:
+        with pytest.raises(errors.FailedPreconditionError, match=r"(?s)uninitialized value v.*node send_edge"):
+            execution.advance()
+        return
+    execution.advance()
+    ((_, what, is_dead),) = sent
+    assert is_dead is not taken
+    assert what is (resources.lookup("", "v", Variable) if taken else None)
+
+
+def test_a_fetched_reference_is_a_copy_of_its_value() -> None:
+    part, p, resources = switched_variable(3.0)
+    key = part.fetch("switch:1")
+    execution, _ = by_nodes(part, {p: np.array(True)}, resources)
+    execution.advance()
+    found = execution.fetched()[key]
+    assert found == 3
+    found[...] = 9
+    assert resources.lookup("", "v", Variable).value == 3
+
+
+@pytest.mark.parametrize(("taken", "value", "index"), [(True, -2, 0), (False, 2, 1)])
+def test_a_merge_of_values_reads_a_reference_among_its_inputs(taken: bool, value: float, index: int) -> None:
+    part, p, resources = switched_variable(2.0)
+    part.node("Neg", "minus", ["switch:1"], T=F32)
+    part.node("Merge", "merge", ["minus", "switch:0"], T=F32, N=2)
+    y, which = part.fetch("merge"), part.fetch("merge:1", I32)
+    execution, _ = by_nodes(part, {p: np.array(taken)}, resources)
+    execution.advance()
+    assert execution.fetched()[y] == value
+    assert execution.fetched()[which] == index
+    assert execution.fetched()[which].dtype == np.int32
+
+
+@pytest.mark.parametrize(("value", "fails"), [([b"text"], False), ([object()], True)])
+def test_a_variant_of_its_own_does_not_leave_the_task_node_by_node(value: list[Any], fails: bool) -> None:
+    part = PartBuilder()
+    x = part.feed("x", dtypes.string)
+    part.send("x", dtypes.string, OTHER, "edge")
+    execution, sent = by_nodes(part, {x: np.array(value, object)}, ResourceManager())
+    if fails:
+        with pytest.raises(errors.UnimplementedError, match="A variant of type"):
+            execution.advance()
+        assert sent == []
+    else:
+        execution.advance()
+        assert sent[0][1].tolist() == value
+
+
+def test_what_waits_for_a_dead_tensor_is_asked_for_and_dead_all_the_same() -> None:
+    """A Recv behind a control edge from a branch that was not taken."""
+    for taken, expected in ((True, [False, False]), (False, [True, True])):
+        part, x, p = cond()
+        part.recv("a", F32, OTHER, 5, ["^yes"])
+        part.node("Neg", "minus", ["a"], T=F32)
+        part.send("minus", F32, OTHER, "minus")
+        part.send("yes", F32, OTHER, "yes")
+        execution, sent = by_nodes(part, {x: np.ones((), np.float32), p: np.array(taken)}, ResourceManager())
+        execution.advance()
+        (wanted,) = execution.take_wanted()
+        assert not execution.done
+        execution.arrived(wanted.token, np.float32(4), False)
+        execution.advance()
+        assert execution.done
+        assert [is_dead for _, _, is_dead in sorted(sent, key=lambda edge: edge[0])] == expected
+
+
+def test_a_kernel_of_no_outputs_that_waits_goes_on_too() -> None:
+    part = PartBuilder()
+    x = part.feed("x")
+    part.node("FIFOQueueV2", "queue", component_types=[F32], shapes=[TensorShape([])])
+    part.node("QueueEnqueueV2", "put", ["queue", "x"], Tcomponents=[F32])
+    part.node("Neg", "n", ["x", "^put"], T=F32)
+    key = part.fetch("n")
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    (index,) = [node.index for node in program.compiled.part.nodes if node.name == "put"]
+    kernels: Any = program.compiled.kernels
+    kernels[index] = lambda *_: Waiting()
+    execution = node_by_node(program, StepIO({x: np.float32(2).reshape(())}, lambda *_: None))
+    execution.advance()
+    (wanted,) = execution.take_wanted()
+    assert not execution.ready
+    execution.arrived(wanted.token, None, False)
+    execution.advance()
+    assert execution.done
+    assert execution.fetched()[key] == -2
+
+
+@pytest.mark.parametrize(("size", "seen"), [(2, 1), (3, 2)])
+def test_a_queues_elements_are_counted_by_shape(size: int, seen: int) -> None:
+    part = PartBuilder()
+    part.node("FIFOQueueV2", "queue", component_types=[F32], shapes=[TensorShape([None])])
+    part.node("QueueDequeueV2", "one", ["queue"], component_types=[F32])
+    part.fetch("one")
+    program = compile_program(part.graph_def, TASK, ResourceManager())
+    (node,) = [node for node in program.compiled.part.nodes if node.name == "one"]
+    execution = node_by_node(program, StepIO({}, lambda *_: None))
+    assert execution.shapes == 0
+    execution._take(node, [np.zeros(2, np.float32)])
+    first = execution.shapes
+    assert first != 0
+    execution._take(node, [np.zeros(size, np.float32)])
+    assert len(execution._seen) == seen
+    assert (execution.shapes == first) == (seen == 1)

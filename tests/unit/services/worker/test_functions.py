@@ -283,3 +283,294 @@ def test_a_body_that_waits_or_calls_has_no_call_for_many() -> None:
     runtime = Runtime(TAKE, NEG)
     assert runtime.of("take").by_rows([(0, True)]) is None
     assert runtime.of("neg").by_rows([(0, False), (0, False)]) is None
+
+
+# -- calls in calls ----------------------------------------------------------------------------------------------------
+
+COUNTDOWN = function(
+    "down", ["n: int32"], ["r: int32"],
+    [
+        const("one", 1), node("last", "Less", "n", "one:output:0", T=I32),
+        node("if", "If", "last:z:0", "n", Tcond=dtypes.bool_, Tin=[I32], Tout=[I32],
+             then_branch=call("base"), else_branch=call("again")),
+    ],
+    r="if:output:0",
+)  # fmt: skip
+BASE = function("base", ["n: int32"], ["r: int32"], [], r="n")
+AGAIN = function(
+    "again", ["n: int32"], ["r: int32"],
+    [
+        const("one", 1), node("less", "Sub", "n", "one:output:0", T=I32),
+        node("rest", "PartitionedCall", "less:z:0", Tin=[I32], Tout=[I32], f=call("down")),
+        node("sum", "Add", "rest:output:0", "n", T=I32),
+    ],
+    r="sum:z:0",
+)  # fmt: skip
+
+
+def test_a_function_that_calls_itself_gets_to_the_deepest_call_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = functions.MAX_DEPTH
+    assert most == 50
+    runtime = Runtime(COUNTDOWN, BASE, AGAIN)
+    down = runtime.of("down")
+    depths: list[int] = []
+    start = LibraryFunction.start
+
+    def noted(self: Any, values: Any) -> Any:
+        depths.append(getattr(functions._depth, "value", 0))
+        return start(self, values)
+
+    monkeypatch.setattr(LibraryFunction, "start", noted)
+
+    assert down([np.array(9, np.int32)]) == [45]
+    assert depths[: len(set(depths))] == list(range(len(set(depths)))), "one deeper with each call"
+    assert functions._depth.value == 0
+    with pytest.raises(errors.ResourceExhaustedError, match="what calls itself must come to an end"):
+        down([np.array(10 * most, np.int32)])
+    assert functions._depth.value == 0
+    assert max(depths) == most
+    assert down._compiled is not None
+    assert not down._compiled.is_leaf
+    assert down.by_rows([(0, True)]) is None
+
+
+def test_a_program_is_kept_by_function_device_and_ranks() -> None:
+    runtime = Runtime(CAST)
+    cast, other = runtime.of("cast", T=I32)._call, runtime.of("cast", T=F32)._call
+    here = runtime.compiled(cast, DEVICE)
+
+    assert runtime.compiled(cast, DEVICE) is here
+    assert runtime.compiled(other, DEVICE) is not here
+    rows = runtime.compiled(cast, DEVICE, ((0, True),))
+    assert rows is not here
+    assert runtime.compiled(cast, DEVICE, ((0, True),)) is rows
+    assert runtime.compiled(cast, DEVICE, ((0, False),)) is None
+    assert len(runtime.made) == 3
+
+
+def test_a_call_may_be_one_of_several_outputs_of_which_some_are_the_same() -> None:
+    made = function(
+        "f", ["x: float"], ["a: float", "b: float", "c: float"], [node("n", "Neg", "x", T=F32)],
+        a="n:y:0", b="x", c="n:y:0",
+    )  # fmt: skip
+    called = Runtime(made).of("f")
+    assert [float(each) for each in called([number(2)])] == [-2, 2, -2]
+    at_once = called.by_rows([(0, True)])
+    assert at_once is not None
+    assert [each.tolist() for each in at_once([np.float32([1, 2])])] == [[-1, -2], [1, 2], [-1, -2]]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_call_with_another_number_of_values_is_refused_by_name(count: int) -> None:
+    runtime = Runtime(NEG)
+    neg, text = runtime.of("neg"), rf"^Function 'neg' takes 2 values; it is called with {count}\.$"
+    for _ in range(2):
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            neg([number(1)] * count)
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            neg.by_rows([(0, True)] * count)
+    assert functions._depth.value == 0
+    assert [float(each) for each in neg([number(1), number(2)])] == [-1, 2]
+
+
+def test_a_function_among_several_of_an_attribute_is_a_call_too() -> None:
+    chosen = function(
+        "chosen", ["n: int32"], ["r: int32"],
+        [
+            const("zero", 0), node("case", "Case", "zero:output:0", "n", Tin=[I32], Tout=[I32],
+                                   branches=[call("base"), call("endless")]),
+        ],
+        r="case:output:0",
+    )  # fmt: skip
+    endless = function("endless", ["n: int32"], ["r: int32"], [node("c", "chosen", "n")], r="c:r:0")
+    called = Runtime(chosen, BASE, endless).of("chosen")
+    assert called([np.array(3, np.int32)]) == [3]
+    assert called._compiled is not None
+    assert not called._compiled.is_leaf
+
+
+# -- a wait, turn by turn ----------------------------------------------------------------------------------------------
+
+
+class Turns:
+    """A run whose turns the test says: an answer, or an error."""
+
+    def __init__(self, *answers: Any, can_go_on: bool = True) -> None:
+        self.answers, self.log = list(answers), []
+        self.can_go_on, self.ended, self.stop, self.wake = can_go_on, False, [], None
+        self.failed: list[BaseException] = []
+
+    def turn(self, place: int) -> int:
+        self.log.append("turn")
+        assert place == functions.FUNCTION_CALLER
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        if callable(answer):
+            answer = answer()
+        found: int = answer
+        return found
+
+    def fetched(self) -> dict[str, Any]:
+        return {"b": 2, "a": 1}
+
+    def fail(self, error: BaseException) -> None:
+        self.failed.append(error)
+
+    def end(self) -> None:
+        self.log.append("end")
+        self.ended = True
+
+
+class Pool:
+    """Takes work, and does it when the test says."""
+
+    def __init__(self) -> None:
+        self.work: list[Any] = []
+
+    def submit(self, work: Any) -> None:
+        self.work.append(work)
+
+    def run(self) -> None:
+        work, self.work = self.work, []
+        for each in work:
+            each()
+
+
+DONE, WAITS = 0, 1
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    made = Pool()
+    monkeypatch.setattr(functions, "_pool", made)
+    return made
+
+
+def waiter(run: Turns, monkeypatch: pytest.MonkeyPatch) -> functions._CallWaiter:
+    made: list[Any] = []
+    monkeypatch.setattr(functions, "PartRun", lambda *each: (made.append(each), run)[1])
+    compiled: Any = functions._Compiled("program", ["x", None, "y"], ["a", "b", "a"], None, True)  # type: ignore[arg-type]
+    found = functions._CallWaiter(compiled, [10, 20, 30])
+    assert made == [("program", {"x": 10, "y": 30}, functions._no_send)]
+    return found
+
+
+def test_a_run_that_ends_at_once_leaves_no_work(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Turns(DONE)
+    assert waiter(run, monkeypatch).begin() == [1, 2, 1]
+    assert (run.log, pool.work, run.wake) == (["turn"], [], None)
+
+
+def test_a_run_that_fails_at_once_is_ended(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Turns(errors.internal("at once"))
+    with pytest.raises(errors.InternalError, match="at once"):
+        waiter(run, monkeypatch).begin()
+    assert (run.log, pool.work) == (["turn", "end"], [])
+
+
+def test_what_came_during_the_first_turn_is_not_forgotten(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Turns(WAITS, DONE)
+    answer = waiter(run, monkeypatch).begin()
+    assert isinstance(answer, Waiting)
+    assert run.log == ["turn"]
+    pool.run()
+    assert run.log == ["turn", "turn", "end"]
+    assert result_of(answer) == [1, 2, 1]
+    assert pool.work == []
+
+
+def test_nothing_to_go_on_with_is_no_turn_until_it_is_woken(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Turns(WAITS, WAITS, DONE, can_go_on=False)
+    answer = waiter(run, monkeypatch).begin()
+    assert isinstance(answer, Waiting)
+    pool.run()
+    assert run.log == ["turn"]
+    for _ in range(2):
+        run.can_go_on = True
+        assert run.wake is not None
+        wake: Any = run.wake
+        wake()
+        assert len(pool.work) == 1, "who completes it has other things to do"
+        run.answers[0] = _stands_still(run) if run.answers[0] == WAITS else run.answers[0]
+        pool.run()
+    assert run.log == ["turn", "turn", "turn", "end"]
+    assert result_of(answer) == [1, 2, 1]
+
+
+def _stands_still(run: Turns) -> Any:
+    def turn() -> int:
+        run.can_go_on = False
+        return WAITS
+
+    return turn
+
+
+def test_what_comes_during_a_turn_is_another_turn_and_never_two_at_once(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Turns(WAITS)
+    call = waiter(run, monkeypatch)
+    call.begin()
+
+    def turn() -> int:
+        call._woken()
+        pool.run()  # another thread looks, and leaves it to this one
+        return WAITS
+
+    run.answers = [turn, DONE]
+    pool.run()
+    assert run.log == ["turn", "turn"]
+    assert len(pool.work) == 1
+    pool.run()
+    assert run.log == ["turn", "turn", "turn", "end"]
+    call._woken()
+    pool.run()
+    assert run.log[-1] == "end"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (errors.not_found("gone"), errors.NotFoundError, "^gone$"),
+        (ValueError("a bug"), errors.InternalError, "^ValueError: a bug$"),
+    ],
+)
+def test_an_error_of_a_later_turn_ends_the_run_and_is_the_answer(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[errors.OpError], text: str
+) -> None:
+    run = Turns(WAITS, error)
+    answer = waiter(run, monkeypatch).begin()
+    pool.run()
+    assert run.log == ["turn", "turn", "end"]
+    with pytest.raises(kind) as caught:
+        result_of(answer)  # type: ignore[arg-type]
+    assert caught.value.message == text[1:-1]
+
+
+def test_a_call_that_is_given_up_between_turns_is_ended_there(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Turns(WAITS)
+    answer = waiter(run, monkeypatch).begin()
+    assert isinstance(answer, Waiting)
+    answer.cancel()
+    assert (run.log, run.stop, run.failed) == (["turn", "end"], [True], [])
+    run.ended = False  # another thread may be about to look
+    pool.run()
+    assert run.log == ["turn", "end"]
+
+
+def test_a_call_that_is_given_up_within_a_turn_is_ended_by_it(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Turns(WAITS)
+    answer = waiter(run, monkeypatch).begin()
+    assert isinstance(answer, Waiting)
+
+    def turn() -> int:
+        answer.cancel()
+        assert (run.stop, run.ended) == ([True], False)
+        (error,) = run.failed
+        assert isinstance(error, errors.CancelledError)
+        raise error
+
+    run.answers = [turn]
+    pool.run()
+    assert run.log == ["turn", "turn", "end"]

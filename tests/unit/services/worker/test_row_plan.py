@@ -11,14 +11,16 @@ import pytest
 from support.functions import DEVICE, const, function, graph, node
 from support.parts import PartBuilder
 from support.programs import compile_program, compiled
+from tenfold_compiler.part.guards import ANY, Literal
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker import row_plan
 from tenfold_services.worker.dynamic_executor import outputs_of
+from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.functions import FunctionRuntime
 from tenfold_services.worker.row_plan import RowPlan
-from tenfold_services.worker.row_values import Each, Stack
+from tenfold_services.worker.row_values import Each, NotOneShape, Stack
 
 F, INT, BOOL = dtypes.float32, dtypes.int32, dtypes.bool_
 #: Of 7 elements.
@@ -204,9 +206,23 @@ def dead(part: PartBuilder) -> str:
     return part.node("Neg", "y", ["s:1"], T=F)
 
 
+def case(part: PartBuilder) -> str:
+    part.node("Cast", "i", ["x"], SrcT=F, DstT=INT)
+    part.node("_SwitchN", "s", ["x", "i"], T=F, num_outs=2)
+    part.node("Merge", "m", ["s:0", "s:1"], T=F, N=2)
+    return "m"
+
+
+def in_a_list(part: PartBuilder) -> str:
+    part.const("none", [], INT)
+    part.node("TensorListReserve", "list", ["none", "none"], element_dtype=F, shape_type=INT)
+    return part.node("Neg", "y", ["x", "^list"], T=F)
+
+
 @pytest.mark.parametrize(
     ("build", "text"),
     [
+        (case, "^_SwitchN is the executor's own$"), (in_a_list, "^TensorListReserve works on what is no array$"),
         (variable, "^v writes through an edge$"), (state, "^RandomShuffle has a state$"),
         (handle, "^ReadVariableOp has a state$"), (dead, "^send_fetch_y may be dead$"),
     ],
@@ -217,6 +233,33 @@ def test_what_writes_has_a_state_or_may_be_dead_is_refused_by_name(build: Any, t
     key = part.fetch(build(part))
     with pytest.raises(ValueError, match=text):
         plan_of(part, [x], [key], [True])
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [({"memory": "GPU:0"}, "^n is a GPU's$"), ({"copy_of": (1, 0)}, "^n is a GPU's$"), ({}, None)],
+)
+def test_what_a_gpu_computes_is_left_to_calls(fields: Any, text: str | None) -> None:
+    node: Any = SimpleNamespace(
+        **{"name": "n", "op": "Neg", "memory": None, "copy_of": None, "input_types": [], "output_types": [], **fields}
+    )
+    check = RowPlan._check
+    if text is None:
+        check(SimpleNamespace(_guards=None), node)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(ValueError, match=text):
+            check(SimpleNamespace(_guards=None), node)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("port", "refused"), [(-2, False), (ANY, True)])
+def test_what_runs_on_any_of_several_conditions_is_left_to_calls(port: int, refused: bool) -> None:
+    node: Any = SimpleNamespace(index=1, name="n", op="Neg", memory=None, copy_of=None, input_types=[], output_types=[])
+    guards = SimpleNamespace(of=[frozenset(), frozenset([Literal((0, port), 1, 2)])])
+    if refused:
+        with pytest.raises(ValueError, match=r"^it is not one condition on which n runs$"):
+            RowPlan._check(SimpleNamespace(_guards=guards), node)  # type: ignore[arg-type]
+    else:
+        RowPlan._check(SimpleNamespace(_guards=guards), node)  # type: ignore[arg-type]
 
 
 def test_a_plan_has_the_outputs_in_the_callers_order_and_repeats_what_has_no_rows() -> None:
@@ -268,3 +311,150 @@ def test_elements_of_fewer_axes_get_them() -> None:
     (found,) = plan([np.float32([2, 3]), np.float32([[1, 2, 3], [4, 5, 6]])])
 
     assert found.tolist() == [[2, 4, 6], [12, 15, 18]]
+
+
+# -- a body's rows are what calls give ---------------------------------------------------------------------------------
+
+
+class _Counted:
+    """A kernel, with what row_plan.py asks it for."""
+
+    def __init__(self, calls: dict[str, int], op: str, kernel: Any) -> None:
+        self._calls, self._op, self._kernel = calls, op, kernel
+
+    def __call__(self, *values: Any) -> Any:
+        self._calls[self._op] += 1
+        return self._kernel(*values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+
+class Body:
+    """A body of parameters `x`, `y`, …: by rows, and by a call for each element. `calls` counts those of kernels."""
+
+    def __init__(self, kinds: list[Any], *ops: tuple[str, list[str], dict[str, Any]]) -> None:
+        self.part, self.calls = PartBuilder(), dict.fromkeys((op for op, _, _ in ops), 0)
+        self.feeds = [self.part.feed(name, kind) for name, kind in zip("xyz", kinds, strict=False)]
+        for number, (op, inputs, attrs) in enumerate(ops):
+            self.part.node(op, f"n{number}", inputs, **attrs)
+
+    def outputs(self, *of: tuple[str, Any]) -> Body:
+        fetches = [self.part.fetch(source, dtype) for source, dtype in of]
+        self.program = compiled(self.part)
+        kernels: Any = self.program.compiled.kernels
+        for each in self.program.compiled.part.nodes:
+            if each.op in self.calls and each.index in kernels:
+                kernels[each.index] = _Counted(self.calls, each.op, kernels[each.index])
+        self.fetches = fetches
+        return self
+
+    def rows(self, values: list[Any], has_rows: list[bool]) -> list[Any]:
+        return RowPlan(self.program.compiled, list(self.feeds), self.fetches, has_rows)(values)
+
+    def one_by_one(self, values: list[Any], has_rows: list[bool]) -> list[Any]:
+        count = next(len(value) for value, rows in zip(values, has_rows, strict=True) if rows)
+        found = []
+        for number in range(count):
+            row = [
+                np.asarray(value[number], value.dtype) if rows else value
+                for value, rows in zip(values, has_rows, strict=True)
+            ]
+            execution = self.program.start(StepIO(dict(zip(self.feeds, row, strict=True)), lambda *_: None))
+            execution.advance()
+            found.append([execution.fetched()[key] for key in self.fetches])
+        return [list(column) for column in zip(*found, strict=True)]
+
+
+STRING = dtypes.string
+SMALL_ROWS = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
+LARGE_ROWS = np.random.default_rng(5).standard_normal((2, 128, 128)).astype(np.float32)
+ONE_LESS = np.random.default_rng(6).standard_normal((2, 127, 129)).astype(np.float32)
+TEXTS = np.array([b"1", b"2.5", b"-3"], object)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "op", "inputs", "attrs", "out", "values", "has_rows", "calls"),
+    [
+        # what has no rows is computed once, for all
+        ([F, F], "Neg", ["y"], {"T": F}, F, [SMALL_ROWS, np.float32([1, 2])], [True, False], 1),
+        ([F], "IdentityN", ["x"], {"T": [F]}, F, [SMALL_ROWS], [True], 0),
+        ([F], "Shape", ["x"], {"T": F, "out_type": INT}, INT, [SMALL_ROWS], [True], 0),
+        ([F], "Shape", ["x"], {"T": F, "out_type": dtypes.int64}, dtypes.int64, [SMALL_ROWS], [True], 0),
+        ([F], "Shape", ["x"], {"T": F}, INT, [np.float32([1, 2])], [True], 0),
+        ([STRING], "StringToNumber", ["x"], {"out_type": F}, F, [TEXTS], [True], 1),
+        ([STRING], "StringToHashBucket", ["x"], {"num_buckets": 7}, dtypes.int64, [TEXTS], [True], 1),
+        ([STRING], "StringToHashBucketFast", ["x"], {"num_buckets": 7}, dtypes.int64, [TEXTS], [True], 1),
+        ([STRING, INT], "DecodeCSV", ["x", "y"], {"OUT_TYPE": [INT]}, INT,
+         [np.array([b"1", b'""'], object), np.int32([7])], [True, False], 1),
+        ([STRING, INT], "DecodeCSV", ["x", "y"], {"OUT_TYPE": [INT]}, INT,
+         [np.array([b"1", b'""'], object), np.int32([[7], [8]])], [True, True], 2),
+        ([STRING, INT], "DecodeCSV", ["x", "y"], {"OUT_TYPE": [INT]}, INT,
+         [np.array(b'""', object), np.int32([[7], [8]])], [False, True], 2),
+        ([F, INT], "Sum", ["x", "y"], {"T": F, "Tidx": INT}, F, [SMALL_ROWS, np.int32([-1])], [True, False], 1),
+        ([F, INT], "Sum", ["x", "y"], {"T": F, "Tidx": INT}, F, [SMALL_ROWS, np.int32([0, -2, 0, 0])], [True, True], 4),
+        ([F, INT], "Sum", ["x", "y"], {"T": F, "Tidx": INT}, F, [SMALL_ROWS[0], np.int32([0, -2])], [False, True], 2),
+        ([F, INT], "Sum", ["x", "y"], {"T": F, "Tidx": INT}, F, [LARGE_ROWS, np.int32([0])], [True, False], 2),
+        ([F, INT], "Sum", ["x", "y"], {"T": F, "Tidx": INT}, F, [ONE_LESS, np.int32([0])], [True, False], 1),
+        ([F], "Abs", ["x"], {"T": F}, F, [LARGE_ROWS], [True], 2),
+        ([F], "Abs", ["x"], {"T": F}, F, [ONE_LESS], [True], 1),
+        ([F, F], "Maximum", ["x", "y"], {"T": F}, F, [SMALL_ROWS, SMALL_ROWS[:, 1] + 1], [True, True], 1),
+        ([F, F], "Maximum", ["y", "x"], {"T": F}, F, [SMALL_ROWS, np.float32([[[9]]])], [True, False], 4),
+        ([F, F], "Maximum", ["y", "x"], {"T": F}, F, [SMALL_ROWS, np.float32([[9]])], [True, False], 1),
+        ([F, F], "Maximum", ["y", "x"], {"T": F}, F, [np.float32([1, 2]), LARGE_ROWS], [True, True], 2),
+        ([F], "Cast", ["x"], {"SrcT": F, "DstT": INT}, INT, [SMALL_ROWS], [True], 1),
+        ([INT, INT], "FloorDiv", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(2)], [True, False], 1),
+        ([INT, INT], "FloorMod", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(2)], [True, False], 1),
+        ([INT, INT], "Mod", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(4)], [True, False], 1),
+        ([INT, INT], "Div", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(2)], [True, False], 1),
+        ([INT, INT], "TruncateDiv", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(2)], [True, False], 1),
+        ([INT, INT], "TruncateMod", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(4)], [True, False], 1),
+        ([INT, INT], "Pow", ["x", "y"], {"T": INT}, INT, [np.int32([7, -7]), np.int32(3)], [True, False], 1),
+        ([F], "L2Loss", ["x"], {"T": F}, F, [SMALL_ROWS], [True], 4),
+    ],
+)  # fmt: skip
+def test_rows_are_those_of_calls_and_kernels_are_called_as_seldom_as_can_be(
+    kinds: Any, op: str, inputs: Any, attrs: Any, out: Any, values: Any, has_rows: Any, calls: int
+) -> None:
+    body = Body(kinds, (op, inputs, attrs)).outputs(("n0", out))
+
+    (found,) = body.rows(values, has_rows)
+
+    assert body.calls[op] == calls
+    (expected,) = body.one_by_one(values, has_rows)
+    assert found.dtype == expected[0].dtype
+    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize(("sizes", "is_one_shape"), [([[1], [1], [1], [1]], True), ([[1], [2], [1], [1]], False)])
+def test_elements_of_two_shapes_are_no_stack(sizes: list[Any], is_one_shape: bool) -> None:
+    """A shape is then each one's own; what would stand on top of each other is left to calls."""
+    cut = ("Slice", ["x", "z", "y"], {"T": F, "Index": INT})
+    shape = ("Shape", ["n0"], {"T": F})
+    values, has_rows = (
+        [np.float32([[1, 2], [3, 4], [5, 6], [7, 8]]), np.int32(sizes), np.int32([0])],
+        [True, True, False],
+    )
+    body = Body([F, INT, INT], cut, shape).outputs(("n1", INT))
+    assert body.rows(values, has_rows)[0].tolist() == sizes
+    assert (body.calls["Slice"], body.calls["Shape"]) == (4, 4)
+
+    for more in ((), (("Neg", ["n0"], {"T": F}),)):
+        body = Body([F, INT, INT], cut, *more).outputs((f"n{len(more)}", F))
+        if is_one_shape:
+            sign = -1.0 if more else 1.0
+            assert body.rows(values, has_rows)[0].tolist() == [[sign], [sign * 3], [sign * 5], [sign * 7]]
+        else:
+            with pytest.raises(NotOneShape):
+                body.rows(values, has_rows)
+
+
+def test_a_draw_of_a_shape_for_each_element_is_a_call_each() -> None:
+    def drawing() -> Body:
+        draw = ("RandomUniform", ["y"], {"T": INT, "dtype": F, "seed": 7, "seed2": 3})
+        return Body([F, INT], draw, ("Add", ["x", "n0"], {"T": F})).outputs(("n1", F))
+
+    values, has_rows = [np.float32([1, 2, 3]), np.int32([[2], [2], [2]])], [True, True]
+    rows, calls = drawing(), drawing()
+    (expected,) = calls.one_by_one(values, has_rows)
+    assert [each.tolist() for each in rows.rows(values, has_rows)[0]] == [each.tolist() for each in expected]

@@ -404,3 +404,160 @@ def test_a_variant_of_its_own_does_not_leave_the_task() -> None:
         send(0, np.array([object()], object))
     send(0, np.array([b"text"], object))
     assert step.edges == ["edge_1_c"]
+
+
+# -- as one, or region by region ---------------------------------------------------------------------------------------
+
+
+class Calls:
+    """Notes which functions of the generated code are called, and calls them."""
+
+    def __init__(self, step: Step) -> None:
+        execution: Any = step.execution
+        self.rest, self.functions = execution._rest, execution._generated.functions
+        self.log: list[str] = []
+        self._call = execution._generated.call
+        execution._generated = self
+
+    def call(self, function: Any, *more: Any) -> None:
+        self.log.append("rest" if function is self.rest else f"region {self.functions.index(function)}")
+        self._call(function, *more)
+
+
+def test_what_is_all_there_runs_as_one_function() -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    calls = Calls(step)
+    for key in (a, b):
+        step.execution.arrived(step.wanted[key], np.float32([1]), False)
+    step.execution.advance()
+    assert calls.log == ["rest"]
+    assert step.execution.done
+    assert sorted(step.edges) == ["f", "g", "h"]
+    step.execution.advance()
+    assert calls.log == ["rest"]
+
+
+def test_once_a_region_ran_by_itself_the_others_do_too() -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    calls = Calls(step)
+    step.arrive(a, 1)
+    assert len(calls.log) == 1
+    step.arrive(b, 1)
+    assert "rest" not in calls.log
+    assert len(set(calls.log)) == 3
+    assert step.execution.done
+
+
+@pytest.mark.parametrize("dead", ["a", "b"])
+def test_what_is_dead_does_not_run_as_one(dead: str) -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    calls = Calls(step)
+    for name, key in (("a", a), ("b", b)):
+        step.execution.arrived(step.wanted[key], None if name == dead else np.float32([1]), name == dead)
+    step.execution.advance()
+    assert len(calls.log) == 1
+    assert "rest" not in calls.log
+    assert step.execution.done
+
+
+def test_a_step_that_is_stopped_while_all_runs_as_one_ends_as_cancelled() -> None:
+    part, a, b = diamond()
+    step = Step(compiled(part))
+    stop: list[Any] = step.execution.io.stop  # type: ignore[attr-defined]
+    calls = Calls(step)
+    calls._call = lambda *_: stop.append("stop")
+    for key in (a, b):
+        step.execution.arrived(step.wanted[key], np.float32([1]), False)
+    with pytest.raises(errors.CancelledError):
+        step.execution.advance()
+    assert step.execution.done
+
+
+def test_a_dequeue_behind_a_dead_tensor_is_dead_and_not_begun() -> None:
+    part = PartBuilder()
+    a = part.recv("a", F32, OTHER, 5)
+    part.node("FIFOQueueV2", "queue", component_types=[F32], shapes=[TensorShape([])])
+    part.node("QueueDequeueV2", "one", ["queue", "^a"], component_types=[F32])
+    part.node("Neg", "minus", ["one"], T=F32)
+    part.send("minus", F32, OTHER, "minus")
+    step = Step(compiled(part))
+    step.execution.advance()
+    step.arrive(a, 0, is_dead=True)
+    assert [(key.split(";")[3], value, is_dead) for key, value, is_dead in step.sent] == [("minus", None, True)]
+    assert not step.execution.take_wanted()
+    assert step.execution.done
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_node_that_waits_may_have_any_number_of_outputs(count: int, waits: bool) -> None:
+    part = PartBuilder()
+    types: list[Any] = [F32, dtypes.int32]
+    part.node("FIFOQueueV2", "queue", component_types=types, shapes=[TensorShape([])] * 2)
+    part.const("x", 1.0)
+    part.const("i", 2)
+    if count:
+        part.node("QueueDequeueV2", "node", ["queue"], component_types=types)
+        key = part.fetch("node:1", dtypes.int32)
+    else:
+        part.node("QueueEnqueueV2", "node", ["queue", "x", "i"], Tcomponents=types)
+        part.node("Neg", "after", ["x", "^node"], T=F32)
+        key = part.fetch("after")
+    program = compiled(part)
+    (node,) = [node for node in program.compiled.part.nodes if node.name == "node"]
+    result = (np.float32(3), np.int32(4)) if count else None
+    waiting = Waiting()
+    assert program.compiled.generated is not None
+    program.compiled.generated.namespace[f"k{node.index}"] = lambda *_: waiting if waits else result
+    step = Step(program)
+    step.execution.advance()
+    if waits:
+        (wanted,) = step.execution.take_wanted()
+        assert (wanted.waiting, wanted.key, wanted.node) == (waiting, "", node)
+        assert not step.execution.done
+        step.execution.arrived(wanted.token, result, False)
+    while step.execution.ready:
+        step.execution.advance()
+    assert step.execution.done
+    assert step.execution.fetched()[key] == (4 if count else -1)
+    assert (step.execution.shapes != 0) == bool(count)
+
+
+def test_what_a_branch_that_was_not_taken_would_have_sent_is_dead() -> None:
+    for taken in (True, False):
+        part = PartBuilder()
+        p = part.feed("p", dtypes.bool_)
+        part.const("x", [1.0])
+        part.node("Switch", "switch", ["x", "p"], T=F32)
+        part.node("Neg", "yes", ["switch:1"], T=F32)
+        part.node("Merge", "merge", ["switch:0", "yes"], T=F32, N=2)
+        part.send("yes", F32, OTHER, "yes")
+        key = part.fetch("merge")
+        program = compiled(part)
+        assert program.compiled.flow is not None
+        sent: list[Any] = []
+        execution = program.start(StepIO({p: np.array(taken)}, lambda *edge, sent=sent: sent.append(edge)))
+        execution.advance()
+        ((_, value, is_dead),) = sent
+        assert is_dead is not taken
+        assert (None if value is None else value.tolist()) == ([-1.0] if taken else None)
+        assert execution.fetched()[key].tolist() == [-1.0 if taken else 1.0]
+        assert execution.done
+
+
+def test_feeds_settle_the_shapes_and_each_has_its_own_place() -> None:
+    part = PartBuilder()
+    x, y = part.feed("x"), part.feed("y")
+    part.node("Add", "sum", ["x", "y"], T=F32)
+    part.fetch("sum")
+    program = compiled(part)
+
+    def shapes(of_x: Any, of_y: Any) -> int:
+        feeds = {x: np.zeros(of_x, np.float32), y: np.zeros(of_y, np.float32)}
+        return program.start(StepIO(feeds, lambda *_: None)).shapes
+
+    assert shapes(2, 1) == shapes(2, 1)
+    assert len({shapes(2, 1), shapes(1, 2), shapes(1, 1), shapes(2, 2)}) == 4
