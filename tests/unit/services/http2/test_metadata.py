@@ -132,3 +132,126 @@ def test_a_failure_in_trailers() -> None:
         ("tenfold-said", "1"),
         ("grpc-status-details-bin", "AAE"),
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "Upper", "", "a b", "a:", "a\n"],
+)
+def test_names_that_no_request_may_have(name: str) -> None:
+    with pytest.raises(StreamFault, match=r"^a field that HTTP/2 does not allow$"):
+        metadata.check_field(name.encode(), b"x")
+
+
+@pytest.mark.parametrize("value", [b" x", b"\tx", b"x ", b"x\t", b"a\0b", b"a\rb", b"a\nb", b"a\n"])
+def test_values_that_no_request_may_have(value: bytes) -> None:
+    with pytest.raises(StreamFault, match=r"^a field that HTTP/2 does not allow$"):
+        metadata.check_field(b"a", value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(b"a-b.c_d~!#$%&'*+^`|9", b""), (b"a", b"x y\tz"), (b"a", b"\xff\x01"), (b"te", b"trailers"), (b"x-te", b"gzip")],
+)
+def test_fields_that_a_request_may_have(name: bytes, value: bytes) -> None:
+    metadata.check_field(name, value)
+
+
+def test_a_te_field_is_trailers() -> None:
+    for value in (b"", b"gzip", b"Trailers", b"trailers, gzip"):
+        with pytest.raises(StreamFault, match=r"^a te field other than trailers$"):
+            metadata.check_field(b"te", value)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"S", b"12345678", b"123456789S", b"1s", b"1 S", b"-1S", b"1.5S", b"1S\n", b"1SS"]
+)
+def test_times_that_are_none(text: bytes) -> None:
+    with pytest.raises(StreamFault, match=r"^a malformed grpc-timeout$"):
+        metadata.parse_timeout(text)
+
+
+def test_a_time_of_eight_digits() -> None:
+    assert metadata.parse_timeout(b"12345678S") == 12345678
+    assert metadata.parse_timeout(b"10m") == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "status"),
+    [
+        (b"POST", b"application/grpc", 200), (b"POST", b"application/grpc+proto", 200), (b"POST", b"text/html", 415),
+        (b"POST", None, 415), (b"GET", b"application/grpc", 405), (b"GET", b"text/html", 405), (b"post", None, 405),
+    ],
+)  # fmt: skip
+def test_what_a_peer_that_does_not_speak_grpc_is_told(method: bytes, kind: bytes | None, status: int) -> None:
+    fields = [(b":method", method), *REQUEST[1:3]]
+    head = parse(fields if kind is None else [*fields, (b"content-type", kind)])
+    assert (head.status, head.path, head.timeout, head.encoding) == (status, b"/a.B/C", None, b"identity")
+    assert (head.authorization, head.as_role, head.metadata) == (None, None, ())
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_request_has_method_scheme_and_path(missing: int) -> None:
+    with pytest.raises(StreamFault, match=r"^a request without method, scheme or path$"):
+        parse([field for number, field in enumerate(REQUEST) if number != missing])
+    empty = [(name, b"" if number == missing else value) for number, (name, value) in enumerate(REQUEST)]
+    if missing == 1:
+        assert parse(empty).status == 200
+    else:
+        with pytest.raises(StreamFault, match=r"^a request without method, scheme or path$"):
+            parse(empty)
+
+
+@pytest.mark.parametrize("late", [(b"a", b"b"), (b"te", b"trailers"), (b"content-type", b"application/grpc")])
+def test_pseudo_headers_come_before_all_others(late: Field) -> None:
+    for end in range(5):
+        fields = [*REQUEST[:2], late, REQUEST[2], (b"x", b"y")]
+        with pytest.raises(StreamFault, match=r"^the pseudo-header fields are wrong$"):
+            parse(fields[:end], fields[end:])
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "content-type", "te", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "grpc-message-type",
+        "content-length", "authorization", "tenfold-role",
+    ],
+)  # fmt: skip
+def test_fields_of_grpc_and_ours_are_not_the_handlers(own: str) -> None:
+    value = {"te": b"trailers", "grpc-timeout": b"1S"}.get(own, b"application/grpc")
+    assert parse([*REQUEST, (own.encode(), value)]).metadata == ()
+    assert parse([*REQUEST, (f"x-{own}".encode(), value)]).metadata == ((f"x-{own}".encode(), value),)
+
+
+def test_text_of_the_caller_is_latin() -> None:
+    assert metadata.readable(((b"a", b"\xe9"), (b"b-bin", b"AA==,*,AAE"))) == (
+        ("a", "\u00e9"), ("b-bin", b"\0"), ("b-bin", b"\0\1"),
+    )  # fmt: skip
+    assert metadata.readable(()) == ()
+
+
+def test_what_an_answer_begins_and_ends_with() -> None:
+    decode = oracle.Decoder().decode
+    assert decode(metadata.HEADERS) == [(":status", "200"), ("content-type", "application/grpc")]
+    assert decode(metadata.TRAILERS) == [("grpc-status", "0")]
+    assert decode(metadata.http_status(405)) == [(":status", "405"), ("content-length", "0")]
+    assert decode(metadata.failure(Failure(12, "no"), b"gzip")) == [
+        ("grpc-status", "12"), ("grpc-message", "no"), ("grpc-accept-encoding", "gzip"),
+    ]  # fmt: skip
+    assert decode(metadata.failure(Failure(12, ""))) == [("grpc-status", "12"), ("grpc-message", "")]
+
+
+def test_metadata_of_an_answer() -> None:
+    assert metadata.encoded(()) == b""
+    block = metadata.encoded((("Name", "\u00e9"), ("raw-bin", b"\0"), ("text-bin", "ab"), ("bytes", b"x")))
+    assert oracle.Decoder().decode(block, raw=True) == [
+        (b"name", b"\xc3\xa9"), (b"raw-bin", b"AA"), (b"text-bin", b"YWI"), (b"bytes", b"x"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [(" ~", b" ~"), ("%", b"%25"), ("$&", b"$&"), ("\x7f\x1f", b"%7F%1F"), ("\u20ac", b"%E2%82%AC"), ("\ud800", b"?")],
+)
+def test_a_failures_text_is_printable(text: str, sent: bytes) -> None:
+    assert metadata.percent(text) == sent

@@ -122,3 +122,85 @@ def test_the_refusal_of_a_host_names_it() -> None:
         refused = shares.begin(number, "10.0.0.1")
     assert refused is not None
     assert "The host 10.0.0.1 has" in refused
+
+
+def test_what_is_spent_while_something_is_left_asks_for_no_time() -> None:
+    clock, asked = HandClock(), []
+
+    def now() -> float:
+        asked.append(clock.now)
+        return clock.now
+
+    quota = FrameQuota(2, 1.0, now, "of a kind")
+    quota.spend()
+    quota.spend()
+    assert len(asked) == 1
+    with pytest.raises(ConnectionFault, match=r"^too many frames of a kind$"):
+        quota.spend()
+    clock.now += 1
+    with pytest.raises(ConnectionFault):
+        quota.spend()  # what was too much is owed
+    clock.now += 2
+    quota.spend()
+
+
+def test_a_quota_says_by_itself_that_frames_ask_for_nothing() -> None:
+    with pytest.raises(ConnectionFault, match=r"^too many frames that ask for nothing$"):
+        FrameQuota(0, 0.0, HandClock()).spend()
+
+
+def test_bytes_make_up_for_time_as_the_rate_says() -> None:
+    progress = Progress(10.0, 4.0)
+    assert not progress.stalled(True, 0, 9.0)
+    assert not progress.stalled(True, 8, 2.0)  # two seconds and as many made up for: one is left
+    assert not progress.stalled(True, 8, 0.5)
+    assert progress.stalled(True, 8, 0.5)
+    assert not progress.stalled(False, 8, 5.0)
+    assert not progress.stalled(True, 8, 9.5)
+    assert progress.stalled(True, 8, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("most", "own", "others", "text"),
+    [
+        (10, 5, 0, "This connection has 5 of 10 calls (TENFOLD_HTTP2_CALLS); the 5 that are left are for others."),
+        (10, 3, 5, "This connection has 3 of 10 calls (TENFOLD_HTTP2_CALLS); the 2 that are left are for others."),
+        (3, 0, 3, "The server works on 3 calls (TENFOLD_HTTP2_CALLS)."),
+        (10, 4, 0, None),
+        (10, 3, 3, None),
+    ],
+)
+def test_a_connection_has_as_many_as_are_free(most: int, own: int, others: int, text: str | None) -> None:
+    shares = CallShares(most)
+    for number in range(others):
+        shares.begin(number, "")
+    for _ in range(own):
+        shares.begin("own", "")
+    found = shares.begin("own", "")
+    assert found == (None if text is None else f"Concurrent RPC limit exceeded! {text}")
+    assert shares.total == own + others + 1
+
+
+@pytest.mark.parametrize(("of_host", "refused"), [(5, False), (6, True)])
+def test_a_host_has_twice_as_many_as_are_free(of_host: int, refused: bool) -> None:
+    shares = CallShares(of_host + 3)
+    for number in range(of_host):
+        shares.begin(number, "h")
+    found = shares.begin("another", "h")
+    assert found == (
+        "Concurrent RPC limit exceeded! The host h has 6 of 9 calls (TENFOLD_HTTP2_CALLS); the 3 that are left are "
+        "for others." if refused else None
+    )  # fmt: skip
+    assert shares.begin("of this machine", "") is None
+
+
+def test_calls_that_are_over_leave_no_trace() -> None:
+    shares = CallShares(9)
+    for host in ("h", ""):
+        for _ in range(2):
+            shares.begin("a", host)
+        shares.end("a", host)
+        assert shares._counts["a"] == 1
+        shares.end("a", host)
+        assert not shares._counts
+    assert shares.total == 0
