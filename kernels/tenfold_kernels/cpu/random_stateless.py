@@ -145,7 +145,7 @@ def build_stateless_shuffle(node: KernelNode) -> Compute:
 def _samples_per(shape: tuple[int, ...], parameters: Array) -> int:
     if shape[len(shape) - parameters.ndim :] != parameters.shape:
         raise invalid("Shape passed in must end with broadcasted shape.")
-    return math.prod(shape) // parameters.size if parameters.size else 0
+    return math.prod(shape) // max(parameters.size, 1)
 
 
 @kernel("StatelessRandomGammaV2")
