@@ -103,6 +103,8 @@ def test_a_frame_may_have_colours_of_its_own() -> None:
         grey(file(WHOLE, flags=0x01, colours=b""))
     with pytest.raises(errors.InvalidArgumentError, match=r"missing color map for frame 1$"):
         grey(file(frame, WHOLE, flags=0, colours=b""))
+    # the bits that say how long the table is say nothing else
+    assert grey(file(picture(1, 3, 0, 1, 2, flags=0x81, table=COLOURS))) == [[[10], [20], [30]]]
     large = bytes(value for colour in range(256) for value in (colour,) * 3)
     assert grey(file(picture(2, 1, 200, 255, bits=8), flags=0x87, colours=large)) == [[[200, 255]]]
 

@@ -172,3 +172,12 @@ def test_noise_is_made_only_where_it_is_seen(size: tuple[int, int], corner: tupl
     image_glimpse._cut(IMAGES[0], out, *corner, fill)
     assert out.tolist() == window(IMAGES[0], *corner, *size).tolist()
     assert len(filled) == reaches_out
+
+
+def test_an_image_of_one_pixel(ops: Any) -> None:
+    found = glimpse(ops, "ExtractGlimpseV2", (1, 1), [(0, 0)], F([[[[7]]]]))
+    assert found.tolist() == [[[[7]]]]
+    found = glimpse(ops, "ExtractGlimpseV2", (9, 3), [(0, 40)], F([[[[7]]]]), centered=False, normalized=False)
+    assert not found.any()
+    found = glimpse(ops, "ExtractGlimpseV2", (3, 9), [(5, 0)], F([[[[7]]]]), centered=False, normalized=False)
+    assert not found.any()

@@ -49,6 +49,8 @@ ADOBE = segment(0xEE, b"Adobe\0")
         (START + frame(kind=0xFE) + frame(kind=0xC4) + frame() + SCAN + END, FOUND),
         # what lies between segments is passed over, and so are markers that nothing follows
         (START + b"\xff\xff\xff" + frame()[1:] + b"odd\0" + SCAN + END, FOUND),
+        (START + b"\xff" + frame() + SCAN + END, FOUND),
+        (START + b"\xff\x01" + frame() + SCAN + END, FOUND),
         (START + b"\xff\x01\xff\xd0\xff\xd7\xff\xd8" + frame() + SCAN + END, FOUND),
         (START + segment(0xC0, bytes(5)) + frame() + SCAN + END, FOUND),
         (START + segment(0xC0, struct.pack(">BHHB", 8, 20, 30, 3)) + SCAN + END, FOUND),
@@ -249,6 +251,9 @@ def test_how_many_rows_there_are(channels: int) -> None:
     rows = [_jpeg._rows_there(data[: scan + size]) for size in (14, (len(data) - scan) // 2, len(data) - scan)]
     assert rows[0] < rows[1] < rows[2] == 64
     assert rows[1] >= 24
+    if channels == 3:
+        black = _jpeg.encode_jpeg(np.zeros((64, 64, 3), np.uint8), Encoding())
+        assert _jpeg._rows_there(black) == 64
     with pytest.raises(errors.InvalidArgumentError, match=r"^Invalid JPEG data or crop window"):
         _jpeg._rows_there(data[:40])
 

@@ -219,6 +219,8 @@ def test_grey_of_few_bits(depth: int, width: int) -> None:
     assert _png.decode_png(with_alpha, 2, np.uint8)[..., 1].tolist() == alpha.tolist()
     assert _png.decode_png(with_alpha, 4, np.uint8)[..., 3].tolist() == alpha.tolist()
     assert _png.decode_png(with_alpha, 0, np.uint8).shape[2] == 1
+    assert _png.decode_png(with_alpha, 2, np.uint16)[..., 1].tolist() == (alpha * 257).tolist()
+    assert (_png.decode_png(data, 2, np.uint16)[..., 1] == 65535).all()
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
@@ -238,6 +240,18 @@ def test_palettes_and_their_opacity(depth: int) -> None:
         assert _png.decode_png(data, 4, np.uint8)[0, :, 3].tolist() == expected
         assert _png.decode_png(data, 0, np.uint8).shape[2] == 4
         assert _png.decode_png(data, 3, np.uint8)[0].tolist() == [list(colour) for colour in colours]
+
+
+def test_a_palette_of_one_colour() -> None:
+    data = png((2, 1, 1, 3, 0, 0, 0), b"\0\0", (b"PLTE", b"\1\2\3"))
+    assert _png.decode_png(data, 0, np.uint8).tolist() == [[[1, 2, 3]] * 2]
+
+
+def test_files_are_compressed_as_zlib_does_by_default() -> None:
+    y, x = np.mgrid[:60, :60]
+    image = (x * y % 251).astype(np.uint8)[..., None]
+    assert _png.encode_png(image) == _png.encode_png(image, -1) == _png.encode_png(image, 6)
+    assert _png.encode_png(image) != _png.encode_png(image, 1)
 
 
 @pytest.mark.parametrize("depth", [8, 16])
@@ -325,6 +339,7 @@ def test_chunks_in_turn() -> None:
     assert text_of(IHDR, *parts, IEND) == "abc"
     assert text_of(IHDR, chunk(b"IDAT", zlib.compress(ROW + b"more")), IEND) == "abc"
     assert text_of(IHDR, chunk(b"ODDx", b"unknown"), IDAT, IEND) == "abc"
+    assert text_of(IHDR, chunk(b"tEXt", b"as long as it"), IDAT, IEND) == "abc", "as long as the header"
     assert text_of(IDAT, IEND) == "Invalid PNG data: size 0 x 0, depth 0, colour type 0"
     assert text_of(chunk(b"IHDR", b"short"), IDAT, IEND) == "Invalid PNG data: size 0 x 0, depth 0, colour type 0"
     assert text_of(IHDR, IEND).startswith("Invalid PNG data: 0 bytes of pixels, 4 are needed")

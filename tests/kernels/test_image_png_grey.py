@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tenfold_kernels.cpu import _png
+from tenfold_kernels.cpu._png_grey import Light, to_grey
 
 _PIXELS = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [200, 150, 90], [77, 77, 77]]
 _BYTES = bytes(chain(*_PIXELS))
@@ -148,3 +149,58 @@ def test_gammas_of_every_size(gamma: int) -> None:
             grey = _png.decode_png(data, 1, dtype).reshape(-1).astype(np.int64)
             found.append(int(grey @ np.arange(1, 21)))
     assert found == _SUMS[gamma]
+
+
+#: Gamma (0: nothing said) → for files of 8 bits, and of 16 of which so many mean something, the sum of all pixels, each
+#: times its place in a run of 251 and one, as bytes and as words.
+_WIDE = [(8, 0), (16, 0), (16, 7), (16, 12), (16, 16)]
+_WIDE_SUMS: dict[int, list[int]] = {
+    0: [323907033, 83244107481, 1374477297, 353244062108, 1374477297, 353244062108,
+        1374477297, 353244062108, 1374477297, 353244062108],
+    16: [12809035, 3291921995, 1055616922, 271659509373, 1061327030, 272760617116,
+        1055616922, 271419858081, 1055616922, 271659509373],
+    1000: [101901851, 26188775707, 1166523669, 317769729560, 1133863154, 291373083342,
+        1166523669, 302899969170, 1166523669, 317769729560],
+    45455: [344868858, 88631296506, 1413708628, 363424147883, 1414037227, 363355349743,
+        1413708628, 363419071589, 1413708628, 363424147883],
+    95001: [317587151, 81619897807, 1365739160, 351129860401, 1366117067, 351092086219,
+        1365739160, 351129646016, 1365739160, 351129860401],
+    220000: [313430892, 80551739244, 1349627244, 346993897148, 1350519636, 347076195248,
+        1349627244, 346999578373, 1349627244, 346993897148],
+    10000000: [299750316, 77035831212, 1332948223, 341152362224, 1388805850, 357005533995,
+        1332948223, 341938295487, 1332948223, 341152362224],
+}  # fmt: skip
+
+
+def _every_grey_and_many_colours(depth: int) -> Any:
+    greys = np.repeat(np.arange(1 << depth, dtype=np.int64)[:, None], 3, axis=1)
+    colours = (np.arange(60000, dtype=np.int64) * 40503 * 7919 + 12345 >> 3) % (1 << depth)
+    return np.concatenate([greys, colours.reshape(-1, 3)])
+
+
+@pytest.mark.parametrize("gamma", _WIDE_SUMS)
+def test_every_grey_and_many_colours(gamma: int) -> None:
+    found = []
+    for depth, bits in _WIDE:
+        samples = _every_grey_and_many_colours(depth)
+        for kept in (True, False):
+            grey = to_grey(samples.astype(np.uint16)[None], depth, Light(gamma, bits), kept).reshape(-1)
+            if depth == 8:
+                grey = grey if kept else grey * np.uint16(257)
+            elif kept:
+                grey = grey >> 8
+            found.append(int(grey.astype(np.int64) @ (np.arange(grey.size) % 251 + 1)))
+    assert found == _WIDE_SUMS[gamma]
+
+
+def test_half_a_unit_is_rounded_up_and_less_is_not() -> None:
+    """Of 16 bits; 8 bits are cut off. The weights are 9797, 19234 and 3737 of 32768."""
+    for depth, limit in ((16, 1 << 14), (8, 0)):
+        most = (1 << depth) - 1
+        side = np.arange(min(most + 1, 512))
+        green, blue = (each.ravel() for each in np.meshgrid(side, side))
+        for red in range(0, most + 1, most // 3):
+            total = red * 9797 + green * 19234 + blue * 3737 + limit
+            near = (total % 32768 <= 40) | (total % 32768 >= 32728)
+            colours = np.stack([np.full(near.sum(), red), green[near], blue[near]], axis=1).astype(np.uint16)
+            assert to_grey(colours, depth, Light(), False).ravel().tolist() == (total[near] >> 15).tolist()

@@ -235,7 +235,7 @@ def test_a_ragged_tensor_of_three_dimensions_and_two_dense_ones(ops: Any, kind: 
         ([longs(), longs(0, 2)], longs(1, 2), r"^ragged splits may not be empty\.$"),
         ([longs(0, 2), longs(1, 1, 2)], longs(1, 2), r"^First value of ragged splits must be 0\.$"),
         ([longs(-1, 2)], longs(1, 2), r"^First value of ragged splits must be 0\.$"),
-        ([longs(0, 1, 3, 2)], longs(1, 2), "^Ragged splits should be non decreasing, but we got 3 followed by 2$"),
+        ([longs(0, 0, 3, 2)], longs(1, 2), "^Ragged splits should be non decreasing, but we got 3 followed by 2$"),
     ],
 )
 def test_splits_that_do_not_fit(ops: Any, splits: Any, values: Any, says: str) -> None:
