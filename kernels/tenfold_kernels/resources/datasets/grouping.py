@@ -68,7 +68,8 @@ class GroupByWindow(Dataset):
         groups: dict[int, list[Element]] = {}
         sizes: dict[int, int] = {}
         current: Machine | None = None
-        made_of: tuple[int, list[Element]] = 0, []
+        #: What `current` was made of.
+        made_of: tuple[int, list[Element]]
         is_over = False
 
         def open_window(key: int, elements: list[Element]) -> Machine:

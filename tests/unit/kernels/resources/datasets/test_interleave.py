@@ -256,3 +256,22 @@ def test_elements_of_each_that_is_open_are_made_ahead(ahead: int, monkeypatch: p
     monkeypatch.setattr(interleave, "Prefetch", Noted)
     assert drained(interleaved(3, cycle=2, ahead=ahead)) == [1, 2, 2, 3, 3, 3]
     assert sizes == [ahead] * 3
+
+
+def test_a_cycle_that_is_filled_at_once_ends_with_its_run() -> None:
+    """However long a program says that it is."""
+    run, asked = Run(), list[int]()
+
+    def body(n: Any) -> Any:
+        asked.append(int(n))
+        if len(asked) == 3:
+            run.close()
+        assert len(asked) < 99, "nobody looks whether the iterator is there"
+        return numbers(1).as_array()
+
+    machine = Interleave(
+        INT, SCALAR, ENDLESS, Called(body), (), cycle=1 << 40, block=1, ahead=0, fills_at_once=True
+    ).iterate(run)
+    with pytest.raises(errors.CancelledError):
+        machine()
+    assert len(asked) == 3
