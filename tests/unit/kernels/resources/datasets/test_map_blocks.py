@@ -368,3 +368,21 @@ def test_elements_of_another_number_of_components_are_not_cut_short() -> None:
     elements = iter([(np.asarray(1), np.asarray(2)), (np.asarray(3),)])
     with pytest.raises(ValueError, match=r"zip\(\)"):
         Apart(Machine(lambda: next(elements, None))).rows(5, Run())
+
+
+@pytest.mark.usefixtures("own_clock")
+def test_blocks_of_one_element_are_groups_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(map_blocks, "_AGAIN", 8)
+    blocks, calls = ways(20, 10)
+    for _ in range(6):
+        one_block(blocks, 1)
+    assert calls == ["many"] * 6
+    for _ in range(12):
+        one_block(blocks, 1)
+    assert calls == ["many"] * 6 + ["one"] * 12
+    for _ in range(8):
+        one_block(blocks, 1)
+    assert calls[18:] == ["one"] * 8
+    for _ in range(7):
+        one_block(blocks, 1)
+    assert calls[26:] == ["many"] * 6 + ["one"], "timed again"

@@ -13,7 +13,7 @@ from support.dataset_machines import mapped as plainly_mapped
 from tenfold_core import errors
 from tenfold_kernels.resources.datasets import parallel
 from tenfold_kernels.resources.datasets.batches import Batch
-from tenfold_kernels.resources.datasets.core import Run
+from tenfold_kernels.resources.datasets.core import Dataset, Machine, Run
 from tenfold_kernels.resources.datasets.iterators import DatasetIterator
 from tenfold_kernels.resources.datasets.parallel import ParallelMap
 from tenfold_kernels.resources.waiting import Waiting
@@ -432,3 +432,23 @@ def test_how_many_calls_are_under_way_is_noted(here: Here) -> None:
     assert window[1].claim()
     machine()
     assert noted.found == [0, 0.25], "what is made and what nobody has begun is not under way"
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_an_end_is_not_asked_for_twice(here: Here, monkeypatch: pytest.MonkeyPatch, is_short: bool) -> None:
+    monkeypatch.setattr(parallel, "_LONG", float("inf") if is_short else 0.0)
+    asked: list[int] = []
+
+    class Source(Dataset):
+        def iterate(self, run: Run) -> Machine:
+            machine = numbers(2).iterate(run)
+            return Machine(lambda: asked.append(1) or machine.following(), machine.save, machine.restore)  # type: ignore[func-returns-value]
+
+    dataset = ParallelMap(INT, ANY, Source(INT, SCALAR), Called(Body()), (), True, 3, True)
+    machine = dataset.iterate(Run())
+    assert [plain(machine()), plain(machine()), machine(), machine()] == [0, 1, None, None]
+    assert len(asked) == 3
+    other = dataset.iterate(Run())
+    other.restore(machine.save())
+    assert other() is None
+    assert len(asked) == 3
