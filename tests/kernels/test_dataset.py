@@ -173,6 +173,14 @@ def test_padded_batches_of_several_components(steps: DatasetSteps) -> None:
         steps("PaddedBatchDataset", pairs, ints(3), ints(-1), ints(4), one(7), one(8), **how)
 
 
+def test_padded_batches_of_every_rank(steps: DatasetSteps) -> None:
+    matrices = mapped(numbers(2), lambda n: np.full((int(n), 2), n))
+    made = steps.dataset("PaddedBatchDataset", matrices, 2, ints(2, -1), one(9), N=1)
+    assert drained(made) == [[[[9, 9], [9, 9]], [[1, 1], [9, 9]]]]
+    scalars = steps.dataset("PaddedBatchDataset", numbers(2), 2, np.zeros(0, np.int64), one(9), N=1)
+    assert drained(scalars) == [[0, 1]]
+
+
 # ---- functions of elements -------------------------------------------------------------------------------------------
 
 
@@ -345,6 +353,11 @@ def test_datasets_of_elements_in_turns(steps: DatasetSteps, op: str) -> None:
         interleaved(steps, op, 2, ints(3))
     with refused("`block_length` must be > 0"):
         interleaved(steps, op, 2, 0)
+
+
+@pytest.mark.parametrize("op", INTERLEAVES)
+def test_turns_of_one(steps: DatasetSteps, op: str) -> None:
+    assert drained(interleaved(steps, op, 1, 1)) == [0, 1, 1, 2, 2, 2, 3, 3, 3, 3]
 
 
 @pytest.mark.parametrize("op", INTERLEAVES)
