@@ -87,6 +87,18 @@ def test_batches_larger_than_the_queue_pass_through_it() -> None:
     assert queue.size() == 2
 
 
+def test_a_batch_that_is_taken_makes_room_for_one_that_waits() -> None:
+    queue = fifo(capacity=2)
+    putter = put_many(queue, [1, 2, 3, 4, 5, 6, 7])
+    assert putter is not None
+    assert queue.dequeue_many(4).tolist() == [1, 2, 3, 4]
+    taker = Result(queue.dequeue_many(4))
+    assert not putter.is_open
+    assert taker.told == []
+    put(queue, 8)
+    assert taker.value == [5, 6, 7, 8]
+
+
 def test_a_cancelled_batch_gives_back_what_it_had() -> None:
     queue = fifo()
     put_many(queue, [1, 2])
