@@ -1,4 +1,4 @@
-"""Lines of parts with branches, as they are written, and what their names are: each in the smallest part that has it."""
+"""Lines of parts with branches as they are written, and what their names are: each in the smallest part that has it."""
 
 from __future__ import annotations
 
