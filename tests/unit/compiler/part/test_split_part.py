@@ -288,14 +288,16 @@ def test_a_part_without_references_grows_by_none() -> None:
     assert {"x", "a", "c"} <= found[0]
 
 
-@pytest.mark.parametrize(("nodes", "is_split"), [(11, False), (12, False), (13, True)])
-def test_the_rest_must_be_worth_it(nodes: int, is_split: bool) -> None:
-    """Ten nodes and two for each of the two edges that are cut."""
+@pytest.mark.parametrize(("inputs", "others", "is_split"), [(1, 13, False), (1, 14, True), (2, 15, False), (2, 16, True)])
+def test_the_rest_must_be_worth_it(inputs: int, others: int, is_split: bool) -> None:
+    """Ten nodes and two for each edge that is cut: those into the piece, and one out of it."""
     part = PartBuilder()
-    part.feed("x")
-    part.node("Neg", "cut", ["x"], T=F32)
+    names = ["x", "y"][:inputs]
+    for name in names:
+        part.feed(name)
+    part.node("AddN", "cut", names, T=F32, N=inputs)
     source = "cut"
-    for number in range(nodes - 1):
+    for number in range(others - inputs - 1):
         part.node("Neg", f"n{number}", [source], T=F32)
         source = f"n{number}"
     part.fetch(source)
@@ -304,7 +306,7 @@ def test_the_rest_must_be_worth_it(nodes: int, is_split: bool) -> None:
 
     assert (found is not None) is is_split
     if found is not None:
-        assert (len(found[0]), found[1]) == (nodes + 1, {"cut"})
+        assert (len(found[0]), found[1]) == (others, {"cut"})
 
 
 def test_nothing_new_to_cut_out_leaves_the_part_whole() -> None:

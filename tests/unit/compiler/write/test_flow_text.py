@@ -240,3 +240,22 @@ def test_a_loop_that_pushes_too_often_says_so_of_its_stack() -> None:
 
     with pytest.raises(errors.OpError, match="A stack of a loop"):
         found["no_more_of"](iter([None, None]))
+
+
+def test_only_tests_are_no_before_their_merge_has_said_so(texts: list[str]) -> None:
+    part = PartBuilder()
+    for name in ("a", "b"):
+        part.recv(name, F32, FAR, 7)
+    part.node("Neg", "minus", ["a"], T=F32)
+    part.node("Merge", "any", ["minus", "b"], T=F32, N=2)
+    part.node("Sqrt", "root", ["any"], T=F32)
+    part.send("root", F32, FAR, "edge_root")
+
+    compile_program(part.graph_def, TASK, ResourceManager())
+
+    none = [text for text in texts if text.endswith(" = 0")]
+    assert none
+    assert all(text.startswith("b") for text in none)
+    flag = none[0].partition(" = ")[0]
+    assert [text for text in texts if text.endswith(f"; {flag} = 1")]
+    assert f"if {flag}:" in texts
