@@ -322,10 +322,17 @@ CASES = {
         """,
     ),
     "a call of two arguments in a graph that has loops": (
-        [X, node("e", "Enter", "x", T=F32, frame_name="g"), node("c", "fresh", "e", "e"), node("d", "one")],
+        [
+            X,
+            node("e", "Enter", "x", T=F32, frame_name="g"),
+            node("h", "Enter", "x", T=F32, frame_name="g"),
+            node("c", "fresh", "e", "h"),
+            node("d", "one"),
+        ],
         """
         x = Placeholder()
         e = Enter(x:0) in g
+        h = Enter(x:0) in g
         c/t = Const(^e)
         c/a = Add(e:0, c/t:0)
         c/output_control_node = NoOp(^c/a, ^c/t)

@@ -288,7 +288,9 @@ def test_a_part_without_references_grows_by_none() -> None:
     assert {"x", "a", "c"} <= found[0]
 
 
-@pytest.mark.parametrize(("inputs", "others", "is_split"), [(1, 13, False), (1, 14, True), (2, 15, False), (2, 16, True)])
+@pytest.mark.parametrize(
+    ("inputs", "others", "is_split"), [(1, 13, False), (1, 14, True), (2, 15, False), (2, 16, True)]
+)
 def test_the_rest_must_be_worth_it(inputs: int, others: int, is_split: bool) -> None:
     """Ten nodes and two for each edge that is cut: those into the piece, and one out of it."""
     part = PartBuilder()
