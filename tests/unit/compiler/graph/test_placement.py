@@ -17,6 +17,7 @@ from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.placement_pb2 import GetPlacementResponse
 
 PS0, W0, W1 = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
@@ -190,3 +191,18 @@ def test_one_device_is_the_only_one() -> None:
 
     assert only("CPU") == "the only device"
     assert only("CPU", "GPU") == "the only device with a kernel"
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (fake_device(PS0), "default: first of 2 devices by name, where every session finds it"),
+        (fake_device(W0, "CPU", 1), "default: first of 2 devices, the master's own task"),
+    ],
+)
+def test_what_sessions_share_is_found_by_name_among_tasks_alone(other: DeviceAttributes, reason: str) -> None:
+    there = DeviceSet([fake_device(W0), other], fake_device(W0).name)
+    text = "v = VarHandleOp() dtype=float shape=[2]"
+    graph = place(RuntimeGraph().extend(parse_text(text)), there, devices_with_kernel=gpu_for_matmul)
+
+    assert placement_reasons(graph, there, devices_with_kernel=gpu_for_matmul, soft=False)["v"] == reason

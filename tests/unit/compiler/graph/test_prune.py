@@ -378,3 +378,23 @@ def test_a_target_whose_name_looks_like_a_tensors_is_found_and_one_missing_gets_
         pruned(targets=("inti",))
     with pytest.raises(errors.NotFoundError, match=r"not found: inti trian$"):
         pruned(targets=("inti", "trian"))
+
+
+def test_a_connection_may_come_from_behind_a_loop() -> None:
+    """Its edges back go round: each node is looked at once."""
+    text = """
+        start = Const() dtype=int32 value=0
+        enter = Enter(start) frame_name='f'
+        merge = Merge(enter, next) T=int32 N=2
+        sure = Const(^merge) dtype=bool value=False
+        cond = LoopCond(sure)
+        switch = Switch(merge, cond)
+        next = NextIteration(switch:1)
+        exit = Exit(switch)
+        count = Placeholder() dtype=int32
+        more = Neg(count)
+    """
+    graph = prune(placed(text), (), ("more",), (), client_device=MASTER, connections=(("exit", "count"),))
+
+    assert graph.nodes["_identity_count_0"].inputs == (TensorName("exit", 0),)
+    assert "count" not in graph.nodes
