@@ -139,6 +139,7 @@ def test_slices_of_a_variable_of_every_turn(resource: bool, rows: Any) -> None:
         session.run(variable.initializer)
 
         assert isinstance(gradient, tf.IndexedSlices)
+        assert (gradient.values.shape.as_list(), gradient.indices.shape.as_list()) == ([None, 2], [None])
         values, indices = session.run([gradient.values, gradient.indices], {picked: [0, 2, 2]})
         dense = np.zeros((4, 2))
         np.add.at(dense, indices, values)
