@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from tenfold_core import memory_limits
+from tenfold_link.memory import charges as charges_module
 from tenfold_link.memory.arena import Arena
 from tenfold_link.memory.charges import Charges
 
@@ -22,8 +25,30 @@ def test_more_than_there_may_be_is_not_taken() -> None:
     assert charges.taken == 6
 
 
-def test_by_default_half_of_the_memory() -> None:
-    assert Charges().most > MB
+@pytest.mark.parametrize(("memory", "most"), [(0, 1 << 40), (1, 1 << 40), (2, 1), (7, 3), (64 * MB, 32 * MB)])
+def test_by_default_half_of_the_memory(memory: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_limits, "memory", lambda: memory)
+    assert Charges().most == most
+    assert Charges(5).most == 5
+
+
+@pytest.mark.parametrize(("freed", "fits"), [(0, False), (3, False), (4, True)])
+def test_what_closed_links_have_left_is_looked_through_before_no_is_said(
+    freed: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charges = Charges(10)
+    swept: list[int] = []
+
+    def sweep() -> None:
+        swept.append(charges.taken)
+        charges.give(freed)
+
+    monkeypatch.setattr(charges_module, "REMAINS", SimpleNamespace(sweep=sweep))
+    assert charges.take(10)
+    assert swept == []
+    assert charges.take(4) is fits
+    assert swept == [10]
+    assert charges.taken == 10 - freed + 4 * fits
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memfd")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import mmap
+import sys
 import threading
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -353,3 +356,34 @@ def test_what_is_no_variable_s_or_too_small_is_not_pinned(variable: Variable) ->
     assert shaped is not None
     assert (shaped.shape, shaped.dtype) == ((2, COUNT // 4), np.float32)
     assert private_mappings.snapshot(variable.value.reshape(4, -1)[:, ::2]) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of pages")
+@pytest.mark.parametrize(
+    ("pages", "written"),
+    [
+        ([], True),
+        ([0], True),
+        ([0, 0], False),
+        ([0, 5 << 61], False),
+        ([5 << 61, 1 << 63], True),
+        ([1 << 63, 0], True),
+        ([0, 1 << 62], True),
+        ([0, 3 << 61], False),
+        ([0, 1 << 61], False),
+        ([0, (1 << 55) - 1], False),
+    ],
+)
+def test_what_the_system_says_of_pages(pages: list[int], written: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two pages: bit 63 says in memory, 62 swapped out, 61 the file's own; fewer than asked for say nothing."""
+    asked: list[tuple[int, int]] = []
+
+    def pread(descriptor: int, count: int, offset: int) -> bytes:
+        asked.append((count, offset))
+        return np.array(pages, np.uint64).tobytes()
+
+    monkeypatch.setattr(private_mappings.os, "pread", pread)
+    mapping: Any = SimpleNamespace(address=7 * mmap.PAGESIZE, nbytes=mmap.PAGESIZE + 1)
+    look: Any = private_mappings._Mapping.written
+    assert look.fget(mapping) is written
+    assert asked == [(16, 56)]

@@ -6,20 +6,25 @@ import array
 import errno
 import os
 import socket
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.few_files import few_files
+from tenfold_core import errors, protocol
+from tenfold_core.access.credentials import NO_CREDENTIALS
 from tenfold_core.open_files import is_out_of_files
 from tenfold_link.link_settings import LinkSettings
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire import handshake
-from tenfold_link.wire.frames import FrameKind, pack
+from tenfold_link.wire.frames import FrameKind, FrameReader, pack
 from tenfold_protos import link_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tenfold_link.wire.frames import Frame
 
 HELLO = pack(FrameKind.HELLO, header=b"")
 
@@ -110,3 +115,114 @@ def test_what_is_dialled(mode: str, name: bytes, port: int, families: list[int])
 
     assert [family for family, _ in found] == families
     assert not port or found[-1][1] == ("::1", 7)
+
+
+def only_frame(piece: bytes) -> Frame:
+    reader = FrameReader(LinkSettings(), lambda *_: bytearray())
+    reader.buffer()[: len(piece)] = piece
+    (found,) = reader.received(len(piece))
+    return found
+
+
+ARENA: Any = SimpleNamespace(size=1 << 20)
+
+
+@pytest.mark.parametrize(("arena", "size"), [(ARENA, 1 << 20), (None, 0)])
+def test_first_frames_say_who_speaks_what(arena: Any, size: int) -> None:
+    answer = link_pb2.OpenLinkResponse(token=b"secret", version=2)
+    hello = only_frame(handshake.hello(answer, arena, always_reads=True))
+    welcome = only_frame(handshake.welcome("/job:ps", arena, 2))
+    said = link_pb2.LinkHello.FromString(hello.header)
+    told = link_pb2.LinkWelcome.FromString(welcome.header)
+
+    assert (hello.kind, welcome.kind) == (FrameKind.HELLO, FrameKind.WELCOME)
+    assert (said.version, said.token, said.arena_bytes, said.always_reads) == (2, b"secret", size, True)
+    assert (told.version, told.task, told.arena_bytes) == (2, "/job:ps", size)
+    assert list(said.can) == list(told.can) == sorted(protocol.links().can)
+    old = link_pb2.OpenLinkResponse(token=b"secret")
+    assert link_pb2.LinkHello.FromString(only_frame(handshake.hello(old, None, always_reads=False)).header).version == 1
+
+
+@pytest.mark.parametrize(("mode", "tcp_only"), [("auto", False), ("tcp", True)])
+@pytest.mark.parametrize("flag", [True, False])
+def test_what_is_asked_for(mode: Any, tcp_only: bool, flag: bool) -> None:
+    asked = handshake.ask(LinkSettings(mode=mode, shared_memory=flag), "/job:ps", tls=not flag)
+
+    assert (asked.tcp_only, asked.shared_memory, asked.tls) == (tcp_only, flag, not flag)
+    assert (asked.task, asked.pid, asked.version) == ("/job:ps", os.getpid(), protocol.links().newest)
+    assert handshake.ask(LinkSettings()).tls is False
+
+
+def test_a_version_that_is_not_spoken_here_is_refused_and_none_is_the_first() -> None:
+    for spoken in range(max(protocol.links().oldest, 0), protocol.links().newest + 1):
+        handshake.check_version(link_pb2.OpenLinkResponse(version=spoken), "/job:ps")
+    with pytest.raises(errors.FailedPreconditionError, match="/job:ps"):
+        handshake.check_version(link_pb2.OpenLinkResponse(version=protocol.links().newest + 1), "/job:ps")
+    if protocol.links().oldest == 1:
+        handshake.check_version(link_pb2.OpenLinkResponse(), "/job:ps")
+
+
+def test_a_peer_that_asks_for_tls_needs_certificates_here() -> None:
+    context = object()
+    there: Any = SimpleNamespace(certificates=SimpleNamespace(client_context=lambda: context))
+
+    assert handshake.client_context(there) is context
+    with pytest.raises(errors.FailedPreconditionError, match="no certificate is set here"):
+        handshake.client_context(NO_CREDENTIALS)
+
+
+def test_what_both_first_frames_come_to(pair: tuple[socket.socket, socket.socket]) -> None:
+    def agreed(message: Any, arena: Any = ARENA, sock: Any = pair[0], fd: int = 5, **options: Any) -> Any:
+        greeting: Any = SimpleNamespace(fd=fd, take_descriptor=lambda: fd, take_variables=lambda: -1)
+        return handshake.agree(sock, greeting, message, arena, LinkSettings(), version=1, **options)
+
+    shared, plain = link_pb2.LinkWelcome(arena_bytes=4096), link_pb2.LinkWelcome()
+    with socket.socket(socket.AF_INET) as tcp:
+        assert agreed(shared, sock=tcp)[:4] == ("tcp", None, None, False)
+    assert agreed(plain)[:4] == agreed(shared, arena=None)[:4] == ("unix", None, None, False)
+    found = agreed(shared, fd=0)
+    assert (found.path, found.arena, found.lends_variables, found.version) == ("unix+shm", ARENA, True, 1)
+    assert agreed(shared, lends_variables=False).lends_variables is False
+    with pytest.raises(ProtocolError, match="an arena without its descriptor"):
+        agreed(shared, fd=-1)
+    with pytest.raises(ProtocolError, match="a first frame of version 2, where version 1 was agreed on"):
+        agreed(link_pb2.LinkWelcome(version=2))
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (pack(FrameKind.GOODBYE, header=b"the token is spent"), "the token is spent"),
+        (b"", "it hung up during the handshake"),
+        (b"junk" * 9, None),
+    ],
+)
+def test_a_peer_that_hangs_up_may_have_said_why(
+    pair: tuple[socket.socket, socket.socket], said: bytes, why: str | None
+) -> None:
+    ours, theirs = pair
+    theirs.sendall(said)
+    theirs.close()
+
+    if why is None:
+        handshake._raise_farewell(ours)
+    else:
+        with pytest.raises(errors.UnavailableError, match=why):
+            handshake._raise_farewell(ours)
+
+
+@pytest.mark.parametrize(
+    ("address", "host"), [("ps:8000", "ps"), ("[::1]:8000", "::1"), (":8000", "localhost"), ("8000", "localhost")]
+)
+def test_a_task_is_dialled_where_it_was_asked(address: str, host: str) -> None:
+    answer = link_pb2.OpenLinkResponse(tcp_port=9000)
+
+    assert handshake.targets(answer, address, LinkSettings()) == [(socket.AF_UNSPEC, (host, 9000))]
+
+
+def test_so_much_of_a_peer_s_file_is_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshake.shared_variables, "half_of_machine", lambda: 8 << 20)
+
+    assert handshake.largest_mapping(LinkSettings(mapping_bytes=5)) == 5
+    assert handshake.largest_mapping(LinkSettings(arena_bytes=1 << 20)) == 8 << 20
+    assert handshake.largest_mapping(LinkSettings(arena_bytes=9 << 20)) == 9 << 20

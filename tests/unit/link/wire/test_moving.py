@@ -48,3 +48,10 @@ def test_what_the_peer_s_host_has_taken_counts_without_being_read() -> None:
         assert receiving.look()
         assert sending.look()
         assert not receiving.look()
+
+
+def test_the_first_bytes_count_from_none() -> None:
+    for bytes_moved, fast in ((127, False), (128, True)):
+        with socket.socket() as sock:
+            fresh = Moving(sock)
+        assert fresh.moved(bytes_moved, fresh._since + 0.125) is fast

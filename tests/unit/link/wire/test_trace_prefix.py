@@ -17,6 +17,10 @@ def test_there_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_trace(header) == (PARENT, b"header")
 
 
+def test_the_bit_is_one_that_every_release_knows() -> None:
+    assert TRACED == 0x4000_0000
+
+
 def test_where_no_span_is_open_nothing_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "traceparent", lambda: "")
     assert in_trace(5, b"header") == (5, b"header")

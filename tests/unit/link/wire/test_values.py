@@ -107,7 +107,9 @@ def test_python_numbers_are_values_too() -> None:
 def test_strings_travel_as_a_proto(size: int) -> None:
     content = bytes(size)
     header, buffers = packed(np.array([b"x"], object), proto=content)
-    assert header[0] == (2 if size <= INLINE_BYTES else 3)
+    assert header[:8] == bytes((2 if size <= INLINE_BYTES else 3, 0, 0, 0)) + (
+        size if size <= INLINE_BYTES else 0
+    ).to_bytes(4, "little")
     assert len(buffers) == (size > INLINE_BYTES)
     assert read(header, buffers) == [(("proto", content), False)]
 
