@@ -237,3 +237,72 @@ def test_a_long_run_is_not_remembered() -> None:
     longest, longer = b"\x82" * 256, b"\x82" * 257
     assert decoder.decode(longest)[0] is decoder.decode(longest)[0]
     assert decoder.decode(longer)[0] is not decoder.decode(longer)[0]
+
+
+def test_a_block_that_changes_the_table_does_so_each_time_it_comes() -> None:
+    decoder, block = Decoder(), b"\x82\x40\x01a\x01b"
+    for count in range(1, 4):
+        assert decoded(decoder, block) == [(b":method", b"GET"), (b"a", b"b")]
+        assert decoded(decoder, bytes((0xBD + count,))) == [(b"a", b"b")]
+    with pytest.raises(HpackError, match="index 65"):
+        decoder.decode(b"\xc1")
+
+
+def test_a_block_that_evicts_as_many_as_it_adds_changes_the_table() -> None:
+    decoder = Decoder(table_size=40)
+    for name in (b"a", b"b", b"c"):
+        decoder.decode(b"\x82\x40\x01" + name + b"\x01x")
+        assert decoded(decoder, b"\xbe") == [(name, b"x")]
+
+
+@pytest.mark.parametrize(("size", "remembered"), [(256, True), (257, False)])
+def test_a_long_block_is_not_remembered_as_one(size: int, remembered: bool) -> None:
+    decoder = Decoder(list_size=1 << 20)
+    block = b"\x82" * (size - 5) + b"\x00\x01a\x01b"
+    fields = decoded(decoder, block)
+    for _ in range(2):
+        assert decoded(decoder, block) == fields
+    assert (block in decoder._runs) is remembered
+
+
+def test_a_block_is_not_remembered_before_it_came_twice_nor_where_there_is_no_room() -> None:
+    decoder, block = Decoder(), b"\x82\x00\x01a\x01b"
+    decoder.decode(block)
+    assert block not in decoder._runs
+    for number in range(61):
+        decoder.decode(b"\x82" * (number + 2))
+    assert len(decoder._runs) == 63
+    decoder.decode(block)
+    assert (block in decoder._runs, len(decoder._runs)) == (True, 64)
+
+    full = Decoder()
+    full.decode(block)
+    for number in range(62):
+        full.decode(b"\x82" * (number + 2))
+    assert len(full._runs) == 64
+    full.decode(block)
+    assert (block in full._runs, len(full._runs)) == (False, 64)
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_list_as_large_as_the_bound_is_kept(less: int) -> None:
+    """A field takes its name, its value and 32 bytes."""
+    get, own = len(b":methodGET") + 32, len(b"ab") + 32
+    block = b"\x82\x00\x01a\x01b"
+    decoder = Decoder(list_size=get + own - less)
+    for _ in range(3):
+        run, rest = decoder.decode(block)
+        assert (rest is None) is bool(less)
+    assert list(run.fields) == [(b":method", b"GET"), (b"a", b"b")]
+    assert run.size == get + own
+    alone = Decoder(list_size=get - less)
+    assert (alone.decode(b"\x82")[1] is None) is bool(less)
+    assert (alone.decode(b"\x82")[1] is None) is bool(less)
+
+
+def test_only_a_change_of_the_tables_size_is_one() -> None:
+    assert decoded(Decoder(), b"\x82\x10\x01a\x01b") == [(b":method", b"GET"), (b"a", b"b")]
+    for size in (b"\x20", b"\x3f\xe1\x1f"):
+        with pytest.raises(HpackError, match="^a change of the table's size after a field$"):
+            Decoder().decode(b"\x82" + size)
+    assert decoded(Decoder(), b"") == []
