@@ -125,7 +125,7 @@ class MessageReader:
         """The message, once all has come; where it is compressed, what gets it out."""
         message = self._message
         if message is None:
-            if self._length < 0 and not self._prefix:
+            if not self._prefix:
                 raise Refused(UNIMPLEMENTED, "A unary call without a message.")
             raise Refused(INTERNAL, "The request ended inside its message.")
         if not self._flag:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,10 @@ import pytest
 import tenfold as tf
 from tenfold_core import errors, node_attrs, opdefs, rendezvous_key
 from tenfold_core.device import DeviceSpec
+from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos import config_pb2, graph_pb2, master_pb2, node_def_pb2
+from tenfold_services import limits as limits_module
 from tenfold_services.limits import Limits
 from tenfold_services.master import client_graph, run_table
 from tenfold_services.master.callables import Callables
@@ -266,3 +270,42 @@ def test_a_callable_of_too_many_names_is_refused_before_they_are_looked_at() -> 
     options.feed_devices["x:0"] = "/cpu:0"
     with pytest.raises(errors.ResourceExhaustedError, match="16384 feeds, 1 fetches"):
         Callables("s", MasterLimits()).signature(options)
+
+
+@pytest.mark.parametrize(
+    ("state", "of_session", "memory", "found"),
+    [
+        (0, 0, 1000, (875, 500)), (0, 0, 1007, (875, 503)), (0, 0, 0, (0, 0)), (5, 0, 1000, (5, 500)),
+        (0, 6, 1000, (875, 6)), (5, 6, 0, (5, 6)),
+    ],
+)  # fmt: skip
+def test_states_take_what_is_said_or_a_part_of_the_memory(
+    state: int, of_session: int, memory: int, found: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits_module, "memory", lambda: memory)
+    limits = Limits(state_bytes=state, state_bytes_per_session=of_session)
+    assert (limits.most_state_bytes, limits.most_state_bytes_per_session) == found
+
+
+def test_the_limits_of_a_task_as_docs_cli_has_them() -> None:
+    found = {field.name: getattr(Limits(), field.name) for field in fields(Limits)}
+    assert found.pop("pool_threads") == max(4, (os.cpu_count() or 1) + 2)
+    assert found.pop("loop_turns") == MOST_TURNS
+    assert found == {
+        "setup_seconds": 30.0, "cleanup_seconds": 10.0, "probe_every_seconds": 2.5, "probe_answer_seconds": 7.0,
+        "probe_behind_seconds": 60.0, "tensor_bytes": 0, "files": "", "file_bytes": 0, "sessions": 4096,
+        "state_bytes": 0, "state_bytes_per_session": 0, "queues": 16_384, "graphs_per_session": 4096,
+        "graphs_without_session": 512, "graph_bytes_without_session": 134_217_728, "nodes_per_graph": 1_000_000,
+        "steps": 65_536, "finished_steps": 8192, "idle_step_seconds": 600.0, "idle_partial_run_seconds": 3600.0,
+        "keys_per_step": 1_000_000, "concurrent_rpcs": 16_384, "inline_nanoseconds": 1_000_000,
+        "long_kernel_seconds": 2.0, "long_kernels": 64, "long_kernels_per_session": 32, "file_threads": 32,
+        "status_message_bytes": 7168, "stop_seconds": 5.0, "finished_seconds": 1.0, "last_steps_seconds": 2.0,
+    }  # fmt: skip
+
+
+def test_limits_of_the_process_have_names_of_their_own() -> None:
+    environment = {
+        "TENFOLD_TASK_SESSIONS": "7", "TENFOLD_TENSOR_BYTES": "8", "TENFOLD_FILE_BYTES": "9", "TENFOLD_FILES": "/f",
+    }  # fmt: skip
+    found = Limits.from_environment(environment)
+    assert found == Limits(sessions=7, tensor_bytes=8, file_bytes=9, files="/f")

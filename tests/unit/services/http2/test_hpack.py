@@ -303,6 +303,6 @@ def test_a_list_as_large_as_the_bound_is_kept(less: int) -> None:
 def test_only_a_change_of_the_tables_size_is_one() -> None:
     assert decoded(Decoder(), b"\x82\x10\x01a\x01b") == [(b":method", b"GET"), (b"a", b"b")]
     for size in (b"\x20", b"\x3f\xe1\x1f"):
-        with pytest.raises(HpackError, match="^a change of the table's size after a field$"):
+        with pytest.raises(HpackError, match=r"^a change of the table's size after a field$"):
             Decoder().decode(b"\x82" + size)
     assert decoded(Decoder(), b"") == []

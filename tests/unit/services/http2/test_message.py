@@ -318,3 +318,48 @@ def test_an_inflation_without_memory_is_refused() -> None:
     with pytest.raises(Refused, match=r"^There is no memory for the decompressed request\.$") as caught:
         inflation.inflate()
     assert caught.value.failure.code == RESOURCE_EXHAUSTED
+
+
+@pytest.mark.parametrize(
+    ("size", "fits"), [(99, True), (100, True), (101, True), (250, True), (251, False), (300, False)]
+)
+def test_a_message_of_several_portions_may_be_as_long_as_the_limit(
+    size: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message, "_PORTION", 100)
+    text = bytes(range(256))[:size] if size <= 256 else bytes(size)
+    squeezed, budget = zlib.compress(text), Budget(1 << 20)
+    one = MessageReader(1 << 20, budget, allocate)
+    one.take(memoryview(framed(squeezed, 1)))
+    one._limit = 250
+    inflation = one.finish(b"deflate")
+    assert isinstance(inflation, Inflation)
+    sizes: list[int] = []
+
+    def portions() -> None:
+        while inflation.text is None:
+            inflation.reserve()
+            assert budget.taken == len(squeezed) + sum(sizes) + min(100, 250 - sum(sizes))
+            sizes.append(inflation.inflate())
+            inflation.settle(sizes[-1])
+            assert budget.taken == len(squeezed) + sum(sizes)
+
+    if fits:
+        portions()
+        assert inflation.text == text
+        assert max(sizes) <= 101
+    else:
+        with pytest.raises(Refused, match=r"^Received message larger than max \(decompressed, 250\)\.$"):
+            portions()
+
+
+def test_a_request_that_ends_within_the_length_of_its_message_ends_inside_it() -> None:
+    for sent in (b"\0", b"\0\0\0\0", framed(b"ab")[:5], framed(b"ab")[:6]):
+        one = reader()
+        one.take(memoryview(sent))
+        with pytest.raises(Refused, match=r"^The request ended inside its message\.$") as caught:
+            one.finish(b"identity")
+        assert caught.value.failure.code == INTERNAL
+    with pytest.raises(Refused, match=r"^A unary call without a message\.$") as caught:
+        reader().finish(b"identity")
+    assert caught.value.failure.code == UNIMPLEMENTED
