@@ -81,27 +81,27 @@ async def test_a_task_that_does_not_stop_is_told_and_left(caplog: pytest.LogCapt
 
 
 async def test_settled_is_when_none_is_left_those_that_came_meanwhile_included() -> None:
-    owned, release = OwnedTasks("session 1"), asyncio.Event()
-    begun: list[str] = []
+    owned, came, release = OwnedTasks("session 1"), asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
 
     async def last() -> None:
+        came.set()
         await release.wait()
-        begun.append("last")
+        ended.append("last")
 
     async def first() -> None:
         owned.spawn(last(), "last")
-        begun.append("first")
+        ended.append("first")
 
     await owned.settled()
     task = owned.spawn(first(), "first")
     assert (task.get_name(), len(owned)) == ("first", 1)
     settled = asyncio.create_task(owned.settled(60.0))
-    while begun != ["first"] or len(owned) != 1:
-        await asyncio.sleep(0)
+    await came.wait()
     assert not settled.done()
     release.set()
     await settled
-    assert (begun, len(owned)) == (["first", "last"], 0)
+    assert (ended, len(owned)) == (["first", "last"], 0)
 
 
 async def test_what_does_not_settle_is_left_as_it_is() -> None:
