@@ -5,6 +5,7 @@ static_executor.py, dynamic_executor.py and loaded_program.py implement `Executi
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -129,13 +130,20 @@ def kept(value: Value) -> Value:
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
+@functools.lru_cache(4096)
+def _bit_lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(int.bit_length, shape))
+
+
 def extent(value: Value) -> Any:
-    """How large a value is, to compare: its shape, and of strings how long they are together, to a factor of two."""
+    """How large a value is, to compare: each size of its shape, and of strings how long they are together, to a factor
+    of two. With exact sizes, steps whose numbers of rows differ (sparse gradients) would all be unknown."""
     if type(value) is not np.ndarray:
         return getattr(value, "shape", ())
     if not value.dtype.hasobject:
-        return value.shape
-    return value.shape, sum(len(text) for text in value.ravel().tolist() if type(text) is bytes).bit_length()
+        return _bit_lengths(value.shape)
+    length = sum(len(text) for text in value.ravel().tolist() if type(text) is bytes)
+    return _bit_lengths(value.shape), length.bit_length()
 
 
 def cancelled() -> errors.OpError:

@@ -106,10 +106,11 @@ def test_a_number_of_numpys_becomes_an_array_and_anything_else_stays() -> None:
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        (np.zeros((2, 3)), (2, 3)),
+        (np.zeros((2, 3)), (2, 2)),
+        (np.zeros((4, 0, 1, 7)), (3, 0, 1, 3)),
         (np.array([b"abc", b"d"], object), ((2,), 3)),
         (np.array([b"abcd", b"defg"], object), ((2,), 4)),
-        (np.array([b"ab", "text", None], object), ((3,), 2)),
+        (np.array([b"ab", "text", None], object), ((2,), 2)),
         (np.array([], object), ((0,), 0)),
         (SimpleNamespace(shape=(4,)), (4,)),
         (object(), ()),

@@ -64,7 +64,7 @@ def test_what_was_measured_is_void_once_a_variable_has_another_shape() -> None:
 def test_strings_are_as_large_as_their_text() -> None:
     short, long = np.array(b"ab", object), np.array(b"ab" * 1000, object)
     assert extent(short) != extent(long)
-    assert extent(np.zeros((2, 3))) == (2, 3)
+    assert extent(np.zeros((2, 3))) == extent(np.zeros((3, 2))) != extent(np.zeros((2, 4)))
 
 
 def _counted(most: tf.Tensor) -> Any:
