@@ -8,6 +8,7 @@ VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
 CUDA   := .venv-cuda
+ENGINES := .venv-engines
 BENCH  :=
 # How long `make soak` trains.
 SECONDS := 1800
@@ -22,7 +23,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak fuzz mutants promises tests-of lint format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +53,15 @@ chaos: $(VENV)/.installed-dev ## Try every fault of docs/promises.md on real pro
 
 soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECONDS=600 for less): nothing hangs, grows or is wrong
 	$(BIN)/python benchmarks/soak_faults.py --seconds $(SECONDS)
+
+engines: ## Install what tests of launchers run on: OpenSSH's server and Slurm (Debian, as root), and Ray in .venv-engines
+	@command -v sshd >/dev/null && command -v slurmctld >/dev/null && command -v munged >/dev/null || \
+	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet openssh-client openssh-server slurm-wlm munge || true
+	@$(MAKE) --no-print-directory VENV=$(ENGINES) $(ENGINES)/.installed-engines
+
+test-engines: ## Run the tests of launchers on the engines of `make engines`
+	@$(MAKE) --no-print-directory VENV=$(ENGINES) $(ENGINES)/.installed-engines
+	TENFOLD_TEST_THOROUGH=1 $(ENGINES)/bin/python -m pytest tests/launchers
 
 fuzz: SECONDS := 60
 fuzz: $(VENV)/.installed-fuzz ## Search what reads others' bytes for faults (TARGET=records SECONDS=600; a minute for each target, else)
@@ -106,7 +116,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -129,6 +139,11 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-dev
 	@echo "Installing the fuzzer into $(VENV) (once)"
 	@$(BIN)/python $(PIP) --only-binary atheris -e ".[fuzz]" || \
 	  { echo "There is no wheel of the fuzzer, atheris, for $$($(BIN)/python -V) here: try another PYTHON (docs/fuzzing.md)"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed-engines: $(VENV)/.installed-dev
+	@echo "Installing Ray into $(VENV) (once)"
+	@$(BIN)/python $(PIP) -e ".[ray]"
 	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python

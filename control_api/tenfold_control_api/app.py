@@ -38,7 +38,7 @@ from tenfold_control_api.routes import (
     traces,
 )
 from tenfold_control_api.routes.common import only_known_parameters
-from tenfold_control_api.runs.launcher import LauncherFactory, local_launchers
+from tenfold_control_api.runs.supervisors import SupervisorsFactory, local_supervisors
 from tenfold_control_api.service_tokens import ServiceTokens
 from tenfold_control_api.tracing import TracingMiddleware
 
@@ -60,24 +60,26 @@ def create_app(
     settings: Settings,
     master_factory: MasterFactory | None = None,
     *,
-    launcher: LauncherFactory | None = None,
+    supervisors: SupervisorsFactory | None = None,
     clock: Clock = time.monotonic,
     wall_clock: Clock = time.time,
 ) -> FastAPI:
     """An app whose lifespan opens the database and starts the sweepers. `master_factory` makes the `MasterInterface`
-    for a `grpc://host:port` target (default: one that shows this service's credentials), `launcher` what starts runs;
-    `clock` is the monotonic clock of leases and sessions."""
+    for a `grpc://host:port` target (default: one that shows this service's credentials), `supervisors` what makes
+    that which starts runs; `clock` is the monotonic clock of leases and sessions."""
     metrics = Metrics()
     access = settings.access()
     tokens = ServiceTokens(access.tokens())
     guarded = settings.has_tokens or settings.tls_cert is not None
     entry = Entry(tokens, open_to_all=settings.lets_everybody_in, guarded=guarded)
     masters = master_factory or link_masters(access, tokens.current)
-    launch = launcher or local_launchers(tokens)
+    starts = supervisors or local_supervisors(tokens)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        control = Control(settings, masters, launcher=launch, metrics=metrics, clock=clock, wall_clock=wall_clock)
+        control = Control(
+            settings, masters, supervisors=starts, metrics=metrics, clock=clock, wall_clock=wall_clock
+        )
         async with control:
             app.state.control = control
             yield

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.metrics import Metrics
-    from tenfold_control_api.runs.launcher import LauncherFactory
+    from tenfold_control_api.runs.supervisors import SupervisorsFactory
     from tenfold_control_api.service_settings import Settings
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Control:
         settings: Settings,
         master_factory: MasterFactory,
         *,
-        launcher: LauncherFactory,
+        supervisors: SupervisorsFactory,
         metrics: Metrics,
         clock: Clock = time.monotonic,
         wall_clock: Clock = time.time,
@@ -76,7 +76,7 @@ class Control:
             RunStore(self.store.engine),
             ProgressTable(self.store.engine),
             settings,
-            launcher(settings, lambda run_id: self.runs.supervisor_ended(run_id)),
+            supervisors(settings, lambda run_id: self.runs.supervisor_ended(run_id)),
             self.replicas,
             shared=self.store.shared,
             clock=clock,

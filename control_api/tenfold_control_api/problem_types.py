@@ -185,6 +185,8 @@ _ROWS = (
     ProblemType("run-too-large", _BAD, "The run has too many tasks.", "Submit fewer."),
     ProblemType("run-without-worker", _BAD, "Only parameter servers: nobody ends the run.", "Add a worker or a chief."),
     ProblemType("empty-entrypoint", _BAD, "There is no command.", 'Give one, as in `["python", "trainer.py"]`.'),
+    ProblemType("invalid-launcher", _BAD, "No such launcher, or option of it.", "`tenfold launchers` lists them."),
+    ProblemType("launcher-not-usable", _STATE, "The service's machine has not what it needs.", "See `detail`."),
     ProblemType("working-dir-and-package", _BAD, "Both a folder and a package.", "Give one of them."),
     ProblemType("no-such-working-dir", _BAD, "No such folder on the service's machine.", "Give one, or upload it."),
     ProblemType("submission-differs", _TAKEN, "The submission id is another run's.", "Choose another id."),

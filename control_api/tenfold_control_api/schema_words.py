@@ -85,7 +85,7 @@ _WORDS = {
     "package": "Sha256 of the zip file that was unpacked as the working directory.",
     "environment": "Names of the variables that were added to the environment.",
     "submission_id": "What the submitter calls the run.",
-    "launcher": "Who starts the tasks: `local`, the service on its machine; `external`, the submitter.",
+    "launcher": "What starts the tasks: `local`, the service on its machine; an engine; `external`, the submitter.",
     "success": "Who has to end with exit code 0: the chief, all workers, or any one.",
     "restarts": "How failed tasks are started again.",
     "restarts_used": "How many restarts have happened.",

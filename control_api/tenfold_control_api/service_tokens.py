@@ -2,7 +2,7 @@
 starts, which is good for no more than the role `register`.
 
 Programs read theirs from a file, so that they follow when the service's tokens are changed under way. Made by app.py;
-the file is the launcher's.
+the file is runs/supervisors.py's.
 """
 
 from __future__ import annotations

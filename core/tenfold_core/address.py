@@ -24,6 +24,11 @@ def split_named_address(address: str, what: str) -> tuple[str, int]:
         ) from None
 
 
+def join_address(host: str, port: int) -> str:
+    """ "host:port", an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
+
+
 def bind_address(host: str, port: int) -> str:
     """Where a task known as `host`:`port` listens: there if only this machine reaches it, else on every interface."""
     if host == "localhost":

@@ -89,9 +89,10 @@ class Children:
         stage: int = 0,
         env: Mapping[str, str] | None = None,
         interpreter: Sequence[str] = (),
+        cwd: str | None = None,
     ) -> None:
-        """Starts `python PROGRAM…` (["-m", module, …] or [file, …]) under `name`, in a session of its own.
-        `interpreter` has options for Python itself.
+        """Starts `python PROGRAM…` (["-m", module, …] or [file, …]) under `name`, in a session of its own and in the
+        folder `cwd`, where it is not to be this process's. `interpreter` has options for Python itself.
 
         Because of the session a terminal's Ctrl-C reaches only this process, which stops the children in order.
         Raises ValueError if the name is taken, OSError if no process can be made.
@@ -109,6 +110,7 @@ class Children:
             errors="replace",
             env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
             start_new_session=True,
+            cwd=cwd,
         )
         child = Child(name, process, stage)
         with self._changed:

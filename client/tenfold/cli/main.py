@@ -19,9 +19,11 @@ from tenfold.cli.control import control
 from tenfold.cli.doctor.command import doctor
 from tenfold.cli.drain import drain
 from tenfold.cli.group import Group
+from tenfold.cli.launching import launchers
 from tenfold.cli.model import model
 from tenfold.cli.ping import ping
 from tenfold.cli.placement import placement
+from tenfold.cli.render import render
 from tenfold.cli.run import run
 from tenfold.cli.runs import delete, logs, runs, stop, submit
 from tenfold.cli.signals import exit_on_sigterm
@@ -61,7 +63,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 for command in (
     *(up, run, control, task, status, ping),
-    *(submit, runs, logs, stop, delete, tensorboard),
+    *(submit, runs, logs, stop, delete, launchers, render, tensorboard),
     *(placement, trace, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),

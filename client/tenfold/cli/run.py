@@ -1,29 +1,33 @@
-"""`tenfold run`: one training program as every task of a cluster on this machine, until its workers are done.
+"""`tenfold run`: one training program as every task of a cluster, until its workers are done.
 
-Each task is a process of its own with TF_CONFIG in its environment; its output is printed with the task's name in
-front. What is started when, and when it is over, is decided in tenfold.runs. No server runs in this process: each
-program starts its own `tf.train.Server`.
+Each task is a process of its own with TF_CONFIG in its environment, here or where a launcher starts it
+(tenfold.launchers); its output is printed with the task's name in front. What is started when, and when it is over, is
+decided in tenfold.runs. No server runs in this process: each program starts its own `tf.train.Server`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenfold.cli.cluster_options import cluster_options
 from tenfold.cli.group import ProgramCommand
+from tenfold.cli.launching import launch_options
 from tenfold.cli.log_options import asked_variables, log_options
-from tenfold.cli.scratch import scratch_folder
 from tenfold.cli.tokens import token_option
 from tenfold.runs.task_logs import SEGMENT_BYTES, SEGMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenfold.cli.children import Children, Echo
+    from tenfold.cli.children import Echo
+    from tenfold.cli.cluster_options import ClusterOptions
+    from tenfold.launchers import Resources, TaskProcesses
     from tenfold.runs.plan import RunPlan
     from tenfold.runs.reporter import RunReporter
     from tenfold.runs.task_logs import TaskLogs
@@ -31,17 +35,12 @@ if TYPE_CHECKING:
 
 #: Seconds for each request to the control service.
 _REQUEST_S = 5.0
+#: The launcher whose tasks are processes of this machine.
+_LOCAL = "local"
 
 
 @click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
-@click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
-@click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
-@click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")
-@click.option("--evaluator", is_flag=True, help="Add a task for tf.estimator's evaluator, beside the cluster.")
-@click.option(
-    "--guide-flags", is_flag=True, help="Add --ps_hosts, --worker_hosts, --job_name and --task_index to the arguments."
-)
-@click.option("--as-tensorflow", is_flag=True, help="Let `import tensorflow` give Tenfold.")
+@cluster_options
 @click.option(
     "--restarts",
     type=click.IntRange(min=0),
@@ -66,57 +65,63 @@ _REQUEST_S = 5.0
     show_default=True,
     help="Bytes of output that are kept of each task, the newest, for `tenfold logs`; only with --control.",
 )
+@launch_options
 @log_options
 @token_option
 @click.argument("program", required=True)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
-    ps: int,
-    workers: int,
-    chief: bool,
-    evaluator: bool,
-    guide_flags: bool,
-    as_tensorflow: bool,
+    cluster: ClusterOptions,
     restarts: int,
     grace: float,
     control: str | None,
+    on: str,
+    launcher_options: dict[str, str],
+    resources: dict[str, Resources],
     token: ShownToken,
     log_bytes: int,
     program: str,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run PROGRAM (a file, `-m MODULE`, or either after `python` and options of it) as every task of a cluster here.
+    """Run PROGRAM (a file, `-m MODULE`, or either after `python` and options of it) as every task of a cluster.
 
-    Each task finds the cluster and its own place in TF_CONFIG, on free ports of loopback. Ends when the workers, the
+    The tasks run here or, with --on, on an engine (`tenfold launchers`). Each finds the cluster and its own place in
+    TF_CONFIG, on free ports. Ends when the workers, the
     chief and the evaluator have ended, and stops the parameter servers then; the exit code is that of the first task
     that failed, or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's
     failure the others have --grace seconds to end, then they are stopped. With --control the run is listed by `tenfold
     runs`, and can be stopped there.
     """
-    from tenfold.cli.children import Children
     from tenfold.cli.up import prefixed
+    from tenfold.launchers import LaunchRefusedError
+    from tenfold.launchers.registry import launcher
     from tenfold.runs.entrypoint import is_python, read_entrypoint
     from tenfold.runs.plan import RunPlan, RunPolicy
 
-    sizes = {"ps": ps, "chief": int(chief), "worker": workers, "evaluator": int(evaluator)}
-    if workers + int(chief) == 0:
-        raise click.UsageError("there is nobody to end the run: give --workers, or --chief")
     given = (program, *arguments)
     entrypoint = read_entrypoint(given if is_python(program) else ("python", *given))
     if not entrypoint.command and entrypoint.program[0] != "-m" and not os.path.isfile(entrypoint.program[0]):
         raise click.UsageError(f"there is no program {entrypoint.program[0]!r}: give a file, or -m MODULE")
     plan = RunPlan(
-        {job: size for job, size in sizes.items() if size},
+        cluster.jobs,
         entrypoint.program,
         entrypoint.command,
         interpreter=entrypoint.interpreter,
-        guide_flags=guide_flags,
-        as_tensorflow=as_tensorflow,
-        policy=RunPolicy(restarts=restarts, grace=grace),
+        guide_flags=cluster.guide_flags,
+        as_tensorflow=cluster.as_tensorflow,
+        # where a host may go, those that it leaves begin anew with the others, elsewhere
+        policy=RunPolicy(restarts=restarts, grace=grace, gang=on != _LOCAL),
+        resources=resources,
     )
     output = _Output(prefixed())
-    with Children(output) as children:
-        raise SystemExit(_drive(plan, children, output, control, token, log_bytes))
+    shown = token.variables() if on == _LOCAL else token.carried()
+    run_name = f"{os.path.basename(entrypoint.program[-1 if entrypoint.program[0] == '-m' else 0])[:30]}-{os.getpid()}"
+    request = plan.request(re.sub(r"[^A-Za-z0-9]+", "-", run_name), os.getcwd(), launcher_options)
+    try:
+        with launcher(on).open(request, output) as processes:
+            raise SystemExit(_drive(plan, processes, output, control, token, shown, log_bytes, on != _LOCAL))
+    except LaunchRefusedError as error:
+        raise click.ClickException(str(error)) from None
 
 
 class _Output:
@@ -145,9 +150,17 @@ class _Output:
 
 
 def _drive(
-    plan: RunPlan, children: Children, output: _Output, control: str | None, token: ShownToken, log_bytes: int
+    plan: RunPlan,
+    processes: TaskProcesses,
+    output: _Output,
+    control: str | None,
+    token: ShownToken,
+    shown: dict[str, str],
+    log_bytes: int,
+    on_engine: bool,
 ) -> int:
-    """Runs it to its end, and tells the control service if there is one. The exit code."""
+    """Runs it to its end, and tells the control service if there is one. The exit code. `shown`: the variables by which
+    tasks have the token."""
     from tenfold.cli.signals import stop_signals
     from tenfold.runs.driver import RunDriver
 
@@ -162,13 +175,12 @@ def _drive(
 
         driver = RunDriver(
             plan,
-            children,
+            processes,
             say=output.say,
             observe=told.observe if told is not None else None,
-            errors=stack.enter_context(scratch_folder("run")),
             environment={
                 **asked_variables(),
-                **token.variables(),
+                **shown,
                 **(told.environment if told is not None else {}),
             },
         )
@@ -180,6 +192,9 @@ def _drive(
             told.finish()
     if signals.received is not None:
         click.echo(verdict.reason)
+        if on_engine and driver.all_finished:
+            # an engine took back what it had given, and every program has saved what it had
+            return 0
     return verdict.exit_code
 
 
@@ -203,7 +218,7 @@ class _Told:
                 launcher="external",
                 jobs=plan.jobs,
                 working_dir=os.getcwd(),
-                restarts={"limit": plan.policy.restarts, "gang": False},
+                restarts={"limit": plan.policy.restarts, "gang": plan.policy.gang},
                 guide_flags=plan.guide_flags,
                 as_tensorflow=plan.as_tensorflow,
             )["name"]

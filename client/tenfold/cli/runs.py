@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tenfold.cli.cluster_options import cluster_options
+from tenfold.cli.launching import launch_options
 from tenfold.cli.run_views import display_of_run, listed, moving_line, show
 from tenfold.cli.tables import plain_console
 from tenfold.cli.tokens import token_option
@@ -17,7 +20,9 @@ from tenfold.cli.tokens import token_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tenfold.cli.cluster_options import ClusterOptions
     from tenfold.control import ControlClient, LogLine
+    from tenfold.launchers import Resources
     from tenfold_core.access.credentials import ShownToken
 
 #: The most lines that one request gives.
@@ -68,10 +73,7 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="Parameter servers.")
-@click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers.")
-@click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0.")
-@click.option("--evaluator", is_flag=True, help="Add a task for tf.estimator's evaluator, beside the cluster.")
+@cluster_options
 @click.option("--submission-id", metavar="ID", help="The same one again is the same run, and starts nothing.")
 @click.option(
     "--working-dir",
@@ -94,17 +96,13 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
 @click.option("--restarts", type=click.IntRange(min=0), default=0, show_default=True, help="Restarts after failures.")
 @click.option("--alone", is_flag=True, help="Start only the task that failed again, not all of them.")
 @click.option("--deadline", type=click.FloatRange(min=0, min_open=True), help="Seconds after which the run fails.")
-@click.option("--guide-flags", is_flag=True, help="Add --ps_hosts, --job_name, … to the arguments.")
-@click.option("--as-tensorflow", is_flag=True, help="Let `import tensorflow` give Tenfold.")
+@launch_options
 @click.option("--wait", is_flag=True, help="Show the output, and end with the run: 0 if it succeeded, 1 if not.")
 @control_option
 @token_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def submit(
-    ps: int,
-    workers: int,
-    chief: bool,
-    evaluator: bool,
+    cluster: ClusterOptions,
     submission_id: str | None,
     working_dir: str,
     upload: bool,
@@ -113,8 +111,9 @@ def submit(
     restarts: int,
     alone: bool,
     deadline: float | None,
-    guide_flags: bool,
-    as_tensorflow: bool,
+    on: str,
+    launcher_options: dict[str, str],
+    resources: dict[str, Resources],
     wait: bool,
     control: str,
     token: ShownToken,
@@ -122,13 +121,13 @@ def submit(
 ) -> None:
     """Have the control service run COMMAND, as in `tenfold submit -- python trainer.py`, as every task of a cluster.
 
-    Prints the run's name. It goes on without this command, and without the control service.
+    The tasks run on its machine or, with --on, on an engine that it reaches (`tenfold launchers`). Prints the run's
+    name. It goes on without this command, and without the control service.
     """
-    sizes = {"ps": ps, "chief": int(chief), "worker": workers, "evaluator": int(evaluator)}
     with asking(control, token) as client:
         run = client.submit_run(
             command,
-            jobs={job: size for job, size in sizes.items() if size},
+            jobs=cluster.jobs,
             working_dir=None if upload else os.path.abspath(working_dir),
             package=client.upload_folder(working_dir) if upload else None,
             submission_id=submission_id,
@@ -136,8 +135,11 @@ def submit(
             success=success,
             restarts={"limit": restarts, "gang": not alone},
             deadline=deadline,
-            guide_flags=guide_flags,
-            as_tensorflow=as_tensorflow,
+            guide_flags=cluster.guide_flags,
+            as_tensorflow=cluster.as_tensorflow,
+            on=on,
+            launcher_options=launcher_options,
+            resources={job: asdict(needed) for job, needed in resources.items()},
         )
         click.echo(run["name"])
         if not wait:

@@ -51,18 +51,22 @@ class RunCalls:
         jobs: Mapping[str, int] | None = None,
         working_dir: str | None = None,
         submission_id: str | None = None,
+        on: str | None = None,
         **options: Any,
     ) -> Request[Run]:
-        """Has a program run as every task of a cluster on the service's machine, in the folder `working_dir` of it, or
-        in an uploaded one (`package=`, see `upload_folder`). Returns the run.
+        """Has a program run as every task of a cluster, in the folder `working_dir` of the service's machine, or in an
+        uploaded one (`package=`, see `upload_folder`). Returns the run.
 
-        `options` are the other members of the submission: package, environment, success, restarts, deadline, grace,
-        stop_grace, guide_flags, as_tensorflow. The same `submission_id` again gives the run that there is; raises
-        AlreadyExistsError if that was submitted otherwise, PermissionDeniedError where runs are not allowed.
+        `on` is the launcher that starts the tasks: "local" (the default), "ssh", "slurm", …; with launcher_options and
+        resources. `options` are the other members of the submission: package, environment, success, restarts, deadline,
+        grace, stop_grace, guide_flags, as_tensorflow. The same `submission_id` again gives the run that there is;
+        raises AlreadyExistsError if that was submitted otherwise, PermissionDeniedError where runs are not allowed.
         """
         body = {"entrypoint": list(entrypoint), "submission_id": submission_id, "working_dir": working_dir, **options}
         if jobs is not None:
             body["jobs"] = dict(jobs)
+        if on is not None:
+            body["launcher"] = on
         return Request("POST", "/v1/runs", one(Run), json=body, repeatable=submission_id is not None)
 
     @call

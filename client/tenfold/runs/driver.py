@@ -1,4 +1,4 @@
-"""Runs a plan: starts its tasks as child processes and does what machine.py decides, until nothing runs any more.
+"""Runs a plan: has its tasks started by a launcher and does what machine.py decides, until nothing runs any more.
 
 Used by `tenfold run` and by supervise.py. One thread drives; `stop` may be called on any. What an observer gets is a
 report in the form that the control service takes.
@@ -6,22 +6,16 @@ report in the form that the control service takes.
 
 from __future__ import annotations
 
-import socket
 import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from tenfold.runs.error_file import ERROR_FILE, read_error
 from tenfold.runs.machine import Action, Do, RunMachine, RunTask, TaskKey, Verdict
-from tenfold_core.blas_env import thread_share
-from tenfold_core.exit_codes import described
 from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from tenfold.cli.children import Children
+    from tenfold.launchers.interface import TaskProcesses
     from tenfold.runs.plan import RunPlan
 
 #: Stages of the children: parameter servers are stopped after the workers.
@@ -35,31 +29,24 @@ Report = dict[str, Any]
 
 
 class RunDriver:
-    """One run of `plan`, with processes among `children`. `run` drives it to its end."""
+    """One run of `plan`, as the tasks of `processes`. `run` drives it to its end."""
 
     def __init__(
         self,
         plan: RunPlan,
-        children: Children,
+        processes: TaskProcesses,
         *,
         say: Callable[[str], None],
         observe: Callable[[Report], None] | None = None,
-        errors: Path | None = None,
         environment: Mapping[str, str] | None = None,
-        clear: Callable[[], object] | None = None,
     ) -> None:
-        """`say` shows a line to who watches. `observe` is called with each new report, and must not block. `errors`: a
-        folder in which failing programs leave what failed. `environment` goes to every task besides the plan's.
-        `clear` ends what the tasks have left, where none runs any more: before all start again, and before the end of
-        the run is reported. It may block for some seconds."""
-        self._plan, self._children, self._say, self._observe = plan, children, say, observe
-        self._errors = errors
-        self._environment, self._clear = dict(environment or {}), clear
+        """`say` shows a line to who watches. `observe` is called with each new report, and must not block.
+        `environment` goes to every task besides the plan's."""
+        self._plan, self._processes, self._say, self._observe = plan, processes, say, observe
+        self._environment = dict(environment or {})
         self._machine = RunMachine(plan)
         self._cluster: dict[str, list[str]] = {}
         self._attempt = 0
-        self._share = thread_share(len(plan.tasks))
-        self._host = socket.gethostname()
         #: What a report says of a task besides what the machine knows.
         self._notes: dict[TaskKey, Report] = {key: {} for key in plan.tasks}
         #: Why the run is to stop, and the exit code of that, until it is taken up.
@@ -70,10 +57,10 @@ class RunDriver:
         """Asks the run to end now, with that exit code for a shell. Never blocks; from any thread. The first one
         counts."""
         self._asked = self._asked or (reason, exit_code)
-        self._children.wake()
+        self._processes.wake()
 
     def run(self) -> Verdict:
-        """Drives until the run is over. Blocks."""
+        """Drives until the run is over. Blocks. Raises LaunchRefusedError where not a task could be started."""
         self._do(self._machine.start(time.monotonic()))
         while not self._machine.over:
             self._next()
@@ -100,6 +87,11 @@ class RunDriver:
             "tasks": tasks,
         }
 
+    @property
+    def all_finished(self) -> bool:
+        """Whether every task but the parameter servers has ended with exit code 0."""
+        return all(task.exit_code == 0 for task in self._machine.tasks.values() if task.key[0] != SERVERS)
+
     # -- inside
 
     def _next(self) -> None:
@@ -114,11 +106,11 @@ class RunDriver:
         running = {task.name: task.key for task in machine.tasks.values() if task.state is RunTaskState.RUNNING}
         wake = machine.wake
         left = None if wake is None else max(0.0, wake - time.monotonic())
-        ended = self._children.wait_for_exit(list(running), left, unless=self._to_stop)
+        ended = self._processes.wait_for_exit(list(running), left, unless=self._to_stop)
         if ended is not None:
             name, code = ended
             key = running[name]
-            self._notes[key].update(ended=time.time(), **self._failure(name, key, code))
+            self._notes[key].update(ended=time.time(), **self._processes.place(name), **self._failure(name, code))
             self._do(machine.ended(key, code, time.monotonic()))
         elif wake is not None and time.monotonic() >= wake:
             self._do(machine.tick(time.monotonic()))
@@ -134,55 +126,43 @@ class RunDriver:
                     self._say(action.text)
                 case Do.REPORT if task is not None:
                     # what the task wrote has been shown
-                    self._say(f"Error: {task.name} {described(task.exit_code)}{self._error(task.key)}")
+                    self._say(f"Error: {task.name} {action.text}{self._error(task.key)}")
                 case Do.START if task is not None:
                     self._start(task)
                 case Do.TERMINATE if task is not None:
-                    self._children.terminate(task.name)
+                    self._processes.terminate(task.name)
                 case Do.KILL if task is not None:
-                    self._children.kill(task.name)
-        if self._machine.over and self._clear is not None:
-            self._clear()
+                    self._processes.kill(task.name)
+        if self._machine.over:
+            self._processes.clear()
         if self._observe is not None:
             self._observe(self.report())
 
     def _start(self, task: RunTask) -> None:
         if self._machine.attempt != self._attempt:
-            if self._attempt and self._clear is not None:
-                self._clear()
-            self._attempt, self._cluster = self._machine.attempt, free_cluster(self._plan.cluster)
+            if self._attempt:
+                self._processes.clear()
+            self._attempt, self._cluster = self._machine.attempt, self._processes.addresses(self._plan.cluster)
         job, index = task.key
-        if task.starts > 1:
-            self._children.forget(task.name)
-        environment = {
-            **self._share,
-            "TENFOLD_LINK_PORT": "",  # it is one task's, and all of these are on this machine
-            **self._environment,
-            **self._plan.variables(job, index, self._cluster),
-            "TENFOLD_ATTEMPT": str(self._attempt),
-        }
-        if self._errors is not None:
-            self._error_file(task.key).unlink(missing_ok=True)
-            environment[ERROR_FILE] = str(self._error_file(task.key))
-        self._children.start(
+        self._processes.start(
             task.name,
             self._plan.arguments(job, index, self._cluster),
             stage=_SERVER_STAGE if job == SERVERS else _WORKER_STAGE,
-            env=environment,
+            env={
+                **self._environment,
+                **self._plan.variables(job, index, self._cluster),
+                "TENFOLD_ATTEMPT": str(self._attempt),
+            },
             interpreter=self._plan.interpreter,
         )
-        self._notes[task.key] = {"started": time.time(), "pid": self._children.pid(task.name)}
+        self._notes[task.key] = {"started": time.time(), **self._processes.place(task.name)}
 
-    def _failure(self, name: str, key: TaskKey, code: int) -> Report:
+    def _failure(self, name: str, code: int) -> Report:
         """What the report says of a task that failed: the error that it left, and its last lines."""
         if code == 0:
             return {}
-        lines = [line[:_CHARACTERS] for line in self._children.last_lines(name, LAST_LINES)]
-        return {"last_lines": lines, "error": None if self._errors is None else read_error(self._error_file(key))}
-
-    def _error_file(self, key: TaskKey) -> Path:
-        assert self._errors is not None
-        return self._errors / f"{key[0]}-{key[1]}.json"
+        lines = [line[:_CHARACTERS] for line in self._processes.last_lines(name, LAST_LINES)]
+        return {"last_lines": lines, "error": self._processes.error(name)}
 
     def _reason(self, verdict: Verdict) -> str:
         """Why the run ended so, with the error of the task whose failure it is."""
@@ -200,17 +180,7 @@ class RunDriver:
             "state": str(task.state),
             "starts": task.starts,
             "exit_code": task.exit_code,
-            "host": self._host if task.starts else None,
+            "host": None,
             **self._notes[task.key],
         }
 
-
-def free_cluster(jobs: Mapping[str, int]) -> dict[str, list[str]]:
-    """Job → addresses on free ports of loopback."""
-    with ExitStack() as held:
-        # all sockets stay open until the end, so that the ports differ
-        def address() -> str:
-            port = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
-            return f"localhost:{port}"
-
-        return {job: [address() for _ in range(size)] for job, size in jobs.items() if size}

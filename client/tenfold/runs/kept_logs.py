@@ -1,7 +1,7 @@
 """What the tasks of a run by hand wrote, kept with the user's state for `tenfold logs`, until the run is deleted.
 
-Written by `tenfold run --control`; read by a control service of the same user and machine (runs/launcher.py there). A
-folder for each run; the newest KEPT stay, and those that are being written.
+Written by `tenfold run --control`; read by a control service of the same user and machine (runs/supervisors.py there).
+A folder for each run; the newest KEPT stay, and those that are being written.
 """
 
 from __future__ import annotations

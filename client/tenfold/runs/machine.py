@@ -24,14 +24,14 @@ class Do(StrEnum):
     START = "start"
     TERMINATE = "terminate"
     KILL = "kill"
-    #: Show how it failed.
+    #: Show how it failed, which `text` says.
     REPORT = "report"
     SAY = "say"
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that the driver does. `task` is None for SAY alone."""
+    """One thing that the driver does. `task` is None for SAY alone; `text` is what SAY and REPORT say."""
 
     do: Do
     task: TaskKey | None = None
@@ -123,7 +123,7 @@ class RunMachine:
         if self._again_at is not None:
             return self._gather(now)
         if task.state is RunTaskState.FAILED:
-            return [Action(Do.REPORT, key), *self._failed(task, now)]
+            return [Action(Do.REPORT, key, described(code)), *self._failed(task, now)]
         return self._judge(now)
 
     def stop(self, reason: str, now: float, exit_code: int = 0) -> list[Action]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from tenfold.launchers.interface import LaunchRequest, Resources
 from tenfold.runs.entrypoint import Entrypoint, read_entrypoint
 from tenfold_core.run_states import EVALUATOR, SERVERS
 
@@ -70,6 +71,8 @@ class RunPlan:
     #: Added to the environment of every task.
     environment: Mapping[str, str] = field(default_factory=dict)
     policy: RunPolicy = RunPolicy()
+    #: By job, for launchers that give tasks what they ask for.
+    resources: Mapping[str, Resources] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not any(job != SERVERS for job in self.jobs):
@@ -95,6 +98,11 @@ class RunPlan:
         """The task that leads: the only one of `chief` or `master`, else worker 0, else the first that is no server."""
         leaders = [(job, 0) for job in ("chief", "master", "worker") if job in self.jobs]
         return next(iter(leaders or (task for task in self.tasks if task[0] != SERVERS)))
+
+    def request(self, run: str, working_dir: str, options: Mapping[str, str]) -> LaunchRequest:
+        """What a launcher is asked for."""
+        files = [] if self.command or self.program[0] == "-m" else [self.program[0]]
+        return LaunchRequest(run, self.jobs, working_dir, files, self.resources, options)
 
     def arguments(self, job: str, index: int, cluster: Mapping[str, list[str]]) -> list[str]:
         """The task's program and arguments, as children.py takes them."""
@@ -146,4 +154,5 @@ def plan_of(submission: Mapping[str, Any]) -> RunPlan:
         as_tensorflow=bool(submission.get("as_tensorflow")),
         environment=submission.get("environment") or {},
         policy=policy,
+        resources={job: Resources(**needed) for job, needed in (submission.get("resources") or {}).items()},
     )

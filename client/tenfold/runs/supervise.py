@@ -2,8 +2,8 @@
 
 It belongs to the run, not to the service: it goes on when the service dies, and the tasks end with it. What it needs
 stands in `run.json` of its folder; the folder's lock is held as long as it lives, so no run has two. `state.json` has
-the end of the run, for a service that was not there to be told. What its programs have left is ended before the end of
-the run is reported (descent.py).
+the end of the run, for a service that was not there to be told. Tasks are started by the launcher that the submission
+names; what the programs have left is ended before the end of the run is reported (descent.py).
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tenfold.cli.children import Children
 from tenfold.cli.signals import stop_signals
 from tenfold.control import ControlClient
+from tenfold.launchers import LaunchRefusedError
+from tenfold.launchers.local import LocalLauncher, LocalProcesses
+from tenfold.launchers.registry import launcher
 from tenfold.runs import program_report
-from tenfold.runs.descent import Descent
 from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
@@ -31,6 +32,11 @@ from tenfold_core.access.credentials import shown_token
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.errors import OpError
 from tenfold_core.run_states import RunState
+
+if TYPE_CHECKING:
+    from tenfold.cli.children import Echo
+    from tenfold.launchers import TaskProcesses
+    from tenfold.runs.plan import RunPlan
 
 #: Seconds that a control service has to take the first report: nothing is started before, so that of two supervisors on
 #: two machines only one starts anything.
@@ -66,8 +72,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
     with (
         TaskLogs(folder / "logs") as logs,
         ControlClient(run["control"], token, _REQUEST_S) as client,
-        Children(logs.write) as children,
-        contextlib.closing(Descent(children.pids)) as descent,
+        contextlib.ExitStack() as held,
     ):
         driver: RunDriver | None = None
 
@@ -75,28 +80,29 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             assert driver is not None
             driver.stop(reason)
 
+        def say(text: str) -> None:
+            logs.write("run", text)
+
         reporter = RunReporter(client, run["id"], this_process(), stop)
         try:
             plan = plan_of(run["submission"])
             os.chdir(run["submission"].get("working_dir") or folder)
-            driver = RunDriver(
-                plan,
-                children,
-                say=lambda text: logs.write("run", text),
-                observe=reporter.put,
-                errors=folder / "errors",
-                environment=program_report.of_run(run["id"], run["control"]),
-                clear=lambda: _clear(descent),
-            )
+            processes = _processes(run, plan, folder, logs.write)
+            environment = program_report.of_run(run["id"], run["control"])
+            if not isinstance(processes, LocalProcesses):
+                environment |= token.carried()
+            driver = RunDriver(plan, processes, say=say, observe=reporter.put, environment=environment)
             if not reporter.begin(_FIRST_REPORT_S):
                 return
             reporter.start()
+            held.enter_context(processes)
             with stop_signals(lambda signal: stop(f"stopped by {signal.name}")):
                 driver.run()
             last = driver.report()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, LaunchRefusedError) as error:
             last = {"state": str(RunState.FAILED), "reason": f"it cannot be started: {error}"}
             last |= {"attempt": 0, "restarts": 0, "tasks": []}
+            say(last["reason"])
             reporter.put(last)
             reporter.start()
         try:
@@ -109,9 +115,13 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             logging.warning("the control service was not told of the end; state.json has it")
 
 
-def _clear(descent: Descent) -> None:
-    if count := descent.end():
-        logging.info("%d processes that the programs had left were killed", count)
+def _processes(run: dict[str, Any], plan: RunPlan, folder: Path, echo: Echo) -> TaskProcesses:
+    """What starts the tasks. Raises LaunchRefusedError."""
+    submission = run["submission"]
+    name = run.get("launcher", LocalLauncher.name)
+    if name == LocalLauncher.name:
+        return LocalProcesses(echo, len(plan.tasks), errors=folder / "errors", whole=True)
+    return launcher(name).open(plan.request(run["id"], os.getcwd(), submission.get("launcher_options") or {}), echo)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ training/monitored_session.py.
 from __future__ import annotations
 
 import inspect
+import os
+import signal
+import threading
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph import get_collection, get_default_graph
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from tenfold.train.session_run_hook import SessionRunHook
     from tenfold_protos.config_pb2 import ConfigProto, RunMetadata, RunOptions
 
+#: The variable by which a launcher says that an engine may take back what it gives: SIGTERM, then a time to save.
+SAVES_AT_SIGTERM = "TENFOLD_SAVE_AT_SIGTERM"
 #: "Not given": stands for TensorFlow's default where None has a meaning of its own.
 USE_DEFAULT: Any = object()
 
@@ -75,6 +80,8 @@ class _MonitoredSession:
         should_recover: bool,
         stop_grace_period_secs: float = 120,
     ) -> None:
+        #: Whether the process was asked to end, and the session is to end in order.
+        self._asked_to_stop = False
         self._graph_was_finalized = get_default_graph().finalized
         self._hooks = list(hooks or ())
         for hook in self._hooks:
@@ -121,7 +128,24 @@ class _MonitoredSession:
 
     def should_stop(self) -> bool:
         """Whether a hook, the coordinator or the end of the input asked for an end; true once closed."""
-        return self._sess is None or self._sess.should_stop()
+        return self._sess is None or self._asked_to_stop or self._sess.should_stop()
+
+    def _stop_at_sigterm(self) -> None:
+        """From now on SIGTERM ends the training's loop, and so the hooks save; a second one ends the process. Only on
+        the main thread, and where the program has no handler of its own."""
+        if (
+            threading.current_thread() is not threading.main_thread()
+            or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+        ):
+            return
+
+        def stop(number: int, frame: object) -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._asked_to_stop = True
+            if self._sess is None:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        signal.signal(signal.SIGTERM, stop)
 
     def close(self) -> None:
         """Ends hooks and session. Raises RuntimeError if it is closed already."""
@@ -236,7 +260,7 @@ def MonitoredTrainingSession(
     creator: SessionCreator
     if not is_chief:
         creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
-        return MonitoredSession(creator, hooks, stop_grace_period_secs)
+        return _saving_in_time(MonitoredSession(creator, hooks, stop_grace_period_secs))
     all_hooks = list(chief_only_hooks or ())
     creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     summary_dir = summary_dir or checkpoint_dir
@@ -255,7 +279,14 @@ def MonitoredTrainingSession(
                 checkpoint_dir, save_checkpoint_secs, save_checkpoint_steps, scaffold=scaffold
             )
         )
-    return MonitoredSession(creator, [*all_hooks, *(hooks or ())], stop_grace_period_secs)
+    return _saving_in_time(MonitoredSession(creator, [*all_hooks, *(hooks or ())], stop_grace_period_secs))
+
+
+def _saving_in_time(session: MonitoredSession) -> MonitoredSession:
+    """The session, which ends its loop at SIGTERM where a launcher has asked for that."""
+    if os.environ.get(SAVES_AT_SIGTERM):
+        session._stop_at_sigterm()
+    return session
 
 
 def _steps_or_secs(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:

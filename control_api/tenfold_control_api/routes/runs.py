@@ -46,6 +46,8 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
         "run-too-large",
         "run-without-worker",
         "empty-entrypoint",
+        "invalid-launcher",
+        "launcher-not-usable",
         "working-dir-and-package",
         "no-such-working-dir",
         "no-such-package",
@@ -57,9 +59,9 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
     responses={201: {"model": RunView, "description": "The run is new."}},
 )
 async def submit_run(body: RunSubmission, request: Request, response: Response, control: ControlDep) -> RunView:
-    """It is started on the service's machine, as every task of a cluster; with `"launcher": "external"` the caller has
-    started it, and reports. The same `submission_id` again is the same run (200), and starts nothing; with another
-    submission it is 409."""
+    """It is started as every task of a cluster: on the service's machine, or with `"launcher": "ssh"` and the like
+    where that launcher starts tasks; with `"launcher": "external"` the caller has started it, and reports. The same
+    `submission_id` again is the same run (200), and starts nothing; with another submission it is 409."""
     submission_id = body.submission_id
     who = caller_of(request.scope).principal
     if submission_id is None and (key := request.headers.get("idempotency-key")) is not None:

@@ -43,6 +43,14 @@ class Restarts(_Request):
     longest_backoff: Seconds = 60.0
 
 
+class TaskResources(_Request):
+    """What each task of a job needs."""
+
+    cores: Annotated[int, Field(strict=True, ge=1, le=100_000)] | None = None
+    memory: Annotated[int, Field(strict=True, ge=1, le=1 << 50)] | None = Field(default=None, description="Bytes.")
+    gpus: Annotated[int, Field(strict=True, ge=0, le=1000)] = 0
+
+
 class RunSubmission(_Request):
     """A program to run as every task of a cluster, on the service's machine or, `external`, where its caller is."""
 
@@ -59,9 +67,16 @@ class RunSubmission(_Request):
             ]
         },
     )
-    launcher: Literal["local", "external"] = Field(
+    launcher: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")] = Field(
         default="local",
-        description="Who starts it: this service on its machine, or the caller, who only tells of it by `:report`.",
+        description="What starts its tasks: `local`, this service on its machine; `ssh`, `slurm` or another one of "
+        "`tenfold launchers`, by a supervisor on its machine; `external`, the caller, who tells of it by `:report`.",
+    )
+    launcher_options: Annotated[dict[Text, Text], Field(max_length=100)] = Field(
+        default={}, description="Options of the launcher, as `tenfold launchers NAME` lists them."
+    )
+    resources: Annotated[dict[Job, TaskResources], Field(max_length=100)] = Field(
+        default={}, description="By job, for a launcher that gives tasks what they ask for."
     )
     submission_id: SubmissionId | None = Field(
         default=None, description="The same one with the same submission is the same run; without one it gets its own."
@@ -364,4 +379,7 @@ class LogPage(BaseModel):
 
 def dumped(submission: RunSubmission) -> dict[str, Any]:
     """As it is kept: all members, none chosen by the service."""
-    return submission.model_dump(mode="json", exclude={"submission_id", "launcher"})
+    left_out = {"submission_id", "launcher"}
+    # as submissions were before there were these: the same one is still the same
+    left_out |= {name for name in ("launcher_options", "resources") if not getattr(submission, name)}
+    return submission.model_dump(mode="json", exclude=left_out)

@@ -51,6 +51,11 @@ class RunRecord:
     submitter: str | None = None
 
     @property
+    def is_supervised(self) -> bool:
+        """Whether a supervisor of ours runs it, wherever its launcher starts the tasks."""
+        return self.launcher != EXTERNAL
+
+    @property
     def joined(self) -> bool:
         """Whether nobody started it: its programs joined it by themselves (joined.py)."""
         return ":" in self.submission_id

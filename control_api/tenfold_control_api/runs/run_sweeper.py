@@ -17,16 +17,16 @@ from pydantic import ValidationError
 
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.runs.models import RunReport
-from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_core.errors import OpError
 
 if TYPE_CHECKING:
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.replicas import Replicas
     from tenfold_control_api.runs.joining import JoinedRuns
-    from tenfold_control_api.runs.launcher import Found, Launcher
     from tenfold_control_api.runs.progress_table import ProgressTable
+    from tenfold_control_api.runs.record import RunRecord
     from tenfold_control_api.runs.store import RunStore
+    from tenfold_control_api.runs.supervisors import Found, Supervisors
     from tenfold_control_api.runs.table import RunTable
     from tenfold_control_api.service_settings import Settings
 
@@ -45,7 +45,7 @@ class RunSweeper:
         store: RunStore,
         progress: ProgressTable,
         joined: JoinedRuns,
-        launcher: Launcher,
+        supervisors: Supervisors,
         replicas: Replicas,
         settings: Settings,
         *,
@@ -53,7 +53,7 @@ class RunSweeper:
         wall_clock: Clock = time.time,
     ) -> None:
         self._table, self._store, self._progress, self._joined = table, store, progress, joined
-        self._launcher, self._replicas, self._settings = launcher, replicas, settings
+        self._supervisors, self._replicas, self._settings = supervisors, replicas, settings
         self._clock, self._wall = clock, wall_clock
         #: Where the supervisors find this service; runs are started once it is known.
         self._address = ""
@@ -153,14 +153,14 @@ class RunSweeper:
             self._table.hear(run.id, reports)
         silent = now - heard
         ended = run.id in self._ended
-        to_start = run.supervisor is None and run.launcher == LOCAL and self._settings.allow_runs
+        to_start = run.supervisor is None and run.is_supervised and self._settings.allow_runs
         if to_start and self._address and run.id not in self._launched:
             await self._take(run)
             return
         patience = self._settings.lease_ttl if run.supervisor is not None else self._settings.run_start_timeout
         if not ended and silent < min(patience, 2.5 * self._settings.heartbeat):
             return
-        found = await asyncio.to_thread(self._launcher.look, run) if run.launcher == LOCAL else None
+        found = await asyncio.to_thread(self._supervisors.look, run) if run.is_supervised else None
         if found is not None and found.alive:
             return
         if found is not None and (found.last is not None or run.supervisor is not None or ended):
@@ -184,7 +184,7 @@ class RunSweeper:
         try:
             await self._replicas.observe()
             services = ",".join([self._address, *self._replicas.addresses()])
-            await asyncio.to_thread(self._launcher.launch, run, services)
+            await asyncio.to_thread(self._supervisors.launch, run, services)
         except (OSError, ValueError, OpError) as error:
             text = f"its supervisor cannot be started: {error}"
             await self._table.change(run.id, lambda now: now.fail(text, self._wall()))

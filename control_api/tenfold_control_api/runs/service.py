@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.replicas import Replicas
     from tenfold_control_api.runs.joined import Newcomer
-    from tenfold_control_api.runs.launcher import Launcher
     from tenfold_control_api.runs.progress_table import ProgressTable
     from tenfold_control_api.runs.store import RunStore
+    from tenfold_control_api.runs.supervisors import Supervisors
     from tenfold_control_api.service_settings import Settings
     from tenfold_core.run_states import RunState
 
@@ -44,7 +44,7 @@ class RunService:
         store: RunStore,
         progress: ProgressTable,
         settings: Settings,
-        launcher: Launcher,
+        supervisors: Supervisors,
         replicas: Replicas,
         *,
         shared: bool,
@@ -53,7 +53,7 @@ class RunService:
     ) -> None:
         #: What the programs of runs report.
         self.progress = progress
-        self._store, self._settings, self._launcher, self._shared = store, settings, launcher, shared
+        self._store, self._settings, self._supervisors, self._shared = store, settings, supervisors, shared
         self._wall = wall_clock
         self._table = RunTable(store, settings, shared=shared, clock=clock)
         #: The runs that no supervisor has.
@@ -73,14 +73,14 @@ class RunService:
             store,
             progress,
             self._joined,
-            launcher,
+            supervisors,
             replicas,
             settings,
             clock=clock,
             wall_clock=wall_clock,
         )
         #: Submissions and their packages.
-        self.submissions = Submissions(self._table, store, launcher, settings, replicas, wall_clock)
+        self.submissions = Submissions(self._table, store, supervisors, settings, replicas, wall_clock)
         #: Requests that follow logs, by principal.
         self.followers: Counter[str] = Counter()
         #: Set when the service ends: streams end, too.
@@ -117,7 +117,7 @@ class RunService:
         """Stops the runs that end with the service, and waits for their ends. Bounded."""
         if not self._settings.runs_end_with_service:
             return
-        mine = [run for run, _ in await self._store.active() if run.launcher == LOCAL]
+        mine = [run for run, _ in await self._store.active() if run.is_supervised]
         for run in mine:
             with contextlib.suppress(ApiError):
                 await self.ask_to_stop(run.id, "the control service ended")
@@ -155,7 +155,7 @@ class RunService:
 
     def log_folder(self, run: RunRecord) -> Path | None:
         """The folder with what the run's tasks wrote; None where there is none yet, or not here."""
-        return self._launcher.logs(run)
+        return self._supervisors.logs(run)
 
     def logs(self, run: RunRecord) -> Path:
         """The same; raises NOT_FOUND where there is none."""
@@ -253,7 +253,7 @@ class RunService:
         """The run is to stop; its supervisor is told at once where it can be reached, else by its next report."""
         run = await self._table.change(run_id, lambda now: now.ask_to_stop(reason, self._wall()))
         if not run.state.final:
-            await asyncio.to_thread(self._launcher.nudge, run)
+            await asyncio.to_thread(self._supervisors.nudge, run)
         return run
 
     async def delete(self, run_id: str) -> RunRecord:
@@ -265,7 +265,7 @@ class RunService:
             )
         await self._store.remove(run_id)
         await self.progress.forget(run_id)
-        await asyncio.to_thread(self._launcher.clear, run)
+        await asyncio.to_thread(self._supervisors.clear, run)
         self._table.deleted(run_id)
         return run
 
@@ -274,7 +274,7 @@ class RunService:
 
 
 def _where_logs_are(run: RunRecord) -> str:
-    if run.launcher == LOCAL:
+    if run.is_supervised:
         return "its tasks have not started yet, or run where this service cannot read them"
     host = "its machine" if run.supervisor is None else run.supervisor["host"]
     return (

@@ -10,8 +10,10 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from tenfold.launchers import LaunchRefusedError, registry
+from tenfold.launchers.interface import checked_options
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.runs.record import LOCAL, RunRecord
+from tenfold_control_api.runs.record import EXTERNAL, LOCAL, RunRecord
 from tenfold_core.errors import OpError
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.replicas import Replicas
-    from tenfold_control_api.runs.launcher import Launcher
     from tenfold_control_api.runs.store import RunStore
+    from tenfold_control_api.runs.supervisors import Supervisors
     from tenfold_control_api.runs.table import RunTable
     from tenfold_control_api.service_settings import Settings
 
@@ -36,12 +38,12 @@ class Submissions:
         self,
         table: RunTable,
         store: RunStore,
-        launcher: Launcher,
+        supervisors: Supervisors,
         settings: Settings,
         replicas: Replicas,
         wall_clock: Clock = time.time,
     ) -> None:
-        self._table, self._store, self._launcher, self._settings = table, store, launcher, settings
+        self._table, self._store, self._supervisors, self._settings = table, store, supervisors, settings
         self._replicas, self._wall = replicas, wall_clock
         #: Whether the last package could not be written.
         self._disk_failed = False
@@ -51,7 +53,7 @@ class Submissions:
         PERMISSION_DENIED where runs are not allowed, and UNAVAILABLE that says what the disk said."""
         self._require_allowed()
         try:
-            added = await asyncio.to_thread(self._launcher.packages.add, name, content)
+            added = await asyncio.to_thread(self._supervisors.packages.add, name, content)
         except (OSError, OpError) as error:
             self._disk_failed = True
             raise ApiError("disk-unavailable", f"the package cannot be kept: {_why(error)}.") from error
@@ -62,18 +64,18 @@ class Submissions:
         """Why packages cannot be kept, where the last one could not be; "" where they can."""
         if self._disk_failed:
             try:
-                await asyncio.to_thread(self._launcher.packages.probe)
+                await asyncio.to_thread(self._supervisors.packages.probe)
             except (OSError, OpError) as error:
                 return f"packages cannot be kept: {_why(error)}"
             self._disk_failed = False
         return ""
 
     async def has_package(self, name: str) -> bool:
-        return await asyncio.to_thread(self._launcher.packages.has, name)
+        return await asyncio.to_thread(self._supervisors.packages.has, name)
 
     async def forget_packages(self, now: float) -> None:
         """Removes the packages that nobody has asked for lately."""
-        await asyncio.to_thread(self._launcher.packages.forget, now - self._settings.package_memory)
+        await asyncio.to_thread(self._supervisors.packages.forget, now - self._settings.package_memory)
 
     async def submit(
         self,
@@ -85,17 +87,17 @@ class Submissions:
         """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. Raises
         PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id, or
         another submitter's, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
-        if launcher == LOCAL:
+        if launcher != EXTERNAL:
             self._require_allowed()
         self.check(submission, launcher)
         package = submission.get("package")
-        if package is not None and not await asyncio.to_thread(self._launcher.packages.has, package):
+        if package is not None and not await asyncio.to_thread(self._supervisors.packages.has, package):
             raise ApiError(
                 "no-such-package", f"there is no package {package}. Upload it first: PUT /v1/packages/{package}."
             )
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
-        now, owner = self._wall(), self._replicas.id if launcher == LOCAL else None
+        now, owner = self._wall(), self._replicas.id if launcher != EXTERNAL else None
         name = submission_id or run_id
         run = RunRecord(run_id, name, fingerprint, launcher, submission, now, owner=owner, submitter=submitter)
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
@@ -130,6 +132,8 @@ class Submissions:
                 "run-without-worker",
                 "there is nobody to end the run: jobs needs a worker or a chief besides parameter servers.",
             )
+        if launcher not in (LOCAL, EXTERNAL):
+            self._check_launcher(launcher, submission.get("launcher_options") or {})
         if not submission["entrypoint"][0]:
             raise ApiError(
                 "empty-entrypoint", 'the entrypoint is empty; give a command, as in ["python", "trainer.py"].'
@@ -140,11 +144,23 @@ class Submissions:
                 "working-dir-and-package",
                 "working_dir and package exclude each other: the run starts in the unpacked package.",
             )
-        if launcher == LOCAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
+        if launcher != EXTERNAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
             raise ApiError(
                 "no-such-working-dir",
                 f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.",
             )
+
+    @staticmethod
+    def _check_launcher(name: str, options: Mapping[str, str]) -> None:
+        """Raises INVALID_ARGUMENT for a launcher that there is not or that has no such options, FAILED_PRECONDITION for
+        one that cannot be used on this machine."""
+        try:
+            found = registry.launcher(name)
+            checked_options(found, options)
+        except LaunchRefusedError as error:
+            raise ApiError("invalid-launcher", f"{error}.") from None
+        if (why := found.missing()) is not None:
+            raise ApiError("launcher-not-usable", f"{name} cannot be used on the control service's machine: {why}.")
 
     @staticmethod
     def _same(known: RunRecord, asked: RunRecord) -> RunRecord:

@@ -88,6 +88,11 @@ class ShownToken:
             return {"TENFOLD_TOKEN_FILE": os.path.abspath(self.settings.token_file)}
         return {} if self.settings.token is None else {"TENFOLD_TOKEN": self.settings.token}
 
+    def carried(self) -> dict[str, str]:
+        """The same for a process on another machine, which has no such token file: the token itself, as it is now."""
+        shown = self()
+        return {} if shown is None else {"TENFOLD_TOKEN": shown}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShownToken) and self.settings == other.settings
 

@@ -1,4 +1,4 @@
-"""What starts the processes of a run: the interface, and `LocalLauncher`, which starts a supervisor on this machine.
+"""What starts the processes of a run: the interface, and `LocalSupervisors`, which starts a supervisor on this machine.
 
 The supervisor (`python -m tenfold.runs.supervise FOLDER`) starts the tasks and reports over REST. It is in a session of
 its own and outlives this service; its folder says whether it lives (`lock`) and how the run ended (`state.json`).
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
-from tenfold_control_api.runs.record import EXTERNAL
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.user_folders import default_database, run_folder
 
@@ -58,7 +57,7 @@ class Found:
     words: str = ""
 
 
-class Launcher(Protocol):
+class Supervisors(Protocol):
     """Starts runs on an engine. What makes another one than this machine's is given as `create_app(launcher=…)`.
 
     All of it may block for a moment on a disk; the service calls it on a thread.
@@ -86,7 +85,7 @@ class Launcher(Protocol):
         """The folder with what its tasks wrote; None when it is not of this machine."""
 
 
-class LocalLauncher:
+class LocalSupervisors:
     """Runs in `folder`, a subfolder each."""
 
     def __init__(
@@ -118,7 +117,7 @@ class LocalLauncher:
             if not plan.exists():
                 self.packages.unpack(package, work)
             submission["working_dir"] = str(work)
-        content = {"id": run.id, "control": control, "submission": submission}
+        content = {"id": run.id, "control": control, "launcher": run.launcher, "submission": submission}
         with AtomicFile(str(plan)) as file:
             file.write(json.dumps(content).encode())
         module = ["-m", "tenfold.runs.supervise", str(folder)]
@@ -162,11 +161,11 @@ class LocalLauncher:
             return Found(alive=False, words=_tail(folder / "supervisor.log"))
 
     def clear(self, run: RunRecord) -> None:
-        shutil.rmtree(self._of(run) if run.launcher != EXTERNAL else run_folder(run.id), ignore_errors=True)
+        shutil.rmtree(self._of(run) if run.is_supervised else run_folder(run.id), ignore_errors=True)
 
     def logs(self, run: RunRecord) -> Path | None:
         # one by hand keeps them itself (tenfold/runs/kept_logs.py), on the machine where it runs
-        folder = (self._of(run) if run.launcher != EXTERNAL else run_folder(run.id)) / "logs"
+        folder = (self._of(run) if run.is_supervised else run_folder(run.id)) / "logs"
         return folder if folder.is_dir() else None
 
     def _of(self, run: RunRecord) -> Path:
@@ -203,15 +202,15 @@ class LocalLauncher:
 
 
 #: Makes the launcher of a service from its settings and what is told of supervisors that have ended.
-LauncherFactory = Callable[["Settings", Callable[[str], None]], Launcher]
+SupervisorsFactory = Callable[["Settings", Callable[[str], None]], Supervisors]
 
 
-def local_launchers(tokens: ServiceTokens) -> LauncherFactory:
+def local_supervisors(tokens: ServiceTokens) -> SupervisorsFactory:
     """What makes a launcher whose programs are accepted by `tokens`."""
-    return lambda settings, on_end: local_launcher(settings, on_end, tokens)
+    return lambda settings, on_end: supervisors_of(settings, on_end, tokens)
 
 
-def local_launcher(settings: Settings, on_end: Callable[[str], None], tokens: ServiceTokens) -> Launcher:
+def supervisors_of(settings: Settings, on_end: Callable[[str], None], tokens: ServiceTokens) -> Supervisors:
     """Runs on this machine, in the folder that is set, else beside the file of the database, else in the user's own."""
     folder = settings.runs_folder
     if folder is None:
@@ -219,7 +218,7 @@ def local_launcher(settings: Settings, on_end: Callable[[str], None], tokens: Se
         file = url.database if url.get_backend_name() == "sqlite" else None
         folder = f"{file or default_database()}.runs"
     root = Path(folder).absolute()
-    return LocalLauncher(
+    return LocalSupervisors(
         root,
         packages=Packages(root / "packages", unpacked_limit=settings.max_unpacked_package),
         tokens=tokens,

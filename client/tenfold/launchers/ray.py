@@ -1,0 +1,308 @@
+"""Tasks on a Ray cluster: an actor each, in placement groups, so that Ray places, accounts and replaces.
+
+The actor starts an agent (agent.py) on its node and carries its messages; the agent dies with it. A node that is lost
+takes its actors along; Ray places their bundles on other nodes, where the tasks of the next attempt find them. In a job
+of `ray job submit`, or in a shell, it is the same. Ray is imported where a run is opened, and not before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tenfold.launchers import agent_protocol as protocol
+from tenfold.launchers.agent_processes import AgentProcesses, AgentSpec
+from tenfold.launchers.interface import LaunchRefusedError, Resources, checked_options, choice
+from tenfold.launchers.placing import own_agents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from tenfold.launchers.agent_pipe import Heard
+    from tenfold.launchers.interface import LaunchRequest
+
+#: Seconds for Ray to find room, to answer a call, and of one look for messages.
+_PLACE_S, _ANSWER_S, _LOOK_S = 60.0, 30.0, 2.0
+#: Seconds for an agent to stop its tasks.
+_END_S = 30.0
+
+
+class RayLauncher:
+    """See Launcher."""
+
+    name: ClassVar[str] = "ray"
+    summary: ClassVar[str] = "actors of a Ray cluster"
+    options: ClassVar[Mapping[str, str]] = {
+        "address": "the cluster, as ray.init has it (default: RAY_ADDRESS, else the one of this machine)",
+        "place": "spread (default) or pack: how workers go on nodes; parameter servers are spread",
+        "python": "the interpreter there that has Tenfold (default: the one that runs the actors)",
+        "patience": "seconds to wait for room (default: 60)",
+    }
+
+    def missing(self) -> str | None:
+        found = importlib.util.find_spec("ray") is not None
+        return None if found else 'Ray is not installed: pip install "tenfold[ray]"'
+
+    def open(self, request: LaunchRequest, echo: Callable[[str, str], None]) -> RayProcesses:
+        if (why := self.missing()) is not None:
+            raise LaunchRefusedError(why)
+        options = checked_options(self, request.options)
+        choice(self, options, "place", ("spread", "pack"))
+        if not options.get("patience", "60").isdecimal():
+            raise LaunchRefusedError(f"ray: patience={options['patience']} is no number of seconds")
+        return RayProcesses(request, echo, options)
+
+
+class RayProcesses(AgentProcesses):
+    """The tasks of a run as actors. Entering it connects to Ray and takes the placement groups."""
+
+    def __init__(self, request: LaunchRequest, echo: Callable[[str, str], None], options: Mapping[str, str]) -> None:
+        super().__init__(request, echo, [], partial(own_agents, request.jobs))
+        self._jobs, self._resources, self._run, self._options = request.jobs, request.resources, request.run, options
+        self._groups: list[Any] = []
+        self._connected = False
+
+    def __enter__(self) -> Self:
+        import ray
+
+        try:
+            if not ray.is_initialized():
+                address = self._options.get("address") or os.environ.get("RAY_ADDRESS") or "auto"
+                _require_answer(address)
+                ray.init(
+                    address=address,
+                    logging_level="error",
+                    configure_logging=False,
+                    log_to_driver=False,
+                )
+                self._connected = True
+            self.set_agents(self._specs())
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, ConnectionError | RuntimeError | ValueError) and not isinstance(
+                error, LaunchRefusedError
+            ):
+                raise LaunchRefusedError(f"Ray: {str(error).strip().splitlines()[0]}") from error
+            raise
+        return super().__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            super().__exit__(kind, error, tb)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        import ray
+        from ray.util import remove_placement_group
+
+        for group in self._groups:
+            with contextlib.suppress(Exception):  # a cluster that is gone has none
+                remove_placement_group(group)
+        self._groups = []
+        if self._connected:
+            self._connected = False
+            ray.shutdown()
+
+    def _specs(self) -> list[AgentSpec]:
+        """The placement groups, and an agent in each bundle. Raises LaunchRefusedError where Ray has no room."""
+        how = self._options.get("place", "spread").upper()
+        found: list[AgentSpec] = []
+        for jobs, strategy in (
+            ({job: size for job, size in self._jobs.items() if job == "ps"}, "SPREAD"),
+            ({job: size for job, size in self._jobs.items() if job != "ps"}, how),
+        ):
+            tasks = [(job, index) for job, size in jobs.items() for index in range(size)]
+            if tasks:
+                bundles = [bundle_of(self._resources.get(job)) for job, _ in tasks]
+                group = self._placed_group(bundles, strategy)
+                for number, (job, index) in enumerate(tasks):
+                    connect = partial(RayLine, group, number, bundles[number], self._options.get("python"), self._run)
+                    found.append(AgentSpec(f"{job}/{index}", connect))
+        return found
+
+    def _placed_group(self, bundles: list[dict[str, float]], strategy: str) -> Any:
+        import ray
+        from ray.util import placement_group
+
+        group = placement_group(bundles, strategy=strategy, name=f"tenfold-{self._run}-{uuid.uuid4().hex[:8]}")
+        self._groups.append(group)
+        patience = int(self._options.get("patience", _PLACE_S))
+        if not group.wait(patience):
+            have = {name: size for name, size in ray.cluster_resources().items() if name in ("CPU", "GPU", "memory")}
+            raise LaunchRefusedError(
+                f"Ray has no room for {len(bundles)} tasks of {bundles[0]} within {patience} s; the cluster has {have}"
+            )
+        return group
+
+
+class RayLine:
+    """An agent at the other end of an actor. See AgentLine."""
+
+    def __init__(
+        self,
+        group: Any,
+        number: int,
+        bundle: Mapping[str, float],
+        python: str | None,
+        run: str,
+        heard: Heard,
+        lost: Callable[[str], None],
+        say: Callable[[str], None],
+    ) -> None:
+        import ray
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        self._heard, self._lost, self._why = heard, lost, ""
+        strategy = PlacementGroupSchedulingStrategy(placement_group=group, placement_group_bundle_index=number)
+        actor = ray.remote(AgentActor).options(
+            num_cpus=bundle.get("CPU", 0),
+            num_gpus=bundle.get("GPU", 0),
+            memory=bundle.get("memory"),
+            scheduling_strategy=strategy,
+            max_concurrency=4,
+            name=None,
+        )
+        self._actor = actor.remote(python, run)
+        self._thread = threading.Thread(target=self._read, name="agent:ray", daemon=True)
+        self._thread.start()
+
+    def send(self, kind: str, **members: Any) -> None:
+        with contextlib.suppress(Exception):  # what is sent to an actor that is gone is lost
+            self._actor.write.remote(protocol.written(kind, **members))
+
+    def send_slowly(self, kind: str, **members: Any) -> bool:
+        import ray
+
+        try:
+            ray.get(self._actor.write.remote(protocol.written(kind, **members)), timeout=_ANSWER_S)
+        except Exception:  # of Ray's many kinds: the actor is gone, the node is, no answer came
+            return False
+        return True
+
+    def end(self, why: str) -> None:
+        import ray
+
+        self._why = self._why or why
+        with contextlib.suppress(Exception):
+            ray.kill(self._actor)
+
+    def close(self) -> None:
+        import ray
+
+        with contextlib.suppress(Exception):
+            ray.get(self._actor.close.remote(), timeout=_END_S)
+        self.end("it was closed")
+        self._thread.join(_ANSWER_S)
+
+    def _read(self) -> None:
+        import ray
+        from ray.exceptions import RayError
+
+        why = "its agent has ended"
+        try:
+            while (lines := ray.get(self._actor.read.remote())) is not None:
+                for line in lines:
+                    found = protocol.read(line)
+                    if found is not None and found[0] != "pong":
+                        self._heard(*found)
+        except RayError as error:
+            said = [line.strip() for line in str(error).splitlines() if line.strip()]
+            why = next((line for line in said if "node" in line.lower()), said[0] if said else type(error).__name__)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+        self._lost(self._why or why)
+
+
+class AgentActor:
+    """On a node: an agent as its child, and what it says. Ray makes an actor of it."""
+
+    def __init__(self, python: str | None, run: str) -> None:
+        import ray
+
+        self._changed = threading.Condition()
+        self._lines: deque[str] = deque()
+        self._ended = False
+        self._process = subprocess.Popen(
+            [python or sys.executable, "-P", "-m", "tenfold.launchers.agent"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+            env={**os.environ, protocol.ADDRESS: ray.util.get_node_ip_address()},
+        )
+        self._writing = threading.Lock()
+        threading.Thread(target=self._listen, name="listen", daemon=True).start()
+        threading.Thread(target=self._ping, name="ping", daemon=True).start()
+
+    def write(self, text: str) -> None:
+        """To the agent."""
+        assert self._process.stdin is not None
+        with self._writing, contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(text)
+            self._process.stdin.flush()
+
+    def read(self) -> list[str] | None:
+        """What it has said since; waits for a moment where it has not. None at its end."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._lines) or self._ended, _LOOK_S)
+            found = list(self._lines)
+            self._lines.clear()
+            return None if self._ended and not found else found
+
+    def close(self) -> None:
+        """Ends it, in order."""
+        assert self._process.stdin is not None
+        with self._writing, contextlib.suppress(OSError, ValueError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline(protocol.LONGEST):
+            with self._changed:
+                self._lines.append(line)
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _ping(self) -> None:
+        while self._process.poll() is None:
+            self.write(protocol.written("ping"))
+            time.sleep(protocol.PING_S)
+
+
+def _require_answer(address: str) -> None:
+    """Raises LaunchRefusedError where nobody listens at "host:port"; Ray would take minutes to say so."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if colon and port.isdecimal():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+        except OSError as error:
+            raise LaunchRefusedError(f"Ray: nobody answers at {address}: {error.strerror or error}") from None
+
+
+def bundle_of(resources: Resources | None) -> dict[str, float]:
+    """What Ray sets aside for one task: a core, where nothing else was asked for."""
+    needed = resources or Resources()
+    found: dict[str, float] = {"CPU": needed.cores or 1}
+    if needed.memory is not None:
+        found["memory"] = needed.memory
+    if needed.gpus:
+        found["GPU"] = needed.gpus
+    return found
