@@ -12,7 +12,7 @@ from tenfold_control_api.app import create_app
 from tenfold_control_api.service_settings import Settings
 
 from .conftest import Masters, running_app
-from .test_runs import ScriptedLauncher
+from .test_runs import ScriptedSupervisors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def clock() -> HandClock:
 @pytest.fixture
 async def app(clock: HandClock, tmp_path: Path) -> AsyncIterator[FastAPI]:
     settings = Settings(database=str(tmp_path / "c.db"), heartbeat=5.0, lease_ttl=10.0)
-    app = create_app(settings, Masters(), launcher=lambda *_: ScriptedLauncher(), clock=clock)
+    app = create_app(settings, Masters(), supervisors=lambda *_: ScriptedSupervisors(), clock=clock)
     async with running_app(app):
         yield app
 

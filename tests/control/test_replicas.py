@@ -21,7 +21,7 @@ from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.store import ControlStore
 
 from .conftest import PATIENCE, Gate, Masters, declare, register, running_app
-from .test_runs import ScriptedLauncher
+from .test_runs import ScriptedSupervisors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -165,9 +165,9 @@ async def test_a_request_of_a_dead_service_has_an_unknown_outcome_at_the_others(
 async def test_a_run_that_a_dead_service_was_to_start_is_started_by_another_one(
     postgres: str, masters: Masters, dies: bool
 ) -> None:
-    launchers = ScriptedLauncher(), ScriptedLauncher()
+    both = ScriptedSupervisors(), ScriptedSupervisors()
     settings = settings_of(postgres, allow_runs=True, lease_ttl=0.6 if dies else 30.0)
-    first, second = (create_app(settings, masters, launcher=lambda *_, each=each: each) for each in launchers)
+    first, second = (create_app(settings, masters, supervisors=lambda *_, each=each: each) for each in both)
     body = {"entrypoint": ["python", "t.py"], "jobs": {"worker": 1}}
     async with running_app(second) as right:
         second.state.control.serve_at("http://right")
@@ -178,13 +178,13 @@ async def test_a_run_that_a_dead_service_was_to_start_is_started_by_another_one(
             else:  # it does not know where it listens, so it starts nothing; but it lives
                 looked = [await second.state.control.replicas.observe() for _ in range(3)]
                 await second.state.control.runs.sweep()
-                assert (len(looked), launchers[1].launched) == (3, [])
+                assert (len(looked), both[1].launched) == (3, [])
                 first.state.control.serve_at("http://left")
-                assert await asyncio.to_thread(launchers[0].started.wait, PATIENCE)
+                assert await asyncio.to_thread(both[0].started.wait, PATIENCE)
             if dies:
-                assert await asyncio.to_thread(launchers[1].started.wait, PATIENCE)
+                assert await asyncio.to_thread(both[1].started.wait, PATIENCE)
             # before the first one ends: from then on the run, of which no supervisor has reported, is the other's
-            launched = [list(each.launched) for each in launchers]
+            launched = [list(each.launched) for each in both]
             found = (await right.get(f"/v1/runs/{run}")).json()
 
     assert launched == ([[], [run]] if dies else [[run], []])

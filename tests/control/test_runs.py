@@ -1,4 +1,4 @@
-"""`/v1/runs` over REST with a scripted launcher: submitting, reports, stopping, pages, supervisors that go silent."""
+"""`/v1/runs` over REST with a scripted supervisors: submitting, reports, stopping, pages, silent supervisors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from starlette.requests import ClientDisconnect
 from tenfold_control_api.app import create_app
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs import log_stream
-from tenfold_control_api.runs.launcher import Found
 from tenfold_control_api.runs.packages import Packages
+from tenfold_control_api.runs.supervisors import Found
 from tenfold_control_api.service_settings import Settings
 
 from .conftest import PATIENCE, Masters, running_app
@@ -38,7 +38,7 @@ SUPERVISOR = {"host": "here", "pid": 4711}
 
 
 @dataclass
-class ScriptedLauncher:
+class ScriptedSupervisors:
     """Notes what it is asked for; what a look finds is the test's."""
 
     launched: list[str] = field(default_factory=list)
@@ -76,20 +76,20 @@ def report(state: str = "RUNNING", reason: str = "its tasks run", **more: Any) -
     return {"state": state, "reason": reason, "attempt": 1, "supervisor": SUPERVISOR, **more}
 
 
-def app_with(launcher: ScriptedLauncher, database: str, **settings: Any) -> FastAPI:
-    made = create_app(Settings(database=database, allow_runs=True, **settings), Masters(), launcher=lambda *_: launcher)
-    return made
+def app_with(supervisors: ScriptedSupervisors, database: str, **settings: Any) -> FastAPI:
+    known = Settings(database=database, allow_runs=True, **settings)
+    return create_app(known, Masters(), supervisors=lambda *_: supervisors)
 
 
 @pytest.fixture
-def launcher() -> ScriptedLauncher:
-    return ScriptedLauncher()
+def supervisors() -> ScriptedSupervisors:
+    return ScriptedSupervisors()
 
 
 @pytest.fixture
-async def runs(database: str, launcher: ScriptedLauncher) -> AsyncIterator[httpx.AsyncClient]:
-    """A service that starts runs by `launcher`, and looks after them often."""
-    app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0)
+async def runs(database: str, supervisors: ScriptedSupervisors) -> AsyncIterator[httpx.AsyncClient]:
+    """A service that starts runs by `supervisors`, and looks after them often."""
+    app = app_with(supervisors, database, heartbeat=0.05, lease_ttl=30.0)
     async with running_app(app) as api:
         app.state.control.runs.serve_at("http://here")
         yield api
@@ -113,7 +113,7 @@ async def until(api: httpx.AsyncClient, run: str, **params: Any) -> dict[str, An
     return found
 
 
-async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launcher: ScriptedLauncher) -> None:
+async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, supervisors: ScriptedSupervisors) -> None:
     created = await runs.post("/v1/runs", json={**BODY, "environment": {"SECRET": "x"}})
     run = created.json()
     path = f"/v1/runs/{run['name']}"
@@ -133,7 +133,7 @@ async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launc
     await runs.post(f"{path}:report", json=report("FAILED", "worker/0 was ended by SIGKILL", tasks=ended))
     failed = await waits
 
-    assert launcher.launched == [run["name"]]
+    assert supervisors.launched == [run["name"]]
     assert heard == again == {"state": "RUNNING", "stop": None, "heartbeat": 0.05, "services": []}
     assert (running["state"], running["version"], running["attempt"]) == ("RUNNING", 2, 1)
     assert [task["name"] for task in running["tasks"]] == [f"/job:worker/replica:0/task:{i}" for i in (0, 1)]
@@ -145,7 +145,7 @@ async def test_a_run_is_started_reported_and_ends(runs: httpx.AsyncClient, launc
 
 
 async def test_who_looks_while_another_one_begins_to_wait_does_not_take_the_word_along(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors
 ) -> None:
     run = await submit(runs)
     waits = asyncio.create_task(until(runs, run["name"], ended="true"))
@@ -159,11 +159,11 @@ async def test_who_looks_while_another_one_begins_to_wait_does_not_take_the_word
     assert time.monotonic() - begun < PATIENCE / 2
 
 
-async def test_the_same_submission_is_the_same_run(runs: httpx.AsyncClient, launcher: ScriptedLauncher) -> None:
+async def test_the_same_submission_is_the_same_run(runs: httpx.AsyncClient, supervisors: ScriptedSupervisors) -> None:
     first = await submit(runs, submission_id="mnist-1")
     await until(runs, first["name"], after=0)
-    await happens(launcher.started)
-    launcher.started.clear()
+    await happens(supervisors.started)
+    supervisors.started.clear()
     repeated = await runs.post("/v1/runs", json={**BODY, "submission_id": "mnist-1"})
     other = await runs.post("/v1/runs", json={**BODY, "submission_id": "mnist-1", "jobs": {"worker": 1}})
     both = await asyncio.gather(*(submit(runs, submission_id="mnist-2") for _ in range(5)))
@@ -171,8 +171,8 @@ async def test_the_same_submission_is_the_same_run(runs: httpx.AsyncClient, laun
     assert (repeated.status_code, repeated.json()["name"]) == (200, first["name"])
     assert (other.status_code, other.json()["type"]) == (409, "urn:tenfold:problem:submission-differs")
     assert len({run["name"] for run in both}) == 1
-    await happens(launcher.started)
-    assert launcher.launched == [first["name"], both[0]["name"]]
+    await happens(supervisors.started)
+    assert supervisors.launched == [first["name"], both[0]["name"]]
 
 
 async def test_runs_are_off_unless_they_were_allowed(api: httpx.AsyncClient) -> None:
@@ -207,7 +207,7 @@ async def test_a_wrong_submission_is_refused(runs: httpx.AsyncClient, wrong: dic
 
 
 async def test_stopping_a_run_that_runs_tells_its_supervisor(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors
 ) -> None:
     run = await submit(runs)
     path = f"/v1/runs/{run['name']}"
@@ -223,24 +223,24 @@ async def test_stopping_a_run_that_runs_tells_its_supervisor(
     gone = await runs.delete(path)
 
     assert (asked.json()["state"], again.json()["stop"]) == ("RUNNING", "too slow")
-    assert launcher.nudged == [run["name"]] * 2
+    assert supervisors.nudged == [run["name"]] * 2
     assert heard["stop"] == "too slow"
     assert (early.status_code, early.json()["type"]) == (400, "urn:tenfold:problem:run-active")
     assert late.json()["state"] == "STOPPED"
     assert (contrary.status_code, contrary.json()["type"]) == (410, "urn:tenfold:problem:run-ended")
-    assert (gone.status_code, launcher.cleared) == (200, [run["name"]])
+    assert (gone.status_code, supervisors.cleared) == (200, [run["name"]])
     assert (await runs.get(path)).status_code == 404
     assert (await runs.post(f"{path}:report", json=report())).status_code == 404
 
 
-async def test_a_run_that_has_not_started_is_stopped_at_once(database: str, launcher: ScriptedLauncher) -> None:
+async def test_a_run_that_has_not_started_is_stopped_at_once(database: str, supervisors: ScriptedSupervisors) -> None:
     # without an address nothing is started
-    async with running_app(app_with(launcher, database)) as api:
+    async with running_app(app_with(supervisors, database)) as api:
         run = await submit(api)
 
         stopped = (await api.post(f"/v1/runs/{run['name']}:stop", json={})).json()
 
-    assert (stopped["state"], stopped["reason"], launcher.launched) == ("STOPPED", "stopped by request", [])
+    assert (stopped["state"], stopped["reason"], supervisors.launched) == ("STOPPED", "stopped by request", [])
 
 
 async def test_another_supervisor_is_refused(runs: httpx.AsyncClient) -> None:
@@ -255,9 +255,9 @@ async def test_another_supervisor_is_refused(runs: httpx.AsyncClient) -> None:
 
 
 async def test_a_supervisor_that_cannot_be_started_fails_the_run(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors
 ) -> None:
-    launcher.refusal = OSError(12, "Cannot allocate memory")
+    supervisors.refusal = OSError(12, "Cannot allocate memory")
     run = await submit(runs)
 
     failed = await until(runs, run["name"], ended="true")
@@ -275,22 +275,22 @@ async def test_a_supervisor_that_cannot_be_started_fails_the_run(
     ],
 )
 async def test_a_supervisor_that_is_gone(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher, found: Found, state: str, reason: str
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors, found: Found, state: str, reason: str
 ) -> None:
     run = await submit(runs)
     running = {"job": "worker", "index": 0, "state": "running"}
     await runs.post(f"/v1/runs/{run['name']}:report", json=report(tasks=[running]))
 
-    launcher.found = found
+    supervisors.found = found
     ended = await until(runs, run["name"], ended="true")
 
     assert (ended["state"], reason in ended["reason"]) == (state, True), ended["reason"]
 
 
 async def test_a_silent_supervisor_of_which_nobody_knows_fails_its_run(
-    database: str, launcher: ScriptedLauncher
+    database: str, supervisors: ScriptedSupervisors
 ) -> None:
-    app = app_with(launcher, database, heartbeat=0.02, lease_ttl=0.2)
+    app = app_with(supervisors, database, heartbeat=0.02, lease_ttl=0.2)
     async with running_app(app) as api:
         app.state.control.runs.serve_at("http://here")
         run = await submit(api)
@@ -303,7 +303,7 @@ async def test_a_silent_supervisor_of_which_nobody_knows_fails_its_run(
 
 
 async def test_a_restarted_service_finds_its_runs(database: str) -> None:
-    before, after = ScriptedLauncher(), ScriptedLauncher()
+    before, after = ScriptedSupervisors(), ScriptedSupervisors()
     async with running_app(app_with(before, database)) as api:
         waiting, running, ended = [(await submit(api))["name"] for _ in range(3)]
         for name, state in ((running, "RUNNING"), (ended, "SUCCEEDED")):
@@ -338,8 +338,8 @@ async def test_pages_and_states(runs: httpx.AsyncClient) -> None:
     assert (wrong.status_code, "is not the `next`" in wrong.text) == (400, True)
 
 
-async def test_there_is_a_bound_on_runs(database: str, launcher: ScriptedLauncher) -> None:
-    async with running_app(app_with(launcher, database, max_active_runs=1)) as api:
+async def test_there_is_a_bound_on_runs(database: str, supervisors: ScriptedSupervisors) -> None:
+    async with running_app(app_with(supervisors, database, max_active_runs=1)) as api:
         first = await submit(api)
         refused = await api.post("/v1/runs", json=BODY)
         await api.post(f"/v1/runs/{first['name']}:stop", json={})
@@ -379,9 +379,9 @@ async def put(api: httpx.AsyncClient, name: str, content: bytes, kind: str = "ap
 
 
 async def test_a_package_is_uploaded_once_and_used(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors, tmp_path: Path
 ) -> None:
-    launcher.packages = Packages(tmp_path, unpacked_limit=1000)
+    supervisors.packages = Packages(tmp_path, unpacked_limit=1000)
     name, content = a_zip(trainer=b"print()")
 
     missing = await runs.post("/v1/runs", json={**BODY, "package": name})
@@ -397,9 +397,9 @@ async def test_a_package_is_uploaded_once_and_used(
 
 
 async def test_a_package_that_cannot_be_used(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors, tmp_path: Path
 ) -> None:
-    launcher.packages = Packages(tmp_path / "packages", unpacked_limit=1000)
+    supervisors.packages = Packages(tmp_path / "packages", unpacked_limit=1000)
     name, content = a_zip(trainer=b"print()")
     large, bomb = a_zip(zeros=bytes(10_000))
     text = hashlib.sha256(b"text").hexdigest()
@@ -473,13 +473,13 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
 
 
 async def test_progress_outlives_the_service_and_the_run_and_goes_with_it(
-    database: str, launcher: ScriptedLauncher
+    database: str, supervisors: ScriptedSupervisors
 ) -> None:
-    async with running_app(app_with(launcher, database)) as api:
+    async with running_app(app_with(supervisors, database)) as api:
         path = f"/v1/runs/{(await submit(api))['name']}"
         await api.post(f"{path}/tasks/worker/0:report", json=program_report(3))
 
-    async with running_app(app_with(launcher, database, heartbeat=0.05)) as api:
+    async with running_app(app_with(supervisors, database, heartbeat=0.05)) as api:
         found = (await api.get(path)).json()["progress"]
         await api.post(f"{path}/tasks/worker/0:report", json=program_report(4))
         await api.post(f"{path}:report", json=report("SUCCEEDED", "done"))
@@ -487,7 +487,7 @@ async def test_progress_outlives_the_service_and_the_run_and_goes_with_it(
         ended = (await api.get(f"{path}/progress")).json()
         await api.delete(path)
 
-    async with running_app(app_with(launcher, database)) as api:
+    async with running_app(app_with(supervisors, database)) as api:
         gone = await api.get(f"{path}/progress")
 
     assert found["global_step"] == 3
@@ -506,11 +506,11 @@ def write(folder: Path, task: str, *texts: str, number: int = 0, start: float = 
             file.write(f"2026-11-24T03:30:{at + start:09.6f}Z INFO    {task.replace('-', '/')} {text}\n")
 
 
-async def test_logs(runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path) -> None:
+async def test_logs(runs: httpx.AsyncClient, supervisors: ScriptedSupervisors, tmp_path: Path) -> None:
     run = await submit(runs)
     path = f"/v1/runs/{run['name']}/logs"
     nothing = await runs.get(path)
-    launcher.folder = tmp_path
+    supervisors.folder = tmp_path
     write(tmp_path, "ps-0", "a", "c")
     write(tmp_path, "worker-1", "b", start=0.5)
 
@@ -543,13 +543,13 @@ async def events(api: httpx.AsyncClient, path: str, last: str | None = None, **p
 
 
 async def test_following_logs_to_the_end_and_from_an_event_on(
-    runs: httpx.AsyncClient, launcher: ScriptedLauncher, tmp_path: Path
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors, tmp_path: Path
 ) -> None:
     run = await submit(runs)
-    path, launcher.folder = f"/v1/runs/{run['name']}", tmp_path
+    path, supervisors.folder = f"/v1/runs/{run['name']}", tmp_path
     write(tmp_path, "worker-0", "old", "before")
     follows = asyncio.create_task(events(runs, f"{path}/logs", tail=1))
-    await happens(launcher.read)
+    await happens(supervisors.read)
     await runs.post(f"{path}:report", json=report())
     write(tmp_path, "worker-0", "after", number=1)
     write(tmp_path, "ps-0", "new task")
@@ -577,15 +577,17 @@ def followers(api: httpx.AsyncClient) -> int:
     return count
 
 
-async def test_so_many_may_follow_logs_and_no_more(database: str, launcher: ScriptedLauncher, tmp_path: Path) -> None:
-    app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0, max_followers=1)
+async def test_so_many_may_follow_logs_and_no_more(
+    database: str, supervisors: ScriptedSupervisors, tmp_path: Path
+) -> None:
+    app = app_with(supervisors, database, heartbeat=0.05, lease_ttl=30.0, max_followers=1)
     async with running_app(app) as api:
         app.state.control.runs.serve_at("http://here")
         run = await submit(api)
-        path, launcher.folder = f"/v1/runs/{run['name']}", tmp_path
+        path, supervisors.folder = f"/v1/runs/{run['name']}", tmp_path
         write(tmp_path, "worker-0", "text")
         follows = asyncio.create_task(events(api, f"{path}/logs", tail=1))
-        await happens(launcher.read)
+        await happens(supervisors.read)
 
         refused = await api.get(f"{path}/logs", params={"follow": "true"})
         await api.post(f"{path}:report", json=report("SUCCEEDED", "done"))
@@ -597,8 +599,10 @@ async def test_so_many_may_follow_logs_and_no_more(database: str, launcher: Scri
     assert "1 requests follow logs; that is the limit" in refused.text
 
 
-async def test_one_caller_does_not_take_all_places_of_followers(database: str, launcher: ScriptedLauncher) -> None:
-    app = app_with(launcher, database, max_followers=3, max_followers_per_caller=2)
+async def test_one_caller_does_not_take_all_places_of_followers(
+    database: str, supervisors: ScriptedSupervisors
+) -> None:
+    app = app_with(supervisors, database, max_followers=3, max_followers_per_caller=2)
     async with running_app(app):
         runs = app.state.control.runs
         with runs.follower("a guest"), runs.follower("a guest"):
@@ -610,12 +614,12 @@ async def test_one_caller_does_not_take_all_places_of_followers(database: str, l
 
 
 async def test_who_is_gone_before_the_first_line_keeps_no_place(
-    database: str, launcher: ScriptedLauncher, tmp_path: Path
+    database: str, supervisors: ScriptedSupervisors, tmp_path: Path
 ) -> None:
-    app = app_with(launcher, database, heartbeat=0.05, lease_ttl=30.0)
+    app = app_with(supervisors, database, heartbeat=0.05, lease_ttl=30.0)
     async with running_app(app) as api:
         runs = app.state.control.runs
-        run, launcher.folder = await submit(api), tmp_path
+        run, supervisors.folder = await submit(api), tmp_path
         record = await runs.get(run["name"])
         response = await log_stream.follow(runs, record, None, 1, None, "a guest")
         assert runs.followers == {"a guest": 1}
@@ -627,3 +631,45 @@ async def test_who_is_gone_before_the_first_line_keeps_no_place(
             await response({"type": "http", "asgi": {"spec_version": "2.4"}}, send, send)
 
         assert not runs.followers
+
+
+async def test_a_run_of_a_launcher_is_supervised_and_says_which(
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors
+) -> None:
+    asked = {"launcher": "ssh", "launcher_options": {"hosts": "n1"}, "resources": {"worker": {"cores": 2}}}
+    found = await submit(runs, **asked)
+    await happens(supervisors.started)
+
+    assert (found["launcher"], found["state"], supervisors.launched) == ("ssh", "PENDING", [found["name"]])
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "words"),
+    [
+        ({"launcher": "nobodys"}, "invalid-launcher", "there is no launcher 'nobodys'; there are local, ssh"),
+        (
+            {"launcher": "ssh", "launcher_options": {"colour": "red"}},
+            "invalid-launcher",
+            "ssh has no option 'colour'; it has hosts, hosts_file, place, sync, python, config",
+        ),
+        ({"launcher": "slurm"}, "launcher-not-usable", "cannot be used on the control service's machine: there is no"),
+    ],
+)
+async def test_a_launcher_is_checked_when_a_run_is_submitted(
+    runs: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], kind: str, words: str
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    answer = await runs.post("/v1/runs", json={**BODY, **more})
+
+    problem = answer.json()
+    assert (answer.status_code, problem["type"]) == (400, f"urn:tenfold:problem:{kind}")
+    assert words in problem["detail"]
+
+
+async def test_a_submission_without_a_launcher_is_kept_as_before_there_were_any(
+    runs: httpx.AsyncClient, supervisors: ScriptedSupervisors
+) -> None:
+    first = await submit(runs, submission_id="same")
+    again = await submit(runs, submission_id="same", launcher_options={}, resources={})
+
+    assert again["name"] == first["name"]

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from support.run_programs import Service
-from tenfold_control_api.runs.launcher import passes
+from tenfold_control_api.runs.supervisors import passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

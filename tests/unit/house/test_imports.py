@@ -48,9 +48,9 @@ ALLOWED = {
         *("tenfold_services", "tenfold_compiler", "tenfold_kernels"),
         *("tenfold_link", "tenfold_core", "tenfold_protos"),
     },
-    # sessions are those of clients, and so is what traces become
+    # sessions are those of clients, and so is what traces become; a submission names a launcher
     "tenfold_control_api": {
-        *("tenfold_control_api", "tenfold.session", "tenfold.profiler"),
+        *("tenfold_control_api", "tenfold.session", "tenfold.profiler", "tenfold.launchers"),
         *("tenfold_core", "tenfold_protos"),
     },
 }
@@ -109,6 +109,7 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
         {"tenfold.session", "tenfold.cli", "tenfold_control_api", "tenfold_core.access.channel"},
     ),
     "cryptography": ({"tenfold_core.access.issue"}, set()),
+    "ray": (set(), {"tenfold.launchers.ray"}),
     "asyncio": (
         {"tenfold_services", "tenfold_link.aio", "tenfold_control_api", "tenfold.control.transport"},
         {"tenfold.cli"},

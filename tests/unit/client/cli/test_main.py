@@ -14,7 +14,7 @@ Run = Callable[..., Result]
 COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
-        *("submit", "runs", "logs", "stop", "delete", "tensorboard"),
+        *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
         *("placement", "trace", "drain", "tunnel", "model", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )

@@ -157,6 +157,14 @@ def test_a_task_alone_is_started_again_after_a_growing_pause() -> None:
     assert (verdict(run)[0], run.attempt, run.tasks[W0].starts) == (RunState.SUCCEEDED, 1, 4)
 
 
+def test_how_a_task_failed_is_said_though_it_starts_again_at_once() -> None:
+    run = machine(restarts=1)
+    actions = run.ended(PS, -signal.SIGKILL, 1.0)
+
+    assert [action.do for action in actions] == [Do.REPORT, Do.SAY, Do.START]
+    assert actions[0].text == "was ended by SIGKILL"
+
+
 def test_a_gang_is_started_again_as_one() -> None:
     run = machine(restarts=1, gang=True, backoff=5.0)
 

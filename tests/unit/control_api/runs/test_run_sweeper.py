@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from support.hand_clock import HandClock
-from tenfold_control_api.runs.launcher import Found
 from tenfold_control_api.runs.record import EXTERNAL, LOCAL, RunRecord
 from tenfold_control_api.runs.run_sweeper import RunSweeper
+from tenfold_control_api.runs.supervisors import Found
 from tenfold_control_api.runs.table import RunTable
 from tenfold_control_api.service_settings import Settings
 from tenfold_core import errors

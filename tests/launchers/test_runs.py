@@ -1,0 +1,248 @@
+"""`tenfold run --on …`: the same programs on each engine, and one that loses a host and goes on from its checkpoint."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from support.gates import Gate
+from support.run_programs import Service
+from support.task_processes import PATIENCE
+from tenfold.cli.children import Children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.slurm_cluster import SlurmCluster
+    from support.sshd import SshHosts
+
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+_TENFOLD = [sys.executable, "-m", "tenfold.cli"]
+
+#: Trains to step 40, and saves each 5 steps; in its first attempt worker 0 stops at step 20, and at step 30,
+#: until it is told to go on.
+TRAINER = """
+import os, socket, sys
+import tenfold as tf
+
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+cluster, job, index = resolver.cluster_spec(), resolver.task_type, resolver.task_id
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")):
+    step = tf.train.get_or_create_global_step()
+    with tf.control_dependencies([tf.get_variable("w", initializer=0.0).assign_add(1.0)]):
+        train = step.assign_add(1)
+hooks = [tf.train.StopAtStepHook(last_step=40)]
+first = os.environ["TENFOLD_ATTEMPT"] == "1"
+with tf.train.MonitoredTrainingSession(
+    server.target, is_chief=index == 0, checkpoint_dir=sys.argv[1], hooks=hooks, save_checkpoint_steps=5
+) as session:
+    print("begins at", session.run(step), flush=True)
+    while not session.should_stop():
+        if index:
+            now = session.run(step)
+        else:
+            now = session.run(train)
+            if now in (20, 30) and first:
+                with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as gate:
+                    gate.sendall(b"worker/0 1")
+                    gate.recv(16)
+print("ends", flush=True)
+"""
+
+
+@pytest.fixture(params=["local", "ssh", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("slurm", "ray"))])
+def engine(request: pytest.FixtureRequest) -> list[str]:
+    """What `tenfold run` is given for each engine."""
+    on = ["--on", request.param]
+    if request.param == "ssh":
+        hosts: SshHosts = request.getfixturevalue("hosts")
+        return [*on, "-o", "hosts=n[1-3]", "-o", f"config={hosts.config}"]
+    if request.param == "slurm":
+        request.getfixturevalue("slurm")
+    if request.param == "ray":
+        cluster: Any = request.getfixturevalue("ray_cluster")
+        return [*on, "-o", f"address={cluster.address}"]
+    return on
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.close()
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [*_TENFOLD, "run", *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_program_with_tf_config_trains(engine: list[str], tmp_path: Path) -> None:
+    program = str(_EXAMPLES / "between_graph.py")
+    shown = run(tmp_path, *engine, "--ps", "1", "--workers", "2", program, "--steps", "60")
+    assert len(re.findall(r"worker [01]: global step 6\d, loss 0\.\d+", shown)) == 2, shown
+
+
+def test_a_program_with_flags_trains(engine: list[str], tmp_path: Path) -> None:
+    (tmp_path / "trainer.py").write_text(
+        "import argparse\nimport tensorflow as tf\np = argparse.ArgumentParser()\n"
+        "for name in ('ps_hosts', 'worker_hosts', 'job_name'): p.add_argument('--' + name)\n"
+        "p.add_argument('--task_index', type=int)\nF = p.parse_args()\n"
+        "cluster = tf.train.ClusterSpec({'ps': F.ps_hosts.split(','), 'worker': F.worker_hosts.split(',')})\n"
+        "server = tf.train.Server(cluster, job_name=F.job_name, task_index=F.task_index)\n"
+        "if F.job_name == 'ps':\n    server.join()\n"
+        "with tf.device('/job:ps/task:0'):\n    v = tf.Variable(3.0)\n"
+        "with tf.Session(server.target) as s:\n    s.run(v.initializer)\n    print('value', s.run(v * 2))\n"
+    )
+    shown = run(tmp_path, *engine, "--ps", "1", "--workers", "1", "--guide-flags", "--as-tensorflow", "trainer.py")
+    assert "worker/0 | value 6.0" in shown.replace("worker/0  |", "worker/0 |"), shown
+
+
+def test_a_task_that_is_killed_takes_the_run_back_to_its_checkpoint(
+    engine: list[str], gate: Gate, tmp_path: Path
+) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    command = ["run", *engine, "--restarts", "2", "--workers", "2", "trainer.py", str(tmp_path / "saved")]
+    with running(tmp_path, *command, str(gate.port)) as process:
+        gate.wait_for("worker/0 1")
+        victim = next(pid for pid in programs(tmp_path) if task_of(pid) == "ps/0")
+        os.kill(victim, signal.SIGKILL)
+        if "local" in engine:  # where no host can be lost, the others wait for the one that is started again
+            gate.tell("worker/0 1")
+            gate.wait_for("worker/0 1")
+            gate.tell("worker/0 1")
+        shown, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, shown
+    assert "Error: ps/0 was ended by SIGKILL" in shown, shown
+    assert "begins at 0" in shown
+    if "local" not in engine:
+        assert re.search(r"begins at (15|20)", shown), shown
+    assert shown.count("ends") >= 2
+    assert programs(tmp_path) == []
+
+
+def test_a_host_that_is_lost_takes_the_run_back_to_its_checkpoint(hosts: SshHosts, gate: Gate, tmp_path: Path) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    engine = ["--on", "ssh", "-o", "hosts=n[1-3]", "-o", f"config={hosts.config}"]
+    command = ["run", *engine, "--restarts", "2", "--workers", "2", "trainer.py", str(tmp_path / "saved")]
+    with running(tmp_path, *command, str(gate.port)) as process:
+        gate.wait_for("worker/0 1")
+        hosts.kill("n1")
+        shown, _ = process.communicate(timeout=PATIENCE)
+    hosts.start("n1")
+    assert process.returncode == 0, shown
+    assert "n1 is lost" in shown
+    assert "n1 is left out" in shown
+    assert re.search(r"begins at (15|20)", shown), shown
+
+
+@pytest.mark.thorough
+def test_a_job_script_runs_in_a_job_that_is_preempted_and_goes_on(
+    slurm: SlurmCluster, gate: Gate, tmp_path: Path
+) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    rendered = subprocess.run(
+        [
+            *(*_TENFOLD, "render", "slurm", "-o", "partition=low", "--workers", "2", "--name", "goes-on"),
+            *("trainer.py", str(tmp_path / "saved"), str(gate.port)),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (tmp_path / "job.sh").write_text(rendered.stdout)
+    with (
+        subprocess.Popen(
+            ["sbatch", "--parsable", "--wait", str(tmp_path / "job.sh")], stdout=subprocess.PIPE, text=True
+        ) as waiting,
+        ExitStack() as held,
+    ):
+        assert waiting.stdout is not None
+        held.callback(waiting.kill)
+        job = waiting.stdout.readline().strip()
+        gate.wait_for("worker/0 1")
+        wanted = ["--partition=high", "--ntasks=6", "--output=/dev/null"]
+        slurm.run("sbatch", "--wait", *wanted, "--wrap=true")
+        slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # which else is two minutes later
+        gate.there.pop("worker/0 1").close()
+        gate.wait_for("worker/0 1")  # the job began anew, and so did its count of attempts
+        gate.tell("worker/0 1")
+        assert waiting.wait(PATIENCE) == 0
+    shown = (tmp_path / f"goes-on-{job}.out").read_text()
+    assert "begins at 0" in shown
+    assert re.search(r"begins at (15|20)", shown), shown
+    assert shown.count("ends") >= 2
+    assert [each for each in slurm.jobs() if "COMPLETING" not in each] == []
+    assert programs(tmp_path) == []
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`tenfold ARGUMENTS…`, which a test that fails does not leave behind."""
+    with subprocess.Popen(
+        [*_TENFOLD, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def programs(folder: Path) -> list[int]:
+    """The tasks of a run in that folder that live here."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if (
+                process.cwd() == str(folder)
+                and "trainer.py" in process.cmdline()
+                and "tenfold.cli.child" in process.cmdline()
+            ):
+                found.append(process.pid)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+    return found
+
+
+def task_of(pid: int) -> str:
+    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return next(each.partition(b"=")[2].decode() for each in variables if each.startswith(b"TENFOLD_TASK="))
+
+
+def test_a_submitted_run_is_started_over_ssh(hosts: SshHosts, tmp_path: Path) -> None:
+    with Children() as children:
+        service = Service(children, tmp_path)
+        done = subprocess.run(
+            [
+                *(*_TENFOLD, "submit", "--control", service.url, "--wait", "--on", "ssh", "-o", "hosts=n[1-3]"),
+                *("-o", f"config={hosts.config}", "--workers", "2", "--"),
+                *("python", str(_EXAMPLES / "between_graph.py"), "--steps", "60"),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        with service.client() as api:
+            run = api.get("/v1/runs").json()["runs"][0]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"worker [01]: global step 6\d, loss 0\.\d+", done.stdout)) == 2, done.stdout
+    assert (run["launcher"], run["state"]) == ("ssh", "SUCCEEDED")
+    assert [task["state"] for task in run["tasks"] if task["job"] == "worker"] == ["succeeded"] * 2

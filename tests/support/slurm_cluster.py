@@ -1,0 +1,169 @@
+"""A real Slurm for tests: munged, slurmctld and several slurmd on this machine, as root, with all files in a folder.
+
+Two partitions, `low` and `high`; a job of `high` takes the nodes of one of `low`, which is requeued.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from support.task_processes import PATIENCE
+
+_PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+def why_not() -> str | None:
+    """Why there can be no Slurm here."""
+    absent = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
+    if absent:
+        return f"{absent[0]} is not installed: make engines"
+    return None if os.getuid() == 0 else "Slurm's daemons are started as root"
+
+
+class SlurmCluster:
+    """Nodes n1, n2, … of two cores each. `variables` is what a client needs in its environment."""
+
+    def __init__(self, folder: Path, nodes: int = 3) -> None:
+        self.folder, self.nodes = folder, [f"n{number}" for number in range(1, nodes + 1)]
+        self.variables = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": _PATH}
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        for name in ("state", "spool", "munge"):
+            (folder / name).mkdir()
+        self._munge = folder / "munge" / "socket"
+        key = folder / "munge" / "key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o600)
+        (folder / "munge").chmod(0o755)
+        self._start(
+            "munged",
+            [
+                *("munged", "--foreground", "--force", "--num-threads=2"),
+                *(f"--socket={self._munge}", f"--key-file={key}", f"--seed-file={folder / 'munge' / 'seed'}"),
+                *(f"--pid-file={folder / 'munged.pid'}", f"--log-file={folder / 'munged.log'}"),
+            ],
+        )
+        _until(self._munge.exists, "munged")
+        ports = _ports(nodes + 1)
+        host = socket.gethostname().partition(".")[0]
+        lines = [
+            "ClusterName=tests",
+            f"SlurmctldHost={host}(127.0.0.1)",
+            "SlurmUser=root",
+            "AuthType=auth/munge",
+            f"AuthInfo=socket={self._munge}",
+            "CredType=cred/munge",
+            f"StateSaveLocation={folder / 'state'}",
+            f"SlurmdSpoolDir={folder / 'spool'}/%n",
+            f"SlurmctldPort={ports[0]}",
+            "ProctrackType=proctrack/linuxproc",
+            "TaskPlugin=task/none",
+            "SelectType=select/cons_tres",
+            "SelectTypeParameters=CR_Core",
+            f"SlurmctldPidFile={folder / 'slurmctld.pid'}",
+            f"SlurmdPidFile={folder}/slurmd-%n.pid",
+            f"SlurmctldLogFile={folder / 'slurmctld.log'}",
+            f"SlurmdLogFile={folder}/slurmd-%n.log",
+            "PreemptType=preempt/partition_prio",
+            "PreemptMode=REQUEUE",
+            "SchedulerParameters=sched_interval=1,batch_sched_delay=0",
+            "KillWait=5",
+            "SlurmdTimeout=10",
+            "ReturnToService=2",
+            "MpiDefault=none",
+        ]
+        for name, port in zip(self.nodes, ports[1:], strict=True):
+            lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=2000")
+        members = ",".join(self.nodes)
+        lines += [
+            f"PartitionName=low Nodes={members} Default=YES MaxTime=INFINITE State=UP PriorityTier=1",
+            f"PartitionName=high Nodes={members} MaxTime=INFINITE State=UP PriorityTier=10",
+        ]
+        (folder / "slurm.conf").write_text("\n".join(lines) + "\n")
+        self._start("slurmctld", ["slurmctld", "-D"])
+        for name in self.nodes:
+            self.start_node(name)
+        _until(lambda: self._idle() == len(self.nodes), "the nodes", self._words)
+
+    def start_node(self, name: str) -> None:
+        self._start(name, ["slurmd", "-N", name, "-D"])
+
+    def kill_node(self, name: str) -> None:
+        """Kills the node's daemon and all that it runs, at once."""
+        daemon = self._daemons.pop(name)
+        for pid in _descent(daemon.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        daemon.wait()
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """One of Slurm's commands; what it writes."""
+        done = subprocess.run(
+            command, env={**os.environ, **self.variables}, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
+        assert not check or done.returncode == 0, (command, done.stdout, done.stderr)
+        return done.stdout
+
+    def jobs(self) -> list[str]:
+        """The jobs that wait or run, "ID STATE"."""
+        return self.run("squeue", "--noheader", "--format=%i %T").splitlines()
+
+    def close(self) -> None:
+        with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
+            for job in self.jobs():
+                self.run("scancel", job.split()[0], check=False)
+        for name, daemon in reversed(self._daemons.items()):
+            pids = _descent(daemon.pid) if name in self.nodes else []
+            daemon.terminate()
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+            for pid in pids[1:]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _start(self, name: str, command: list[str]) -> None:
+        with (self.folder / f"{name}.out").open("wb") as out:
+            self._daemons[name] = subprocess.Popen(
+                command, env={**os.environ, **self.variables}, stdout=out, stderr=out, stdin=subprocess.DEVNULL
+            )
+
+    def _idle(self) -> int:
+        found = self.run("sinfo", "--noheader", "--Node", "--partition=low", "--format=%t", check=False)
+        return found.split().count("idle")
+
+    def _words(self) -> str:
+        return "\n".join(path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.[lo]*"))
+
+
+def _descent(pid: int) -> list[int]:
+    ahead, found = [pid], []
+    while ahead:
+        each = ahead.pop()
+        found.append(each)
+        with contextlib.suppress(OSError):
+            for path in Path(f"/proc/{each}/task").glob("*/children"):
+                ahead += [int(child) for child in path.read_text().split()]
+    return found
+
+
+def _ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        servers = [held.enter_context(socket.create_server(("", 0))) for _ in range(count)]
+        return [int(server.getsockname()[1]) for server in servers]
+
+
+def _until(is_so, what, words=lambda: "") -> None:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end, f"{what} did not come up: {words()}"
+        time.sleep(0.1)
