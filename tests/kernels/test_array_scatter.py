@@ -164,7 +164,8 @@ def test_index_tuples_become_an_array_for_each_dimension() -> None:
     ):
         nd_places.nd_index(ints([[0, 1], [1, 3]], [[2, 0], [0, 0]]), (2, 3), "it")
     out = np.zeros((2, 2))
-    place, index = nd_places.update_place(out, np.zeros((3, 0), np.int32))
+    place, index = nd_places.update_place(out, np.zeros((2, 3, 0), np.int32))
+    assert [each.shape for each in index] == [(2, 3)]
     place[index] = 5
     assert out.tolist() == [[5, 5], [5, 5]]
 
