@@ -402,3 +402,12 @@ def test_another_error_is_no_end_of_a_generator() -> None:
         machine()
     assert plain(machine()) == 9
     assert steps.seen == ["begin"]
+
+
+def test_a_generator_is_not_ended_with_the_process() -> None:
+    """Its functions are over by then."""
+    begun = sources._Begun((one(1),), (Called(lambda state: 0), ()))
+    assert begun._forgotten.alive
+    assert not begun._forgotten.atexit
+    begun.end(Run())
+    assert not begun._forgotten.alive
