@@ -196,7 +196,10 @@ def test_errors_come_in_their_turn(threads: Threads) -> None:
 def test_a_step_that_gives_up_leaves_its_element_to_the_next(threads: Threads) -> None:
     iterator, first = begun(Source())
     given_up, kept = iterator.get_next(0, first, value), iterator.get_next(0, first, value)
-    given_up.cancel()
+    assert iterator._pass is not None
+    for _ in range(2):
+        given_up.cancel()
+        assert len(iterator._pass._lines[0]) == 1, "it is forgotten"
     threads.run()
     assert result(kept) == 0
 
