@@ -180,6 +180,9 @@ def test_what_chosen_rows_refuse(ops: Any, how: str, dtype: Any, types: tuple[An
         ops.run(counted, [*two([0], [0]), np.int64(1 << 50)])
     with pytest.raises(errors.ResourceExhaustedError):
         ops.run(counted, [np.ones((3, 1), dtype), *two([0], [0])[1:], np.int64((1 << 62) + 1)])
+    if how != "Sum":  # rows of nothing take no memory, but how many a segment has is counted
+        with pytest.raises(errors.ResourceExhaustedError):
+            ops.run(counted, [data[:, :0], *two([0], [0])[1:], np.int64(1 << 45)])
 
 
 def test_rows_that_are_copied_out_take_memory_too(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
