@@ -34,6 +34,8 @@ from tenfold_kernels.cpu import _sums
         ((16, 1), (1,), None, None, None),
         ((10, 20), (), None, None, None),
         ((4, 5, 30), (0, 2), None, None, None),
+        ((4, 2, 3, 20), (0, 2), None, None, None),
+        ((4, 16, 2), (0, 2), None, None, None),
         ((30, 5, 2), (0,), None, None, None),
         ((5, 16, 2), (0, 1), None, None, None),
     ],
