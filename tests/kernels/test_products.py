@@ -153,6 +153,16 @@ def test_what_loads_a_product_for_the_blas() -> None:
     assert _products._gemm(np.dtype(np.int32)) is None
 
 
+def test_a_product_for_the_blas_is_loaded_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(chunks, "begin_loading", begun.append)
+
+    made = _products._Gemm(np.dtype(F), 5)
+
+    assert begun == [made.load]
+    assert (made.entry, made.chunk) == (5, 0)
+
+
 def test_a_product_that_is_prepared_has_the_blas_on_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
     monkeypatch.setattr(_products.threads, "keep_blas_on_callers", lambda: kept.append(1))
