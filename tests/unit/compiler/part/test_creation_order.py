@@ -107,6 +107,37 @@ def test_an_update_waits_for_an_earlier_read_that_is_not_ready(dynamic: bool) ->
     assert run(compiled(part, initialized()), {x: np.float32(0).reshape(())}, dynamic) == {"fetch_read": 1.0}
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("way", ["up", "passed"])
+def test_an_update_waits_for_a_read_through_what_an_assignment_gives(way: str, dynamic: bool) -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    x = part.feed("x")
+    part.node("Exp", "long", ["x"], T=F32)
+    variables.add("v0", "ten", "up")
+    part.node("RefIdentity", "passed", ["up"], T=F32)
+    part.node("Neg", "seen", [way, "^long"], T=F32)
+    part.fetch("seen")
+    variables.add("v0", "ten", "more")
+
+    assert run(compiled(part, initialized()), {x: np.float32(0).reshape(())}, dynamic) == {"fetch_seen": -11.0}
+
+
+def test_what_is_made_of_a_value_stands_for_no_variable() -> None:
+    part = PartBuilder()
+    variables = Variables(part)
+    part.const("ten", np.float32(10))
+    part.node("Neg", "value", ["v0"], T=F32)
+    part.recv("from", F32, OTHER, 1)
+    part.node("Exp", "later", ["value", "^from"], T=F32)
+    part.fetch("later")
+    variables.add("v0", "ten", "up")
+    nodes = read_part(part.graph_def, TASK, 1000).nodes
+
+    assert [(nodes[one].name, nodes[other].name) for one, other in pairs(nodes, range(len(nodes)))] == [("value", "up")]
+
+
 def test_it_does_not_wait_for_what_another_task_brings() -> None:
     part = PartBuilder()
     variables = Variables(part)

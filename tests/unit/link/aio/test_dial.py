@@ -13,6 +13,7 @@ from tenfold_core import errors
 from tenfold_link.aio import dial
 from tenfold_link.aio.dial import LinkDialer, connected
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
+from tenfold_protos import link_pb2
 
 V4, V6, TCP = socket.AF_INET, socket.AF_INET6, socket.SOCK_STREAM
 
@@ -215,3 +216,30 @@ async def test_closing_ends_the_link_and_the_attempt(monkeypatch: pytest.MonkeyP
         await wait
     assert await other.dialer.get() is None
     assert other.tries == 1
+
+
+@pytest.mark.parametrize(
+    ("fails", "way"), [([], "unix"), (["unix"], "tcp:9000"), (["unix", "tcp"], None)], ids=["both", "tcp", "none"]
+)
+async def test_by_which_way_a_task_is_reached(
+    fails: list[str], way: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Any] = []
+
+    async def connected(family: int, where: Any) -> Any:
+        kind = "unix" if family == socket.AF_UNIX else "tcp"
+        if kind in fails:
+            raise ConnectionRefusedError(111, f"no {kind}")
+        return kind
+
+    monkeypatch.setattr(dial, "connected", connected)
+    monkeypatch.setattr(dial.sockets, "close", closed.append)
+    answer = link_pb2.OpenLinkResponse(task="/job:ps", unix_name=b"there", tcp_port=9000)
+
+    if way is None:
+        with pytest.raises(errors.UnavailableError, match=r"No link to /job:ps at ps:8000: Unix socket @there: .*; T"):
+            await dial.way(answer, "ps:8000", DEFAULT_LINK_SETTINGS)
+        assert closed == []
+    else:
+        assert await dial.way(answer, "ps:8000", DEFAULT_LINK_SETTINGS) == way
+        assert closed == [way.partition(":")[0]]
