@@ -343,3 +343,29 @@ def test_seeds_start_a_stream_and_calls_go_on_in_it(ops: Any, op: str, values: l
 
 
 RNG_IMAGE = np.random.default_rng(3).normal(size=(90, 90, 1))
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_single_floats_and_words_may_come_of_machine_code(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole blocks are asked for, and where there is none NumPy draws; other types are NumPy's work always."""
+    asked: list[Any] = []
+
+    def draw(what: str, position: Philox, blocks: int) -> Any:
+        asked.append((what, position, blocks))
+        return np.full((blocks, 4), 7, np.uint32 if what == philox.WORDS else np.float32)
+
+    def draw_truncated(position: Philox, groups: int, skip: int) -> Any:
+        asked.append(("truncated", position, groups, skip))
+        return np.full((groups, 4), 7, np.float32)
+
+    monkeypatch.setattr(random.philox_draws, "draw", draw)
+    monkeypatch.setattr(random.philox_draws, "draw_truncated", draw_truncated)
+    for made in (random.uniform, random.normal, random.truncated_normal):
+        found = made(STREAM, 9, kind)
+        assert (found.shape, found.dtype) == ((9,), kind)
+        assert (found == 7).all() == (kind is np.float32)
+    expected = [(philox.UNIFORM, STREAM, 3), (philox.NORMAL, STREAM, 3), ("truncated", STREAM, 3, 256)]
+    assert asked == (expected if kind is np.float32 else [])
+    asked.clear()
+    assert random.blocks(STREAM, 5).tolist() == [[7] * 4] * 5
+    assert asked == [(philox.WORDS, STREAM, 5)]

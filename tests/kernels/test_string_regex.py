@@ -99,12 +99,15 @@ def test_patterns_and_rewrites_are_single_texts(ops: Any) -> None:
 
 def test_room_for_what_comes(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each text, and what stands in the place of each match."""
-    inputs = [words(b"aab", b"a"), b"a", b"xyz"]
-    monkeypatch.setattr(memory_limits, "_limit", 3 + 1 + 3 * 3)
-    assert ops.run("RegexReplace", inputs).tolist() == [b"xyzxyzb", b"xyz"]
-    monkeypatch.setattr(memory_limits, "_limit", 3 + 1 + 3 * 3 - 1)
-    with pytest.raises(errors.ResourceExhaustedError, match=r"^OOM: RegexReplace would give strings of 13 bytes"):
-        ops.run("RegexReplace", inputs)
+    for inputs, size, expected in (
+        ([words(b"aab", b"a"), b"a", b"xyz"], 3 + 1 + 3 * 3, [b"xyzxyzb", b"xyz"]),
+        ([words(b"aXbbb"), b"[a-z]+", rb"\0\0"], 5 + 2 + 6, [b"aaXbbbbbb"]),
+    ):
+        monkeypatch.setattr(memory_limits, "_limit", size)
+        assert ops.run("RegexReplace", inputs).tolist() == expected
+        monkeypatch.setattr(memory_limits, "_limit", size - 1)
+        with pytest.raises(errors.ResourceExhaustedError, match=rf"^OOM: RegexReplace would give strings of {size} by"):
+            ops.run("RegexReplace", inputs)
 
 
 def test_what_is_wrong_with_a_pattern_is_told_once(ops: Any, capfd: pytest.CaptureFixture[str]) -> None:
