@@ -240,3 +240,7 @@ def test_without_branches_all_always_runs(flow: bool) -> None:
     part.neg("a", "x")
     read = part.read(has_flow=flow)
     assert read.levels.always_runs(read.at["a"])
+
+
+def test_what_depends_on_shapes_alone_has_the_shape_of_no_loop() -> None:
+    assert min(OF_SHAPES) < 0
