@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import socket
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -319,3 +320,22 @@ async def test_a_link_says_goodbye(ends: Ends) -> None:
     assert ends.heard() == [(FrameKind.GOODBYE, 0, 0, b"it is no longer needed")]
     assert ends.link.reason is not None
     assert ends.link.reason.message == "The link to /job:ps ended: it was closed here: it is no longer needed."
+
+
+async def test_a_call_that_waits_gets_the_answer(ends: Ends) -> None:
+    call = asyncio.ensure_future(ends.link.call(20, b"header"))
+    await asyncio.sleep(0)
+    assert ends.heard() == [(FrameKind.REQUEST, 20, 1, b"header")]
+    ends.say((FrameKind.REPLY, 0, 1, b"answer"))
+
+    assert await asyncio.wait_for(call, 20) == (b"answer", [])
+
+
+async def test_the_end_gives_the_memory_back(ends: Ends) -> None:
+    closed: list[int] = []
+    arena: Any = SimpleNamespace(close=lambda: closed.append(1))
+    ends.link._arena = arena
+    ends.link.abort("it is over")
+    ends.link.abort("it is over")
+
+    assert closed == [1]

@@ -355,3 +355,13 @@ def test_reads_and_writes_end_by_themselves(ends: Ends) -> None:
         assert link_module._TIMEVAL.unpack(raw) == (0, 500_000)
     assert ends.ours.gettimeout() is None
     assert link_module._TIMEVAL.unpack(link_module._timeval(2.25)) == (2, 250_000)
+
+
+def test_the_end_gives_the_memory_back(ends: Ends) -> None:
+    closed: list[int] = []
+    arena: Any = SimpleNamespace(close=lambda: closed.append(1))
+    ends.link._arena = arena
+    ends.link.close()
+    ends.link.close()
+
+    assert closed == [1]
