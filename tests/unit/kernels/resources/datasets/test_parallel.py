@@ -452,3 +452,15 @@ def test_an_end_is_not_asked_for_twice(here: Here, monkeypatch: pytest.MonkeyPat
     other.restore(machine.save())
     assert other() is None
     assert len(asked) == 3
+
+
+def test_a_call_takes_the_time_from_its_begin_to_its_end(now: list[float]) -> None:
+    """A quarter of the average is the last one; alone, or among several."""
+    now[0] = 100.0
+    body = Body(now, 1e-3)
+    calls = parallel._Calls(numbers(9).iterate(Run()), Run(), lambda run, n: (body(n[0]),), 2, True, None)
+    calls.following()
+    assert calls._seconds == pytest.approx(0.25e-3)
+    calls._make(parallel._Slot((np.asarray(1),)))
+    assert calls._seconds == pytest.approx(0.4375e-3)
+    assert calls._made == 1
