@@ -203,4 +203,4 @@ def test_half_a_unit_is_rounded_up_and_less_is_not() -> None:
             total = red * 9797 + green * 19234 + blue * 3737 + limit
             near = (total % 32768 <= 40) | (total % 32768 >= 32728)
             colours = np.stack([np.full(near.sum(), red), green[near], blue[near]], axis=1).astype(np.uint16)
-            assert to_grey(colours, depth, Light(), False).ravel().tolist() == (total[near] >> 15).tolist()
+            assert to_grey(colours, depth, Light(0, 0), False).ravel().tolist() == (total[near] >> 15).tolist()

@@ -29,8 +29,8 @@ _LEAST, _MOST = 16, 625_000_000
 class Light:
     """What a file says of its samples: gamma (0: nothing) and how many bits of 16 mean something (0: all)."""
 
-    gamma: int = 0
-    bits: int = 0
+    gamma: int
+    bits: int
 
 
 def believed(gamma: int) -> int:
