@@ -53,3 +53,13 @@ def test_without_ticks_nothing_ticks() -> None:
     lines.begin_rest()
     lines.begin_region("rest", Region(-1))
     assert not any("tick" in line for line in lines.text)
+
+
+def test_blocks_stand_in_each_other() -> None:
+    lines = Lines()
+    for change in (lines.indent, lines.indent, lines.indent, lines.dedent, lines.dedent, lines.dedent):
+        lines.write("x")
+        change()
+    lines.write("x")
+
+    assert [len(line) for line in lines.text] == [2, 3, 4, 5, 4, 3, 2]
