@@ -277,3 +277,146 @@ def test_learned_samplers_learn(ops: Any) -> None:
 
     assert (candidates == 3).mean() > 0.8
     assert true_count[0, 0] == pytest.approx(400 * 41 / 44)
+
+
+def test_raw_bytes_become_numbers(ops: Any) -> None:
+    rows = text(b"\x01\x02\x03\x04", b"\xff\xff\x00\x80")
+    found = ops.run("DecodeRaw", [rows], out_type=dtypes.int16)
+    assert found.tolist() == [[0x201, 0x403], [-1, -32768]]
+    assert found.flags.writeable
+    assert ops.run("DecodeRaw", [rows], out_type=dtypes.int16, little_endian=False).tolist()[0] == [0x102, 0x304]
+    assert ops.run("DecodeRaw", [rows.reshape(2, 1)], out_type=dtypes.int32).shape == (2, 1, 1)
+    empty = ops.run("DecodeRaw", [np.empty((0, 3), object)], out_type=dtypes.int32)
+    assert (empty.shape, empty.dtype) == ((0, 3, 0), np.int32)
+    with pytest.raises(errors.InvalidArgumentError, match=r"to all be the same size, but element has size 2 != 1$"):
+        ops.run("DecodeRaw", [text(b"1", b"22")], out_type=dtypes.uint8)
+    message = r"^Input to DecodeRaw has length 3 that is not a multiple of 2, the size of int16$"
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        ops.run("DecodeRaw", [text(b"123")], out_type=dtypes.int16)
+
+
+def test_raw_bytes_are_cut_or_filled_up(ops: Any) -> None:
+    rows = text(b"\x01\x02\x03\x04\x05", b"\x07", b"")
+
+    def decoded(length: Any, **attrs: Any) -> Any:
+        return ops.run("DecodePaddedRaw", [rows, np.array(length, np.int32)], out_type=dtypes.int16, **attrs)
+
+    assert decoded(4).tolist() == [[0x201, 0x403], [7, 0], [0, 0]]
+    assert decoded(2, little_endian=False).tolist() == [[0x102], [0x700], [0]]
+    for length, message in (
+        ([4], r"^k must be scalar, got shape \[1\]$"),
+        (3, r"^fixed_length \(3\) must be a multiple of the size of out_type \(2\)$"),
+        (0, r"^fixed_length \(0\) must be greater than zero\.$"),
+        (-2, r"^fixed_length \(-2\) must be greater than zero\.$"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            decoded(length)
+
+
+def test_names_of_shards(ops: Any) -> None:
+    assert ops.run("ShardedFilename", [b"f", 3, 12])[()] == b"f-00003-of-00012"
+    assert ops.run("ShardedFilespec", [b"f", 12])[()] == b"f-?????-of-00012"
+    for op, numbers in (("ShardedFilename", [1, 2]), ("ShardedFilespec", [2])):
+        with pytest.raises(errors.InvalidArgumentError, match=r"^basename must be a scalar, got shape \[1\]$"):
+            ops.run(op, [text(b"f"), *numbers])
+
+
+def test_names_and_contents_are_scalars(ops: Any, tmp_path: Path) -> None:
+    name = str(tmp_path / "f").encode()
+    refused = r"^Input filename tensor must be a scalar tensor, got shape \[1\]$"
+    for op, inputs in (("ReadFile", []), ("WriteFile", [b"x"])):
+        with pytest.raises(errors.InvalidArgumentError, match=refused):
+            ops.run(op, [text(name), *inputs])
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Contents tensor must be scalar, got shape \[1\]$"):
+        ops.run("WriteFile", [name, text(b"x")])
+    assert list(tmp_path.iterdir()) == []
+
+
+_WHOLE = [np.array([7], np.int32), text(b"?")]
+_KINDS = {"OUT_TYPE": [dtypes.int32, dtypes.string]}
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (b'1,"a,b"', b"a,b"),
+        (b'1,"a""b"', b'a"b'),
+        (b'1,""', b"?"),
+        (b"1,", b"?"),
+        (b"\r\n1,a", b"a"),
+        (b'"1",a', b"a"),
+        (b'1,"a\nb"', b"a\nb"),
+    ],
+)
+def test_quoted_fields(ops: Any, record: bytes, field: bytes) -> None:
+    assert [column.tolist() for column in ops.run("DecodeCSV", [text(record), *_WHOLE], **_KINDS)] == [[1], [field]]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (b'1,"a"b"', "Quote inside a string has to be escaped by another quote"),
+        (b'1,"a', "Quoted field has to end with quote followed by delim or end"),
+        (b'1,"', "Quoted field has to end with quote followed by delim or end"),
+        (b'1,a"', "Unquoted fields cannot have quotes/CRLFs inside"),
+        (b"1,a\n", "Unquoted fields cannot have quotes/CRLFs inside"),
+        (b"1,a\r", "Unquoted fields cannot have quotes/CRLFs inside"),
+        (b"", "Expect 2 fields but have 0 in record 0"),
+        (b"1,2,3", "Expect 2 fields but have 3 in record 0"),
+        (b"x,2", "Field 0 in record 0 is not a valid int32: x"),
+    ],
+)
+def test_lines_that_cannot_be_read(ops: Any, record: bytes, message: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=f"^{message}$"):
+        ops.run("DecodeCSV", [text(record), *_WHOLE], **_KINDS)
+
+
+def test_quotes_may_be_letters_like_others(ops: Any) -> None:
+    found = ops.run("DecodeCSV", [text(b'1,"a"'), *_WHOLE], use_quote_delim=False, **_KINDS)
+    assert found[1].tolist() == [b'"a"']
+
+
+@pytest.mark.parametrize("record", [b"0,1,2,a,4", b'0,"1",2,a,4', b'0,"1",2,"a"', b"0,1,2,a"])
+def test_some_columns_are_selected(ops: Any, record: bytes) -> None:
+    for count in (1, 4):
+        found = ops.run("DecodeCSV", [text(*[record] * count), *_WHOLE], select_cols=[1, 3], **_KINDS)
+        assert [column.tolist() for column in found] == [[1] * count, [b"a"] * count]
+
+
+def test_a_selected_last_column_may_be_empty(ops: Any) -> None:
+    for record in (b'0,1,"2",', b"0,1,2,"):
+        found = ops.run("DecodeCSV", [text(record), *_WHOLE], select_cols=[1, 3], **_KINDS)
+        assert [column.tolist() for column in found] == [[1], [b"?"]]
+
+
+@pytest.mark.parametrize(
+    ("attrs", "message"),
+    [
+        ({"field_delim": b""}, "field_delim should be only 1 char"),
+        ({"field_delim": b",,"}, "field_delim should be only 1 char"),
+        ({"select_cols": [1]}, "select_cols should match output size"),
+        ({"select_cols": [1, 1]}, "select_cols should be strictly increasing indices"),
+        ({"select_cols": [-1, 1]}, "select_cols should be non-negative indices"),
+    ],
+)
+def test_nodes_that_read_no_lines(ops: Any, attrs: Any, message: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=f"^{message}$"):
+        ops.run("DecodeCSV", [text(b"1,a"), *_WHOLE], **_KINDS, **attrs)
+
+
+def test_a_default_is_one_value_or_none(ops: Any) -> None:
+    scalars = [np.array(7, np.int32), text(b"?").reshape(())]
+    assert [column.tolist() for column in ops.run("DecodeCSV", [text(b","), *scalars], **_KINDS)] == [[7], [b"?"]]
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Each record default should be at most rank 1$"):
+        ops.run("DecodeCSV", [text(b","), np.zeros((1, 1), np.int32), _WHOLE[1]], **_KINDS)
+    with pytest.raises(errors.InvalidArgumentError, match=r"only be 1 default per field but field 1 has 2$"):
+        ops.run("DecodeCSV", [text(b","), _WHOLE[0], text(b"a", b"b")], **_KINDS)
+
+
+def test_what_is_no_serialized_tensor(ops: Any) -> None:
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"^Could not parse `serialized` as TensorProto, base64: /w==$"
+    ):
+        ops.run("ParseTensor", [b"\xff"], out_type=dtypes.float32)
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Expected `serialized` to be a scalar, got shape: \[1\]$"):
+        ops.run("ParseTensor", [text(b"")], out_type=dtypes.float32)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.kernel_runs import Steps
 from tenfold_core import dtypes, errors
 from tenfold_core.records import RecordWriter
 from tenfold_core.tensor_shape import TensorShape
@@ -257,3 +258,52 @@ def test_queues_of_other_things_are_refused(ops: Any) -> None:
 def test_wrong_attrs(ops: Any, op: str, attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         ops.run(op, [], **attrs)
+
+
+def test_the_verbs_of_a_reader() -> None:
+    steps = Steps()
+    reader = steps("IdentityReaderV2", shared_name=b"r")
+    queue = steps("FIFOQueueV2", component_types=[dtypes.string], shapes=[TensorShape([])])
+    for name in (b"a", b"b", b"c", b"d"):
+        queue[()].resource.enqueue((scalar(name),))
+
+    assert [part[()] for part in steps("ReaderReadV2", reader, queue)] == [b"a", b"a"]
+    keys, values = steps("ReaderReadUpToV2", reader, queue, np.array(0))
+    assert keys.tolist() == values.tolist() == []
+    keys, values = steps("ReaderReadUpToV2", reader, queue, np.array(1))
+    assert keys.tolist() == values.tolist() == [b"b"]
+    for wrong in (np.array(-1), np.array([1])):
+        with pytest.raises(errors.InvalidArgumentError, match=r"^num_records must be a scalar >= 0, got "):
+            steps("ReaderReadUpToV2", reader, queue, wrong)
+    counts = [steps(op, reader) for op in ("ReaderNumRecordsProducedV2", "ReaderNumWorkUnitsCompletedV2")]
+    assert [(count.tolist(), count.dtype) for count in counts] == [(2, np.int64)] * 2
+
+    state = steps("ReaderSerializeStateV2", reader)
+    assert state.shape == ()
+    assert steps("ReaderResetV2", reader) is None
+    assert steps("ReaderNumRecordsProducedV2", reader) == 0
+    assert steps("ReaderRestoreStateV2", reader, state) is None
+    assert steps("ReaderNumRecordsProducedV2", reader) == 2
+    with pytest.raises(errors.InvalidArgumentError, match=r"^Reader state must be scalar, but had shape: \[1\]$"):
+        steps("ReaderRestoreStateV2", reader, state.reshape(1))
+
+
+def test_a_record_may_overlap_or_skip_its_neighbours_with_a_footer(ops: Any, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    name = str(tmp_path / "f").encode()
+    for sizes, records in (
+        ({"record_bytes": 2, "hop_bytes": 3, "footer_bytes": 1}, [b"01", b"34", b"67"]),
+        ({"record_bytes": 2, "hop_bytes": 1, "footer_bytes": 7}, [b"01", b"12"]),
+        ({"record_bytes": 1, "hop_bytes": 10}, [b"0"]),
+        ({"record_bytes": 10}, [b"0123456789"]),
+        ({"record_bytes": 0, "hop_bytes": 5}, [b"", b"", b""]),
+    ):
+        reader = reader_of(ops, "FixedLengthRecordReaderV2", **sizes)
+        assert [value for _, value in records_of(reader, queue_of(name, closed=True))] == records
+
+
+def test_nothing_is_no_wrong_size(ops: Any) -> None:
+    for name in ("header_bytes", "footer_bytes", "hop_bytes"):
+        with pytest.raises(errors.InvalidArgumentError, match=f"^{name} must be >= 0 not -1$"):
+            ops.run("FixedLengthRecordReaderV2", [], **{"record_bytes": 1, name: -1})
+    ops.run("TextLineReaderV2", [], skip_header_lines=0)
