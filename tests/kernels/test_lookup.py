@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import tenfold as tf
-from support.kernel_runs import Steps
+from support.kernel_runs import Steps, make_node
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels import registry
 from tenfold_kernels.resources.lookup_tables import DenseTable, Table
 
 if TYPE_CHECKING:
@@ -233,3 +235,12 @@ def test_a_vocabulary_has_one_name(steps: Tables, vocabulary: Any) -> None:
         read(steps, vocabulary.reshape(1))
     with pytest.raises(errors.InvalidArgumentError, match="filename cannot be empty"):
         read(steps, np.array(b"", object))
+
+
+def test_a_node_that_leaves_things_out_reads_all_lines_from_the_first_on(steps: Tables, vocabulary: Any) -> None:
+    handle = steps.table("HashTableV2", shared_name=b"")
+    attrs = {"key_index": 0, "value_index": -1}
+    node = make_node("InitializeTableFromTextFileV2", [handle, vocabulary], attrs, steps.resources, "n")
+    bare = replace(node, attrs=attrs)
+    registry.lookup(bare, "CPU")(bare)(handle, vocabulary)
+    assert held(handle)._entries == {b"a": 0, b"b": 1}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenfold_core import errors
+from tenfold_core import errors, tensor_util
 from tenfold_kernels import contexts
 from tenfold_kernels.cpu import summary
 from tenfold_kernels.cpu._png import decode_png
@@ -101,3 +101,45 @@ def test_a_sound_becomes_a_wav(ops: Any) -> None:
     assert value.tag == "tag/audio"
     assert (value.audio.length_frames, value.audio.num_channels, value.audio.content_type) == (3, 1, "audio/wav")
     assert np.frombuffer(value.audio.encoded_audio_string[44:], "<i2").tolist() == [0, 16384, -32768]
+
+
+def test_a_tensor_has_metadata_or_the_name_of_its_node(ops: Any) -> None:
+    one = np.float32([1, 2])
+    metadata = summary_pb2.SummaryMetadata(display_name="shown").SerializeToString()
+    for given, name in ((metadata, "shown"), (b"", ""), (b"\xff", "")):
+        (value,) = parsed(ops.run("TensorSummaryV2", [b"t", one, given])).value
+        assert (value.tag, value.HasField("metadata"), value.metadata.display_name) == ("t", True, name)
+        assert (value.node_name, tensor_util.make_ndarray(value.tensor).tolist()) == ("", [1, 2])
+    (value,) = parsed(ops.run("TensorSummary", [one], name="n")).value
+    assert (value.tag, value.HasField("metadata"), value.node_name) == ("", False, "n")
+    assert tensor_util.make_ndarray(value.tensor).tolist() == [1, 2]
+    with pytest.raises(errors.InvalidArgumentError, match=r"^serialized_summary_metadata must be scalar$"):
+        ops.run("TensorSummaryV2", [b"t", one, [b""]])
+    with pytest.raises(errors.InvalidArgumentError, match=r"^tag must be scalar, got shape \[1\]$"):
+        ops.run("TensorSummaryV2", [[b"t"], one, b""])
+
+
+def test_nothing_and_blocks_of_numbers(ops: Any) -> None:
+    most = np.finfo(np.float64).max
+    histo = parsed(ops.run("HistogramSummary", [b"h", np.empty(0, np.float32)])).value[0].histo
+    assert (histo.min, histo.max, histo.num, histo.sum, histo.sum_squares) == (most, -most, 0, 0, 0)
+    assert list(histo.bucket) == [0]
+    numbers = np.arange(2 * summary._BLOCK + 1, dtype=np.int32)
+    histo = parsed(ops.run("HistogramSummary", [b"h", numbers])).value[0].histo
+    assert (histo.num, histo.sum, sum(histo.bucket)) == (numbers.size, numbers.sum(), numbers.size)
+    for wrong, word in ((np.nan, "Nan"), (-np.inf, "Infinity")):
+        with pytest.raises(errors.InvalidArgumentError, match=f"^{word} in "):
+            ops.run("HistogramSummary", [b"h", [1.0, wrong, 2.0]])
+
+
+def test_tags_and_values_of_one_element_may_have_any_shape(ops: Any) -> None:
+    (value,) = parsed(ops.run("ScalarSummary", [[b"a"], np.float32([[2]])])).value
+    assert (value.tag, value.simple_value) == ("a", 2)
+    with pytest.raises(errors.InvalidArgumentError, match=r"^tags and values are not the same shape: \[1\] != \[2\]$"):
+        ops.run("ScalarSummary", [[b"a"], [1.0, 2.0]])
+
+
+def test_values_without_tags_are_merged_too(ops: Any) -> None:
+    untagged = summary_pb2.Summary(value=[{"node_name": "n"}]).SerializeToString()
+    merged = parsed(ops.run("MergeSummary", [[untagged, untagged]]))
+    assert [value.node_name for value in merged.value] == ["n", "n"]
