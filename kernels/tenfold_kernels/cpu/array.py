@@ -159,7 +159,8 @@ def build_pack(node: KernelNode) -> Compute:
     def compute(*values: Array) -> Array:
         where = pack_axis(values, axis)
         shape, dtype = values[0].shape, values[0].dtype
-        if not shape:
+        # of texts it would make an array that holds the scalars' arrays
+        if not shape and not dtype.hasobject:
             return np.array(values, dtype)
         shape = *shape[:where], len(values), *shape[where:]
         allow(shape, dtype)
