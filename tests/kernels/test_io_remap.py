@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import errors
+from tenfold_core.graph_files import GraphFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,3 +118,16 @@ def test_rows_and_columns_go_where_the_remappings_say(load: Any, most: int, end:
 def test_matrices_that_cannot_be_read(load: Any, arguments: Any, given: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         load(*arguments, **given)
+
+
+def test_a_vocabulary_is_no_larger_than_a_file_may_be(
+    ops: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "v").write_bytes(b"a\nb\n")
+    name = str(tmp_path / "v").encode()
+    attrs = {"new_vocab_offset": 0, "num_new_vocab": 2, "old_vocab_size": -1}
+    monkeypatch.setattr(GraphFiles, "most_bytes", 4)
+    assert ops.run("GenerateVocabRemapping", [name, name], **attrs)[0].tolist() == [0, 1]
+    monkeypatch.setattr(GraphFiles, "most_bytes", 3)
+    with pytest.raises(errors.ResourceExhaustedError, match=r"/v; 4 bytes are more than the 3 "):
+        ops.run("GenerateVocabRemapping", [name, name], **attrs)
