@@ -100,3 +100,16 @@ def test_references_are_left_to_their_own_kernels() -> None:
     assert narrow.wide_attrs("Add", {"T": dtypes.float64}) is None
     assert narrow.wide_attrs("AssignAdd", {"T": dtypes.bfloat16}) is None
     assert "CPU" in registry.devices_with_kernel("Tanh", {"T": dtypes.bfloat16})
+
+
+def test_attributes_are_widened_alone_and_in_lists() -> None:
+    narrow_type, other, wide = dtypes.bfloat16, dtypes.int32, dtypes.float32
+    attrs = {"T": narrow_type, "Ts": (other, narrow_type), "n": 3, "sizes": [1, 2], "types": [other]}
+
+    found = narrow.wide_attrs("Add", attrs)
+
+    assert found == {"T": wide, "Ts": (other, wide), "n": 3, "sizes": [1, 2], "types": [other]}
+    assert narrow.wide_attrs("Add", {"Ts": [narrow_type]}) == {"Ts": [wide]}
+    assert narrow.wide_attrs("Add", {"T": wide, "Ts": (other,), "sizes": [1]}) is None
+    assert narrow.wide_attrs("ReadVariableOp", {"dtype": narrow_type}) is None
+    assert narrow.wide_attrs("Assign", {"T": narrow_type}) is None
