@@ -14,11 +14,11 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors, telemetry
-from tenfold_services.master.caller_graph import CallerGraph, CallerStep
+from tenfold_services.master.caller_graph import CallerGraph, CallerStep, RunningSteps
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.part_run import DONE, PartRun
 from tenfold_services.worker.pools import on_callers_thread
-from tenfold_services.worker.run_policy import CALLER, clock
+from tenfold_services.worker.run_policy import CALLER, FAR_FROM_DEADLINE, clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class CallerDirectStep(CallerStep):
                 return None
             graph.used = True
             if session.seconds is not None:
-                return self._run_in_time(call, feeds, session.seconds)
+                return self._run_in_time(session, call, feeds, session.seconds)
             session.steps += 1
             return call(feeds, session.stop)
         except errors.OpError as error:
@@ -69,21 +69,23 @@ class CallerDirectStep(CallerStep):
             if session.watched:
                 session.tell_watcher()
 
-    def _run_in_time(self, call: DirectCall, feeds: Sequence[Value], seconds: float) -> list[Value] | None:
+    def _run_in_time(
+        self, session: RunningSteps, call: DirectCall, feeds: Sequence[Value], seconds: float
+    ) -> list[Value] | None:
         """None for a program that may come near its deadline, which the event loop watches."""
         if not self._policy.is_far_from(seconds):
             return None
-        session = self._graph.session
         session.steps += 1
         begin = perf_counter_ns()
         values = call(feeds, session.stop)
         took = (perf_counter_ns() - begin) / 1e9
-        self._policy.note_deadline(took, seconds)
-        if took > seconds:
-            # it used to be quick
-            raise errors.deadline_exceeded(
-                f"The step did not finish within {seconds * 1000:.0f} ms; it took {took * 1000:.0f} ms."
-            )
+        if took * FAR_FROM_DEADLINE > seconds:
+            self._policy.forget_time()
+            if took > seconds:
+                # it used to be quick
+                raise errors.deadline_exceeded(
+                    f"The step did not finish within {seconds * 1000:.0f} ms; it took {took * 1000:.0f} ms."
+                )
         return values
 
     def run_timed(self, feeds: Sequence[Value]) -> list[Value] | None:

@@ -31,7 +31,7 @@ _TINY, _TIMED_ONE_IN = 100_000, 8
 #: Shapes with which one program is known as short.
 _KNOWN_SHAPES = 1024
 #: A program that takes less than this part of its deadline needs no timer: nothing in it waits.
-_FAR_FROM_DEADLINE = 100
+FAR_FROM_DEADLINE = 100
 
 
 class RunPolicy:
@@ -100,14 +100,12 @@ class RunPolicy:
     def is_far_from(self, seconds: float) -> bool:
         """Whether a run surely ends long before its deadline in `seconds`, so that no timer has to watch it."""
         nanoseconds = self.nanoseconds
-        return nanoseconds is not None and nanoseconds * _FAR_FROM_DEADLINE <= seconds * 1e9
+        return nanoseconds is not None and nanoseconds * FAR_FROM_DEADLINE <= seconds * 1e9
 
-    def note_deadline(self, took: float, seconds: float) -> None:
-        """A run of a caller with this deadline took so many seconds of wall time. If that was too near to it, the times
-        of earlier runs say nothing any more: the next run is watched, and measured anew.
-        """
-        if took * _FAR_FROM_DEADLINE > seconds:
-            self.nanoseconds = None
+    def forget_time(self) -> None:
+        """A run has come near its deadline, and the times of earlier ones say nothing any more: the next one is
+        watched, and measured anew."""
+        self.nanoseconds = None
 
 
 def is_callable(program: Program) -> bool:

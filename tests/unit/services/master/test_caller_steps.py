@@ -437,17 +437,18 @@ async def test_a_run_is_timed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     assert not step.is_short(feeds)
 
 
-async def test_a_step_in_time_notes_how_long_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("took", "kept"), [(5_000_000, True), (5_000_001, False), (500_000_000, False)])
+async def test_a_step_that_comes_near_its_deadline_has_the_next_one_watched(
+    monkeypatch: pytest.MonkeyPatch, took: int, kept: bool
+) -> None:
     steps, found = CallerSteps(TASK), sums()
     opened(steps, client_graph(found), 0.5)
     step, policy = step_of(steps), found.program.policy
     policy.nanoseconds = 4e6
-    noted: list[tuple[float, float]] = []
-    monkeypatch.setattr(type(policy), "note_deadline", lambda self, took, seconds: noted.append((took, seconds)))
-    clock = iter((100, 500_000_100))
+    clock = iter((100, 100 + took))
     monkeypatch.setattr(caller_own_steps, "perf_counter_ns", lambda: next(clock))
     assert step.run(numbers(1, 2)) is not None, "in time to the tick"
-    assert noted == [(0.5, 0.5)]
+    assert policy.nanoseconds == (4e6 if kept else None)
 
 
 # -- what is taken -----------------------------------------------------------------------------------------------------
