@@ -26,6 +26,8 @@ import pytest
 import yaml
 
 from support.ports import free_ports
+from tenfold.launchers.interface import checked_options
+from tenfold.launchers.registry import launcher
 from tenfold_control_api.service_settings import PREFIX
 from tenfold_control_api.service_settings import Settings as ControlSettings
 from tenfold_core.access.credentials import AccessSettings
@@ -127,7 +129,7 @@ def terminal(script: str, number: int = signal.SIGTERM) -> Iterator[Terminal]:
 def test_every_snippet_has_a_test() -> None:
     tested = {
         *("Two commands", "A program", "Two servers by hand", "Your TensorFlow program, as it is"),
-        *("REST with curl", "Submit a program", "Compose"),
+        *("REST with curl", "Submit a program", "Compose", "Many machines"),
     }
     found = {heading for heading in re.findall(r"^## (.*)$", README, flags=re.MULTILINE) if snippets(heading)}
 
@@ -181,6 +183,18 @@ def test_two_servers_by_hand() -> None:
         tasks.wait_for("listening on grpc://", count=2)
 
         assert run([sys.executable, "-W", "error", "-"], with_ports(program, ports)) == "[21.0, 43.0]\n"
+
+
+def test_many_machines_begin_with_this_one() -> None:
+    ((_, text),) = snippets("Many machines")
+    here, *engines = text.strip().splitlines()
+
+    assert "worker 0: global step 2" in run(["bash", "-euc", here])
+    for line in engines:  # the same program on each, by its real engine: tests/launchers/test_runs.py
+        _, _, on, name, *options = line.split()
+        given = dict(options[at + 1].split("=", 1) for at, word in enumerate(options) if word == "-o")
+        assert (on, line.partition(" --workers")[2]) == ("--on", here.partition(" --workers")[2])
+        assert checked_options(launcher(name), given) == given
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -46,9 +46,13 @@ class Restarts(_Request):
 class TaskResources(_Request):
     """What each task of a job needs."""
 
-    cores: Annotated[int, Field(strict=True, ge=1, le=100_000)] | None = None
-    memory: Annotated[int, Field(strict=True, ge=1, le=1 << 50)] | None = Field(default=None, description="Bytes.")
-    gpus: Annotated[int, Field(strict=True, ge=0, le=1000)] = 0
+    cores: Annotated[int, Field(strict=True, ge=1, le=100_000)] | None = Field(
+        default=None, description="Processor cores; without it the engine's own choice."
+    )
+    memory: Annotated[int, Field(strict=True, ge=1, le=1 << 50)] | None = Field(
+        default=None, description="Bytes; without it the engine's own choice."
+    )
+    gpus: Annotated[int, Field(strict=True, ge=0, le=1000)] = Field(default=0, description="How many GPUs.")
 
 
 class RunSubmission(_Request):
