@@ -62,7 +62,7 @@ print("ends", flush=True)
 """
 
 
-@pytest.fixture(params=["local", "ssh", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("slurm", "ray"))])
+@pytest.fixture(params=["local", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("ssh", "slurm", "ray"))])
 def engine(request: pytest.FixtureRequest) -> list[str]:
     """What `tenfold run` is given for each engine."""
     on = ["--on", request.param]

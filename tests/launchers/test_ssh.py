@@ -25,6 +25,7 @@ def options(hosts: SshHosts) -> dict[str, str]:
     return {"hosts": "n[1-3]", "config": str(hosts.config)}
 
 
+@pytest.mark.thorough
 class TestSsh(LauncherConformance):
     name = "ssh"
 
