@@ -191,7 +191,7 @@ def test_many_machines_begin_with_this_one() -> None:
 
     assert "worker 0: global step 2" in run(["bash", "-euc", here])
     for line in engines:  # the same program on each, by its real engine: tests/launchers/test_runs.py
-        _, _, on, name, *options = line.split()
+        _, _, on, name, *options = shlex.split(line)
         given = dict(options[at + 1].split("=", 1) for at, word in enumerate(options) if word == "-o")
         assert (on, line.partition(" --workers")[2]) == ("--on", here.partition(" --workers")[2])
         assert checked_options(launcher(name), given) == given
