@@ -136,6 +136,7 @@ def test_a_task_that_is_killed_takes_the_run_back_to_its_checkpoint(
     assert programs(tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_a_host_that_is_lost_takes_the_run_back_to_its_checkpoint(hosts: SshHosts, gate: Gate, tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text(TRAINER)
     engine = ["--on", "ssh", "-o", "hosts=n[1-3]", "-o", f"config={hosts.config}"]
@@ -225,6 +226,7 @@ def task_of(pid: int) -> str:
     return next(each.partition(b"=")[2].decode() for each in variables if each.startswith(b"TENFOLD_TASK="))
 
 
+@pytest.mark.thorough
 def test_a_submitted_run_is_started_over_ssh(hosts: SshHosts, tmp_path: Path) -> None:
     with Children() as children:
         service = Service(children, tmp_path)

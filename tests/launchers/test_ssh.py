@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from tenfold.launchers import TaskProcesses
 
 
+pytestmark = pytest.mark.thorough
+
+
 @pytest.fixture
 def options(hosts: SshHosts) -> dict[str, str]:
     return {"hosts": "n[1-3]", "config": str(hosts.config)}
 
 
-@pytest.mark.thorough
 class TestSsh(LauncherConformance):
     name = "ssh"
 
