@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.op_values import ints
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import freeze, is_frozen
@@ -20,10 +21,6 @@ S = np.array([[b"a", b"bb"], [b"", b"d"]], dtype=object)
 
 def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape, F)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
 
 
 #: op, inputs, attrs, expected.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.op_values import ints, refused
 from support.room import assert_wants
 from tenfold_core import errors
 from tenfold_kernels.cpu import array_blocks as blocks
@@ -24,15 +25,6 @@ def filled(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
         made.reshape(-1)[:] = [b"%d" % number for number in numbers]
         return made
     return numbers.astype(dtype).reshape(shape)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 def to_batch(padded: np.ndarray, block: tuple[int, ...]) -> np.ndarray:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from support.kernel_runs import make_node
+from support.op_values import filled, frozen, ints, refused
 from support.room import assert_wants
 from tenfold_core import errors
 from tenfold_kernels.cpu.array import build_pad
@@ -20,31 +20,6 @@ F = np.float32
 WIDTHS_OF_1 = "The first dimension of paddings must be the rank of inputs"
 
 
-def filled(dtype: Any, shape: tuple[int, ...], start: int = 1) -> np.ndarray:
-    """Different elements."""
-    numbers = np.arange(start, start + int(np.prod(shape)))
-    if dtype is object:
-        made = np.empty(shape, object)
-        made.reshape(-1)[:] = [b"%d" % number for number in numbers]
-        return made
-    return numbers.astype(dtype).reshape(shape)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def frozen(value: Any) -> np.ndarray:
-    array = np.array(value, np.int32)
-    array.flags.writeable = False
-    return array
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
-
-
 # -- Tile --------------------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +27,7 @@ def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> No
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 1), (2, 3), (3, 1, 2), (0, 2)])
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_tiles_are_numpys(ops: Any, dtype: Any, shape: tuple[int, ...], kind: Any) -> None:
-    x = filled(dtype, shape)
+    x = filled(shape, dtype)
     for times in itertools.product((0, 1, 3), repeat=len(shape)):
         found = ops.run("Tile", [x, np.array(times, kind)])
         np.testing.assert_array_equal(found, np.tile(x, times) if shape else x)
@@ -84,7 +59,7 @@ def test_what_copies_and_borders_take_is_asked_for(ops: Any, monkeypatch: pytest
 @pytest.mark.parametrize("times", [(1, 1), (2, 1), (1, 3), (2, 3), (4, 3), (4, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex64])
 def test_copies_are_summed(ops: Any, times: tuple[int, int], dtype: Any) -> None:
-    x = filled(dtype, (4, 3))
+    x = filled((4, 3), dtype)
     sums = np.zeros((4 // times[0], 3 // times[1]), dtype)
     for i, j in np.ndindex(4, 3):
         sums[i % len(sums), j % sums.shape[1]] += x[i, j]
@@ -119,7 +94,7 @@ def test_a_scalar_has_one_copy(ops: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.bool_, object])
 @pytest.mark.parametrize("shape", [(), (3,), (0,), (2, 3)])
 def test_borders_are_numpys(ops: Any, dtype: Any, shape: tuple[int, ...]) -> None:
-    x, nothing, nine = filled(dtype, shape), b"" if dtype is object else 0, filled(dtype, (1,), 9).reshape(())
+    x, nothing, nine = filled(shape, dtype), b"" if dtype is object else 0, filled((1,), dtype, start=9).reshape(())
     for pairs in itertools.product(((0, 0), (1, 0), (2, 3)), repeat=len(shape)):
         widths = np.array(pairs, np.int32).reshape(-1, 2)
 
@@ -153,7 +128,7 @@ def test_a_border_is_filled_with_one_value(ops: Any) -> None:
 
 
 def test_constant_borders_are_remembered_for_one_shape(ops: Any) -> None:
-    x, y, widths, wider = filled(F, (2, 3)), filled(F, (3, 3)), frozen([[1, 0], [0, 2]]), frozen([[0, 1], [2, 2]])
+    x, y, widths, wider = filled((2, 3), F), filled((3, 3), F), frozen([[1, 0], [0, 2]]), frozen([[0, 1], [2, 2]])
     pad, _ = ops.build("Pad", [x, widths], {})
     for value, pairs in ((x, widths), (x, widths), (y, widths), (x, wider), (y, wider), (x, widths)):
         np.testing.assert_array_equal(pad(value, pairs), np.pad(value, pairs))
@@ -165,7 +140,7 @@ def test_constant_borders_are_remembered_for_one_shape(ops: Any) -> None:
 
 def test_a_pad_of_several_is_their_sum(ops: Any) -> None:
     """What a pass makes of a sum of pads."""
-    x, y = filled(F, (2, 3)), filled(F, (1, 2), 40)
+    x, y = filled((2, 3), F), filled((1, 2), F, start=40)
     at_x, at_y = frozen([[1, 0], [0, 2]]), frozen([[0, 2], [1, 2]])
     node = make_node("Pad", [x, at_x], {}, ResourceManager(), "both")
     pad = build_pad(dataclasses.replace(node, input_types=node.input_types * 2))
@@ -191,13 +166,13 @@ def test_mirrors_are_numpys_and_their_gradient_folds_back(ops: Any, mode: bytes,
     for shape in ((3,), (1,), (2, 3), (3, 1, 2)):
         choices = [{(0, 0), (size - less, 0), (0, size - less), (size - less, size - less)} for size in shape]
         for pairs in itertools.product(*choices):
-            x, widths = filled(F, shape), np.array(pairs, np.int32)
+            x, widths = filled(shape, F), np.array(pairs, np.int32)
             came_from = np.pad(np.arange(x.size).reshape(shape), pairs, mode=plain)
 
             mirrored = ops.run("MirrorPad", [x, widths], mode=mode)
             assert mirrored.tolist() == x.reshape(-1)[came_from].tolist()
 
-            dy, sums = filled(F, mirrored.shape), np.zeros(x.size, F)
+            dy, sums = filled(mirrored.shape, F), np.zeros(x.size, F)
             np.add.at(sums, came_from, dy)
             assert ops.run("MirrorPadGrad", [dy, widths], mode=mode).tolist() == sums.reshape(shape).tolist()
 

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.op_values import filled, ints, refused
 from support.room import assert_wants
 from tenfold_core import errors
 
 F = np.float32
 SHAPES = [(3, 3), (2, 4), (4, 2), (2, 1, 3), (2, 3, 2)]
 ALIGNS = ["LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"]
-
-
-def filled(shape: tuple[int, ...], start: int = 1, dtype: Any = np.float32) -> np.ndarray:
-    """Different elements, none of them zero."""
-    numbers = np.arange(start, start + int(np.prod(shape)))
-    if dtype is object:
-        made = np.empty(shape, object)
-        made.reshape(-1)[:] = [b"%d" % number for number in numbers]
-        return made
-    return numbers.astype(dtype).reshape(shape)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 def bands(shape: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -66,7 +47,7 @@ def in_band(shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
 @pytest.mark.parametrize("align", ALIGNS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bands_are_read_written_and_made(ops: Any, align: str, shape: tuple[int, ...]) -> None:
-    x, other, side = filled(shape), filled(shape, 50), {"align": align.encode()}
+    x, other, side = filled(shape), filled(shape, start=50), {"align": align.encode()}
     rows, columns = shape[-2:]
     for low, high in bands(shape):
         keep, block, replaced = (
@@ -83,7 +64,7 @@ def test_bands_are_read_written_and_made(ops: Any, align: str, shape: tuple[int,
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4)])
 def test_old_names_align_left_and_new_ones_right_then_left(ops: Any, shape: tuple[int, ...]) -> None:
-    x, other = filled(shape), filled(shape, 50)
+    x, other = filled(shape), filled(shape, start=50)
     for version, align in (("V2", "LEFT_LEFT"), ("V3", "RIGHT_LEFT")):
         for low, high in bands(shape):
             k, keep, block = ints(low, high), in_band(shape, low, high), block_of(x, low, high, align, 0)
@@ -283,7 +264,7 @@ def test_what_has_no_such_diagonal(ops: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.bool_, object])
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2, 4), (2, 4, 2), (0, 2)])
 def test_main_diagonals_of_matrices(ops: Any, prefix: str, dtype: Any, shape: tuple[int, ...]) -> None:
-    x, other = filled(shape, 1, dtype), filled(shape, 50, dtype)
+    x, other = filled(shape, dtype, start=1), filled(shape, dtype, start=50)
     diagonal = np.diagonal(other, 0, -2, -1)
 
     assert ops.run(f"{prefix}MatrixDiagPart", [other]).tolist() == diagonal.tolist()
@@ -309,7 +290,7 @@ def test_a_main_diagonal_has_the_shorter_length(ops: Any, shape: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, object])
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (2, 2, 3)])
 def test_bands_that_are_kept(ops: Any, prefix: str, dtype: Any, shape: tuple[int, ...]) -> None:
-    x, nothing = filled(shape, 1, dtype), b"" if dtype is object else 0
+    x, nothing = filled(shape, dtype, start=1), b"" if dtype is object else 0
     rows, columns = shape[-2:]
     for low, high in itertools.product(range(-1, rows + 1), range(-1, columns + 1)):
         keep = in_band(shape, -low if low >= 0 else -rows, high if high >= 0 else columns)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.op_values import filled, ints, refused
 from support.room import assert_wants
 from tenfold_core import errors
 from tenfold_kernels.cpu import array_gather
@@ -18,27 +18,8 @@ F = np.float32
 KINDS = (np.float32, np.int64, np.float16, np.complex64, np.bool_, object)
 
 
-def filled(shape: tuple[int, ...], dtype: Any = np.float32, start: int = 1) -> np.ndarray:
-    """Different elements, none of them zero."""
-    numbers = np.arange(start, start + int(np.prod(shape)))
-    if dtype is object:
-        made = np.empty(shape, object)
-        made.reshape(-1)[:] = [b"%d" % number for number in numbers]
-        return made
-    return numbers.astype(dtype).reshape(shape)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
 def same(found: Any, wanted: Any) -> None:
     assert (type(found), found.shape, found.tolist()) == (np.ndarray, wanted.shape, wanted.tolist())
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 # -- Gather ------------------------------------------------------------------------------------------------------------

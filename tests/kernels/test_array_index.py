@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.op_values import ints, refused
 from support.room import assert_wants
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes
 
 F = np.float32
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 @pytest.mark.parametrize(

@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.op_values import filled, frozen, ints, refused
 from support.room import assert_wants
-from tenfold_core import errors
 
 F = np.float32
 #: NumPy types whose scalars Pack treats in one of its ways.
 KINDS = (np.float32, np.float16, np.bool_, np.int8, np.uint16, np.complex64, object)
-
-
-def filled(dtype: Any, shape: tuple[int, ...], start: int = 0) -> np.ndarray:
-    """Different elements."""
-    numbers = np.arange(start, start + int(np.prod(shape)))
-    if dtype is object:
-        made = np.empty(shape, object)
-        made.reshape(-1)[:] = [b"%d" % number for number in numbers]
-        return made
-    return numbers.astype(dtype).reshape(shape)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def frozen(value: Any) -> np.ndarray:
-    array = np.array(value, np.int32)
-    array.flags.writeable = False
-    return array
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 # -- Pack and Unpack ---------------------------------------------------------------------------------------------------
@@ -51,7 +25,7 @@ def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> No
 def test_packing_stacks_along_any_axis_and_unpacking_undoes_it(
     ops: Any, dtype: Any, shape: tuple[int, ...], count: int
 ) -> None:
-    values = [filled(dtype, shape, 10 * i) for i in range(count)]
+    values = [filled(shape, dtype, start=10 * i) for i in range(count)]
     if dtype is object:
         assert {type(text) for text in ops.run("Pack", values, axis=0).ravel().tolist()} <= {bytes}
     for axis in range(-len(shape) - 1, len(shape) + 1):
@@ -107,7 +81,7 @@ def test_joining_is_numpys(ops: Any, axis: int, dtype: Any) -> None:
     shapes = [[2, 3, 2] for _ in range(3)]
     for length, shape in zip((1, 0, 4), shapes, strict=True):
         shape[axis] = length
-    values = [filled(dtype, tuple(shape), 50 * i) for i, shape in enumerate(shapes)]
+    values = [filled(tuple(shape), dtype, start=50 * i) for i, shape in enumerate(shapes)]
     expected = np.concatenate(values, axis)
 
     for number in (np.int32(axis), np.array([axis], np.int32), np.int64(axis)):
@@ -150,7 +124,7 @@ def test_what_is_joined_differs_along_the_axis_only(ops: Any, shapes: list[tuple
 
 @pytest.mark.parametrize("op", ["Concat", "ConcatV2"])
 def test_an_axis_that_changes_is_read_again(ops: Any, op: str) -> None:
-    x, y, where = filled(F, (2, 3)), filled(F, (2, 3), 9), ints(0).reshape(())
+    x, y, where = filled((2, 3), F, start=0), filled((2, 3), F, start=9), ints(0).reshape(())
     inputs = [where, x, y] if op == "Concat" else [x, y, where]
     join, _ = ops.build(op, inputs, {})
     assert join(*inputs).shape == (4, 3)
@@ -210,7 +184,7 @@ def test_offsets_of_what_cannot_be_joined(ops: Any, axis: Any, shapes: Any, text
 def test_equal_parts_are_numpys_and_views(ops: Any, dtype: Any, num: int, axis: int) -> None:
     shape = [2, 3, 2]
     shape[axis] = 6
-    x = filled(dtype, tuple(shape))
+    x = filled(tuple(shape), dtype, start=0)
 
     found = ops.run("Split", [axis, x], num_split=num)
 
@@ -236,7 +210,7 @@ def test_equal_parts_that_there_are_not(ops: Any, axis: Any, shape: Any, num: in
 
 
 def test_a_split_remembers_a_constant_axis_for_one_shape(ops: Any) -> None:
-    x, y = filled(F, (4, 6)), filled(F, (6, 4), 50)
+    x, y = filled((4, 6), F, start=0), filled((6, 4), F, start=50)
     rows, columns, other_rows = frozen(0), frozen(1), frozen(0)
     split, _ = ops.build("Split", [rows, x], {"num_split": 2})
 
@@ -259,7 +233,7 @@ def test_a_split_remembers_a_constant_axis_for_one_shape(ops: Any) -> None:
 def test_parts_of_given_sizes(ops: Any, axis: int, sizes: list[int], ends: list[int], kind: Any) -> None:
     shape = [2, 2]
     shape[axis] = 6
-    x = filled(F, tuple(shape))
+    x = filled(tuple(shape), F, start=0)
     for where in (axis, [axis]):
         found = ops.run("SplitV", [x, np.array(sizes, kind), np.array(where, np.int32)], num_split=3)
         for part, wanted in zip(found, np.split(x, ends, axis), strict=True):
@@ -269,7 +243,7 @@ def test_parts_of_given_sizes(ops: Any, axis: int, sizes: list[int], ends: list[
 
 @pytest.mark.parametrize("size", [6, -1])
 def test_one_part_is_all(ops: Any, size: int) -> None:
-    x = filled(F, (2, 6))
+    x = filled((2, 6), F, start=0)
     assert ops.run("SplitV", [x, ints(size), 1], num_split=1).tolist() == x.tolist()
 
 
@@ -305,7 +279,7 @@ def test_sizes_that_do_not_fit(ops: Any, sizes: Any, axis: Any, text: str) -> No
 
 
 def test_parts_are_remembered_for_constants_only(ops: Any) -> None:
-    x, y = filled(F, (4, 4)), filled(F, (4, 5), 50)
+    x, y = filled((4, 4), F, start=0), filled((4, 5), F, start=50)
     first, second, rows, columns = frozen([1, 3]), frozen([3, 1]), frozen(0), frozen(1)
     split, _ = ops.build("SplitV", [x, first, rows], {"num_split": 2})
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tenfold_core import errors
+from support.op_values import refused
 
 F = np.float32
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 #: bits, narrow, the range, what comes in, what comes out. The step is 1 in all of them.

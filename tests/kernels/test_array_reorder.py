@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.op_values import ints, refused
 from tenfold_core import errors
 
 F = np.float32
 X = np.arange(24, dtype=F).reshape(2, 3, 4)
 C = (X + 1j * X[::-1]).astype(np.complex64)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])

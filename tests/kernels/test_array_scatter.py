@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from support.kernel_runs import make_node
+from support.op_values import ints, refused
 from support.room import assert_wants
 from tenfold_core import errors
 from tenfold_kernels.cpu import _nd_places as nd_places
@@ -28,15 +28,6 @@ MEETS: dict[str, Any] = {
 
 def filled(shape: tuple[int, ...], start: int = 1, dtype: Any = np.float32) -> np.ndarray:
     return np.arange(start, start + int(np.prod(shape))).astype(dtype).reshape(shape)
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 def one_by_one(out: np.ndarray, indices: np.ndarray, updates: np.ndarray, meet: Any) -> list[Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from support.kernel_runs import make_node
+from support.op_values import frozen, ints, refused
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import array_shape
@@ -20,23 +20,8 @@ F = np.float32
 WIDE = (1 << 31) - 1
 
 
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def frozen(value: Any) -> np.ndarray:
-    array = np.array(value, np.int32)
-    array.flags.writeable = False
-    return array
-
-
 def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape, F)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])

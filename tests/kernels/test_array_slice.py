@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from support.kernel_runs import make_node
+from support.op_values import ints, refused
 from support.room import assert_wants
 from tenfold_core import dtypes, errors
 from tenfold_kernels.cpu import array_slice
@@ -20,19 +20,10 @@ F = np.float32
 X = np.arange(24, dtype=F).reshape(2, 3, 4)
 
 
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
 def frozen(*values: Any) -> np.ndarray:
     array = np.array(values, np.int32)
     array.flags.writeable = False
     return array
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 # -- Slice -------------------------------------------------------------------------------------------------------------

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.op_values import refused
 from support.room import assert_wants
-from tenfold_core import errors
 from tenfold_kernels.hashes import fingerprint64
 
 METHOD = np.array(b"farmhash64", object)
@@ -17,11 +16,6 @@ METHOD = np.array(b"farmhash64", object)
 
 def texts(*values: Any) -> np.ndarray:
     return np.array(values, object)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 def sparse(rows: dict[tuple[int, ...], str], shape: tuple[int, ...]) -> list[np.ndarray]:

@@ -10,6 +10,7 @@ import pytest
 
 from support import kernel_runs
 from support.kernel_runs import Steps, make_node
+from support.op_values import ints
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
@@ -44,10 +45,6 @@ def steps() -> Arrays:
 
 def of(value: Any, dtype: Any = np.float32) -> Any:
     return np.array(value, dtype)
-
-
-def ints(*values: int) -> Any:
-    return np.array(values, np.int32)
 
 
 def longs(*values: int) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from support.kernel_runs import make_node
+from support.op_values import refused
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import registry
@@ -20,11 +20,6 @@ F = np.float32
 A = np.linspace(-3, 3, 12, dtype=F).reshape(3, 4)
 B = np.linspace(4, -2, 20, dtype=F).reshape(4, 5)
 P = (A @ B).astype(np.float64)
-
-
-def refused(ops: Any, op: str, inputs: list[Any], text: str, **attrs: Any) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=f"^{re.escape(text)}"):
-        ops.run(op, inputs, **attrs)
 
 
 def close(found: np.ndarray, wanted: Any, **more: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from support.kernel_runs import Steps, make_node
+from support.op_values import ints
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import list as list_ops
@@ -34,10 +35,6 @@ def contents(array: np.ndarray) -> list[Any]:
 def shape_of(array: np.ndarray) -> Any:
     shape = array[()].shape
     return None if shape.ndims is None else shape.as_list()
-
-
-def ints(*values: Any) -> np.ndarray:
-    return np.array(values, np.int32)
 
 
 def refused(op: str, *inputs: Any, text: str, **attrs: Any) -> None:
