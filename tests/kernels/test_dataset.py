@@ -12,7 +12,7 @@ import pytest
 
 import tenfold as tf
 from support.dataset_machines import ANY, INT, SCALAR, drained, ints, mapped, numbers, one, plain
-from support.dataset_ops import DatasetSteps
+from support.dataset_ops import DatasetSteps, refused
 from support.kernel_runs import DEVICE
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
@@ -42,10 +42,6 @@ WIDE = [TensorShape([None])]
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def test_an_iterator_gives_batches_until_the_end() -> None:

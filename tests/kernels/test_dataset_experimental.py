@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.dataset_machines import ANY, INT, SCALAR, Called, drained, failing, ints, mapped, numbers, one, plain
-from support.dataset_ops import DatasetSteps
+from support.dataset_ops import DatasetSteps, refused
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import dataset_experimental
@@ -25,10 +25,6 @@ WIDE = [TensorShape([None])]
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def twins(op: str) -> list[str]:

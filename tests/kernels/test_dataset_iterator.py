@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.dataset_machines import ANY, INT, SCALAR, SOON_S, Called, ints, mapped, numbers, one, result
-from support.dataset_ops import DatasetSteps
+from support.dataset_ops import DatasetSteps, refused
 from support.kernel_runs import DEVICE
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
@@ -31,10 +31,6 @@ STRING: dict[str, Any] = {"output_types": [dtypes.string]}
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def started(steps: DatasetSteps, count: int = 3, **attrs: Any) -> Any:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from support.dataset_machines import drained, ints, numbers
-from support.dataset_ops import DatasetSteps
-from tenfold_core import errors
+from support.dataset_ops import DatasetSteps, refused
 from tenfold_kernels.cpu._compiled import drawing
 from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
 
@@ -16,10 +15,6 @@ from tenfold_kernels.resources.datasets.shuffle import SeedGenerator, Shuffle
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def order(size: int, reshuffle: bool = False, count: int = 1) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.dataset_machines import INT, SCALAR, drained, ints, one, plain
-from support.dataset_ops import DatasetSteps
+from support.dataset_ops import DatasetSteps, refused
 from tenfold_core import dtypes, errors
 from tenfold_core.records import RecordWriter
 from tenfold_core.tensor_shape import TensorShape
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def strings(*values: bytes) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from support.dataset_machines import ANY, drained, numbers
-from support.dataset_ops import DatasetSteps
-from tenfold_core import dtypes, errors
+from support.dataset_ops import DatasetSteps, refused
+from tenfold_core import dtypes
 from tenfold_kernels.resources.datasets.core import Run
 from tenfold_kernels.resources.datasets.prefetch import Prefetch
 from tenfold_kernels.resources.datasets.sources import Listed
@@ -27,10 +27,6 @@ HANDLES = ["StatsAggregatorHandle", "ExperimentalStatsAggregatorHandle", "StatsA
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def run_through(steps: DatasetSteps, dataset: Dataset, handle: Any, tag: str = "", op: str = "") -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from support.dataset_machines import drained, ints, mapped, numbers
-from support.dataset_ops import DatasetSteps
-from tenfold_core import errors
+from support.dataset_ops import DatasetSteps, refused
 from tenfold_kernels.resources.datasets.core import Run
 from tenfold_kernels.resources.datasets.threads import LIMIT, Threads
 
@@ -19,10 +18,6 @@ HANDLES = ["ThreadPoolHandle", "ExperimentalThreadPoolHandle"]
 @pytest.fixture
 def steps() -> DatasetSteps:
     return DatasetSteps()
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def noting(names: set[str]) -> Any:

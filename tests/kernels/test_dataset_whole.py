@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support.dataset_machines import INT, SCALAR, SOON_S, Called, ints, mapped, numbers, one, result
+from support.dataset_ops import refused
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import dataset_whole
@@ -46,10 +47,6 @@ def compute(op: str, *inputs: Any, body: Callable[..., Any] | None = None, **att
         attrs["f"] = NameAttrList(name="body")
     node = KernelNode("n", op, attrs, (), (dtypes.variant,), DEVICE, ResourceManager(), library)
     return result(lookup(node, "CPU")(node)(*inputs))
-
-
-def refused(text: str) -> Any:
-    return pytest.raises(errors.InvalidArgumentError, match=text)
 
 
 def pairs() -> Any:

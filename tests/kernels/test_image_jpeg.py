@@ -57,7 +57,7 @@ ADOBE = segment(0xEE, b"Adobe\0")
         (START + b"\xff\xe1\0\0" + frame() + SCAN + END, FOUND),
         (START + b"\xff\xe1\0\1" + frame() + SCAN + END, FOUND),
         (START + b"\xff\xe1\0\2" + frame() + SCAN + END, FOUND),
-        # a scan before the frame is none, and of two frames the later one counts
+        # a scan before the frame is ignored, and of two frames the later one counts
         (START + SCAN + frame() + SCAN + END, FOUND),
         (START + frame(9, 9, 1) + frame() + SCAN + END, FOUND),
         # the end that is in another segment is not this file's

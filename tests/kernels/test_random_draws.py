@@ -347,7 +347,7 @@ RNG_IMAGE = np.random.default_rng(3).normal(size=(90, 90, 1))
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_single_floats_and_words_may_come_of_machine_code(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole blocks are asked for, and where there is none NumPy draws; other types are NumPy's work always."""
+    """Whole blocks are asked for; where no block fits NumPy draws, as it always does for other types."""
     asked: list[Any] = []
 
     def draw(what: str, position: Philox, blocks: int) -> Any:

@@ -6,10 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from support.dataset_machines import INT, SCALAR, Called, result
 from support.kernel_runs import DEVICE, make_node
-from tenfold_core import opdefs
+from tenfold_core import errors, opdefs
 from tenfold_kernels import registry
 from tenfold_kernels.arrays import scalar_object
 from tenfold_kernels.resources.datasets.core import Dataset, dataset_of
@@ -77,3 +78,8 @@ def _value(value: Any) -> Any:
     if isinstance(value, bool | float):
         return np.array(value)
     return np.array(value, np.int64) if isinstance(value, int) else value
+
+
+def refused(text: str) -> Any:
+    """What is done within it raises InvalidArgumentError with a message that `text` matches."""
+    return pytest.raises(errors.InvalidArgumentError, match=text)
