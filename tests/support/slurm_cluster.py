@@ -8,13 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from support.process_trees import kill_tree
 from support.task_processes import PATIENCE
+from tenfold.launchers.local import free_ports
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -51,7 +55,7 @@ class SlurmCluster:
             ],
         )
         _until(self._munge.exists, "munged")
-        ports = _ports(nodes + 1)
+        ports = free_ports(nodes + 1, "")
         host = socket.gethostname().partition(".")[0]
         lines = [
             "ClusterName=tests",
@@ -98,9 +102,7 @@ class SlurmCluster:
     def kill_node(self, name: str) -> None:
         """Kills the node's daemon and all that it runs, at once."""
         daemon = self._daemons.pop(name)
-        for pid in _descent(daemon.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_tree(daemon.pid)
         daemon.wait()
 
     def run(self, *command: str, check: bool = True) -> str:
@@ -120,16 +122,11 @@ class SlurmCluster:
             for job in self.jobs():
                 self.run("scancel", job.split()[0], check=False)
         for name, daemon in reversed(self._daemons.items()):
-            pids = _descent(daemon.pid) if name in self.nodes else []
-            daemon.terminate()
-            try:
-                daemon.wait(20)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
-            for pid in pids[1:]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            if name in self.nodes:
+                kill_tree(daemon.pid)
+            else:
+                daemon.terminate()
+            daemon.wait(PATIENCE)
 
     def _start(self, name: str, command: list[str]) -> None:
         with (self.folder / f"{name}.out").open("wb") as out:
@@ -143,23 +140,6 @@ class SlurmCluster:
 
     def _words(self) -> str:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.[lo]*"))
-
-
-def _descent(pid: int) -> list[int]:
-    ahead, found = [pid], []
-    while ahead:
-        each = ahead.pop()
-        found.append(each)
-        with contextlib.suppress(OSError):
-            for path in Path(f"/proc/{each}/task").glob("*/children"):
-                ahead += [int(child) for child in path.read_text().split()]
-    return found
-
-
-def _ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        servers = [held.enter_context(socket.create_server(("", 0))) for _ in range(count)]
-        return [int(server.getsockname()[1]) for server in servers]
 
 
 def _until(is_so, what, words=lambda: "") -> None:  # type: ignore[no-untyped-def]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 
+from support.process_trees import kill_tree
 from support.task_processes import PATIENCE
+from tenfold.launchers.local import free_ports
 
 _SERVER = shutil.which("sshd") or "/usr/sbin/sshd"
 
@@ -36,7 +37,7 @@ class SshHosts:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)
         (folder / "authorized_keys").write_text((folder / "key.pub").read_text())
-        self._ports = {name: _port(self.address(name)) for name in self.names}
+        self._ports = {name: free_ports(1, self.address(name))[0] for name in self.names}
         lines = []
         for name in self.names:
             lines += [f"Host {name}", f"  HostName {self.address(name)}", f"  Port {self._ports[name]}"]
@@ -68,23 +69,10 @@ class SshHosts:
     def kill(self, name: str) -> None:
         """Kills the server, and all that runs in its sessions, at once."""
         server = self._servers.pop(name)
-        ahead, found = [server.pid], []
-        while ahead:
-            pid = ahead.pop()
-            found.append(pid)
-            with contextlib.suppress(OSError):
-                ahead += [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_tree(server.pid)
         server.wait()
 
     def close(self) -> None:
         for server in self._servers.values():
             server.terminate()
             server.wait(PATIENCE)
-
-
-def _port(address: str) -> int:
-    with socket.create_server((address, 0)) as server:
-        return int(server.getsockname()[1])
