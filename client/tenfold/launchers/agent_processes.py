@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import logging
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -393,8 +392,3 @@ class AgentProcesses:
 
 def _host_lost(agent: _Agent) -> dict[str, str]:
     return {"type": "HostLost", "message": f"{agent.spec.name}: {agent.lost}"}
-
-
-def program_of(name: str) -> str | None:
-    """Where a command of an engine is; None where it is not installed."""
-    return shutil.which(name)

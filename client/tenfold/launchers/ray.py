@@ -61,15 +61,14 @@ class RayLauncher:
         choice(self, options, "place", ("spread", "pack"))
         if not options.get("patience", "60").isdecimal():
             raise LaunchRefusedError(f"ray: patience={options['patience']} is no number of seconds")
-        return RayProcesses(request, echo, options)
+        return RayProcesses(request, echo)
 
 
 class RayProcesses(AgentProcesses):
     """The tasks of a run as actors. Entering it connects to Ray and takes the placement groups."""
 
-    def __init__(self, request: LaunchRequest, echo: Callable[[str, str], None], options: Mapping[str, str]) -> None:
+    def __init__(self, request: LaunchRequest, echo: Callable[[str, str], None]) -> None:
         super().__init__(request, echo, [], partial(own_agents, request.jobs))
-        self._jobs, self._resources, self._run, self._options = request.jobs, request.resources, request.run, options
         self._groups: list[Any] = []
         self._connected = False
 
@@ -78,7 +77,7 @@ class RayProcesses(AgentProcesses):
 
         try:
             if not ray.is_initialized():
-                address = self._options.get("address") or os.environ.get("RAY_ADDRESS") or "auto"
+                address = self._request.options.get("address") or os.environ.get("RAY_ADDRESS") or "auto"
                 _require_answer(address)
                 ray.init(
                     address=address,
@@ -117,18 +116,20 @@ class RayProcesses(AgentProcesses):
 
     def _specs(self) -> list[AgentSpec]:
         """The placement groups, and an agent in each bundle. Raises LaunchRefusedError where Ray has no room."""
-        how = self._options.get("place", "spread").upper()
+        how = self._request.options.get("place", "spread").upper()
         found: list[AgentSpec] = []
         for jobs, strategy in (
-            ({job: size for job, size in self._jobs.items() if job == "ps"}, "SPREAD"),
-            ({job: size for job, size in self._jobs.items() if job != "ps"}, how),
+            ({job: size for job, size in self._request.jobs.items() if job == "ps"}, "SPREAD"),
+            ({job: size for job, size in self._request.jobs.items() if job != "ps"}, how),
         ):
             tasks = [(job, index) for job, size in jobs.items() for index in range(size)]
             if tasks:
-                bundles = [bundle_of(self._resources.get(job)) for job, _ in tasks]
+                bundles = [bundle_of(self._request.resources.get(job)) for job, _ in tasks]
                 group = self._placed_group(bundles, strategy)
                 for number, (job, index) in enumerate(tasks):
-                    connect = partial(RayLine, group, number, bundles[number], self._options.get("python"), self._run)
+                    connect = partial(
+                        RayLine, group, number, bundles[number], self._request.options.get("python"), self._request.run
+                    )
                     found.append(AgentSpec(f"{job}/{index}", connect))
         return found
 
@@ -136,9 +137,9 @@ class RayProcesses(AgentProcesses):
         import ray
         from ray.util import placement_group
 
-        group = placement_group(bundles, strategy=strategy, name=f"tenfold-{self._run}-{uuid.uuid4().hex[:8]}")
+        group = placement_group(bundles, strategy=strategy, name=f"tenfold-{self._request.run}-{uuid.uuid4().hex[:8]}")
         self._groups.append(group)
-        patience = int(self._options.get("patience", _PLACE_S))
+        patience = int(self._request.options.get("patience", _PLACE_S))
         if not group.wait(patience):
             have = {name: size for name, size in ray.cluster_resources().items() if name in ("CPU", "GPU", "memory")}
             raise LaunchRefusedError(

@@ -28,7 +28,7 @@ def names() -> list[str]:
 
 
 def launcher(name: str) -> Launcher:
-    """The launcher of that name. Raises LaunchRefusedError where there is none, or its package cannot be loaded."""
+    """The launcher of that name. Raises LaunchRefusedError for an unknown name or a package that fails to load."""
     place = _OWN.get(name)
     try:
         if place is not None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from tenfold.launchers.agent_pipe import AgentPipe
-from tenfold.launchers.agent_processes import AgentProcesses, AgentSpec, program_of
+from tenfold.launchers.agent_processes import AgentProcesses, AgentSpec
 from tenfold.launchers.interface import LaunchRefusedError, Resources, checked_options
 from tenfold.launchers.placing import own_agents
 
@@ -51,34 +52,30 @@ class SlurmLauncher:
     }
 
     def missing(self) -> str | None:
-        absent = [name for name in ("srun", "salloc") if not program_of(name)]
+        absent = [name for name in ("srun", "salloc") if not shutil.which(name)]
         return f"there is no `{absent[0]}` here: this is no machine of a Slurm cluster" if absent else None
 
     def open(self, request: LaunchRequest, echo: Callable[[str, str], None]) -> SlurmProcesses:
         if (why := self.missing()) is not None:
             raise LaunchRefusedError(why)
-        options = checked_options(self, request.options)
-        patience = options.get("patience")
+        patience = checked_options(self, request.options).get("patience")
         if patience is not None and not patience.isdecimal():
             raise LaunchRefusedError(f"slurm: patience={patience} is no number of seconds")
-        return SlurmProcesses(request, echo, options)
+        return SlurmProcesses(request, echo)
 
 
 class SlurmProcesses(AgentProcesses):
     """The tasks of a run as steps. Entering it takes the allocation, and may block for long."""
 
-    def __init__(self, request: LaunchRequest, echo: Callable[[str, str], None], options: Mapping[str, str]) -> None:
-        self._echo_line, self._options = echo, options
+    def __init__(self, request: LaunchRequest, echo: Callable[[str, str], None]) -> None:
+        super().__init__(request, echo, [], partial(own_agents, request.jobs))
         #: What holds the allocation that we asked for.
         self._salloc: subprocess.Popen[str] | None = None
-        super().__init__(request, echo, [], partial(own_agents, request.jobs))
-        self._jobs = request.jobs
-        self._resources = request.resources
-        self._run = request.run
 
     def __enter__(self) -> Self:
         job = os.environ.get(_JOB) or self._allocated()
-        self.set_agents([self._spec(job, name, index) for name, size in self._jobs.items() for index in range(size)])
+        jobs = self._request.jobs
+        self.set_agents([self._spec(job, name, index) for name, size in jobs.items() for index in range(size)])
         return super().__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -90,10 +87,10 @@ class SlurmProcesses(AgentProcesses):
 
     def _spec(self, job: str, name: str, index: int) -> AgentSpec:
         groups = int(os.environ.get("SLURM_HET_SIZE", "1")) if self._salloc is None else 1
-        group = [f"--het-group={list(self._jobs).index(name)}"] if groups > 1 else []
-        agent = [self._options.get("python", sys.executable), "-P", "-m", "tenfold.launchers.agent"]
+        group = [f"--het-group={list(self._request.jobs).index(name)}"] if groups > 1 else []
+        agent = [self._request.options.get("python", sys.executable), "-P", "-m", "tenfold.launchers.agent"]
         command = ["srun", f"--jobid={job}", *group, "--ntasks=1", "--nodes=1", "--exact", "--unbuffered"]
-        command += [f"--job-name={name}", "--kill-on-bad-exit=1", *of_resources(self._resources.get(name))]
+        command += [f"--job-name={name}", "--kill-on-bad-exit=1", *of_resources(self._request.resources.get(name))]
         # what sbatch and salloc set for the whole job would be taken for the step's own
         environment = {key: value for key, value in os.environ.items() if key not in _OF_THE_JOB}
         return AgentSpec(f"{name}/{index}", partial(AgentPipe, [*command, *agent], environment=environment))
@@ -103,10 +100,10 @@ class SlurmProcesses(AgentProcesses):
 
         The nodes are given back when what salloc runs has ended: `cat`, whose input ends with this process.
         """
-        patience = self._options.get("patience")
-        command = ["salloc", f"--job-name=tenfold-{self._run}"]
+        patience = self._request.options.get("patience")
+        command = ["salloc", f"--job-name=tenfold-{self._request.run}"]
         command += ["--immediate=" + patience] if patience else []
-        command += [*site_options(self._options), *request_of(self._jobs, self._resources)]
+        command += [*site_options(self._request.options), *request_of(self._request.jobs, self._request.resources)]
         self._salloc = process = subprocess.Popen(
             [*command, "sh", "-c", "echo job $SLURM_JOB_ID; exec cat"],
             stdin=subprocess.PIPE,
@@ -122,7 +119,7 @@ class SlurmProcesses(AgentProcesses):
                 if (found := re.fullmatch(r"job (\d+)\s*", line)) is not None:
                     return found[1]
                 words.append(line.strip())
-                self._echo_line("run", words[-1])
+                self._echo("run", words[-1])
         except BaseException:
             # a wish to stop, while it waits: what was asked for is not wanted any more
             self._give_back(process)

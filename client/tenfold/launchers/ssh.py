@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from tenfold.launchers.agent_pipe import AgentPipe
-from tenfold.launchers.agent_processes import AgentProcesses, AgentSpec, program_of
+from tenfold.launchers.agent_processes import AgentProcesses, AgentSpec
 from tenfold.launchers.hosts import Host, read_file, read_list
 from tenfold.launchers.interface import LaunchRefusedError, checked_options, choice
 from tenfold.launchers.placing import Place, place
@@ -48,7 +49,7 @@ class SshLauncher:
     }
 
     def missing(self) -> str | None:
-        return None if program_of("ssh") else "there is no `ssh` here: install OpenSSH's client"
+        return None if shutil.which("ssh") else "there is no `ssh` here: install OpenSSH's client"
 
     def open(self, request: LaunchRequest, echo: Callable[[str, str], None]) -> AgentProcesses:
         if (why := self.missing()) is not None:
