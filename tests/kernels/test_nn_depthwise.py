@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.dirty_memory import make_dirty
+from support.room import assert_wants
 from tenfold_core import dtypes, errors
 from tenfold_kernels.cpu import nn_depthwise
 
@@ -95,19 +98,6 @@ def test_no_multiplier_has_a_gradient_of_zeros(ops: Any) -> None:
     assert not found.any()
 
 
-@pytest.mark.parametrize(
-    ("x", "w", "text"),
-    [
-        ((5, 5, 2), (2, 2, 2, 1), "input must be 4-dimensional"),
-        ((1, 5, 5, 2), (2, 2, 2), "filter must be 4-dimensional"),
-        ((1, 5, 5, 2), (2, 2, 3, 1), "input and filter must have the same depth: 2 vs 3"),
-    ],
-)
-def test_shapes_that_do_not_fit_are_refused(ops: Any, x: Any, w: Any, text: str) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=text):
-        ops.run(FORWARD, [sample(*x), sample(*w)], strides=[1, 1, 1, 1], padding=b"SAME")
-
-
 def test_the_shape_of_a_gradient_must_be_that_of_the_output_and_sizes_must_not_be_negative(ops: Any) -> None:
     attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"SAME", "T": dtypes.float64}
     x, w = sample(1, 5, 5, 2), sample(2, 2, 2, 3)
@@ -144,3 +134,59 @@ def test_lines_and_images_are_shared_out_where_there_is_much_to_do(ops: Any, mon
     # a line is 4 places of 6 products for each of 2 channels; an image is 4 lines
     lines = (1 << 18) // 48 + 1
     assert shared == [(3 * 4, lines), (3, lines // 4 + 1)]
+
+
+def test_windows_without_places_give_zeros(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_dirty(monkeypatch, nn_depthwise)
+    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"SAME", "T": dtypes.float32}
+    x, g = np.ones((1, 4, 3, 2), np.float32), np.ones((1, 4, 3, 6), np.float32)
+    for window in ((0, 2), (2, 0)):
+        w = np.ones((*window, 2, 3), np.float32)
+        assert ops.run(FORWARD, [x, w], **attrs).tolist() == np.zeros(g.shape).tolist()
+        assert ops.run(OF_INPUT, [sizes(*x.shape), w, g], **attrs).tolist() == np.zeros(x.shape).tolist()
+        assert ops.run(OF_FILTER, [x, sizes(*w.shape), g], **attrs).shape == w.shape
+    for shape, out in (((1, 1, 4, 2), (1, 0, 3, 6)), ((1, 4, 1, 2), (1, 3, 0, 6))):
+        valid, w = attrs | {"padding": b"VALID"}, np.ones((2, 2, 2, 3), np.float32)
+        x, g = np.ones(shape, np.float32), np.ones(out, np.float32)
+        assert ops.run(FORWARD, [x, w], **valid).shape == out
+        assert ops.run(OF_INPUT, [sizes(*shape), w, g], **valid).tolist() == np.zeros(shape).tolist()
+        assert ops.run(OF_FILTER, [x, sizes(*w.shape), g], **valid).tolist() == np.zeros(w.shape).tolist()
+
+
+def test_room_is_asked_for_before_it_is_taken(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a gradient twice what it takes, as it is computed: halves as floats."""
+    for dtype, each in ((np.float16, 4), (np.float32, 4), (np.float64, 8)):
+        attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"VALID", "T": TYPES[dtype]}
+        x, w, g = sample(1, 3, 4, 2, dtype=dtype), sample(2, 1, 2, 3, dtype=dtype), sample(1, 2, 4, 6, dtype=dtype)
+        of_input, of_filter = [sizes(*x.shape), w, g], [x, sizes(*w.shape), g]
+        for op, inputs, count in ((OF_INPUT, of_input, 24), (OF_FILTER, of_filter, 12)):
+            compute, _ = ops.build(op, inputs, attrs)
+            assert_wants(monkeypatch, count * each * 2, partial(compute, *inputs))
+
+
+@pytest.mark.parametrize("layout", [b"NHWC", b"NCHW"])
+def test_what_is_refused_in_which_words(ops: Any, layout: bytes) -> None:
+    """Wrong ranks, whatever the layout, in the words of every other wrong shape."""
+    x, w, g = sample(1, 4, 4, 4), sample(1, 1, 4, 1), sample(1, 4, 4, 4)
+    attrs = {"strides": [1, 1, 1, 1], "padding": b"VALID", "data_format": layout}
+    back = "{}: out_backprop must have shape [1,4,4,4] (channels last), got {}"
+    shape = "input must be 4-dimensional"
+
+    def fours(count: int) -> str:
+        return f"[{','.join(['4'] * count)}]"
+
+    for op, inputs, text in (
+        (FORWARD, [x[0], w], f"{shape}[4,4,4]"),
+        (FORWARD, [x[0, 0, 0, 0].reshape(()), w], f"{shape}[]"),
+        (FORWARD, [x, w[0]], "filter must be 4-dimensional: [1,4,1]"),
+        (FORWARD, [x, sample(1, 1, 3, 4)], f"{FORWARD}: input and filter must have the same depth: 4 vs 3"),
+        *((OF_INPUT, [sizes(*[4] * n), w, g], f"{shape}{fours(n)}") for n in (0, 1, 2, 3, 5)),
+        (OF_INPUT, [sizes(1, 4, 4, 4), w[0], g], "filter must be 4-dimensional: [1,4,1]"),
+        *((OF_INPUT, [sizes(1, 4, 4, 4), w, np.ones([4] * n)], back.format(OF_INPUT, fours(n))) for n in (0, 1, 2)),
+        *((OF_FILTER, [np.ones([4] * n), sizes(1, 1, 4, 1), g], f"{shape}{fours(n)}") for n in (0, 1, 2, 3)),
+        *((OF_FILTER, [x, sizes(*[4] * n), g], f"filter must be 4-dimensional: {fours(n)}") for n in (0, 1, 3, 5)),
+        *((OF_FILTER, [x, sizes(1, 1, 4, 1), np.ones([4] * n)], back.format(OF_FILTER, fours(n))) for n in (0, 1, 2)),
+    ):  # fmt: skip
+        with pytest.raises(errors.InvalidArgumentError) as refused:
+            ops.run(op, inputs, **attrs)
+        assert refused.value.message == text, (op, [np.shape(each) for each in inputs])

@@ -6,11 +6,13 @@ The gradients against finite differences are in test_nn_fractional.py.
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.room import assert_wants
 from tenfold_core import errors
 
 RNG = np.random.default_rng(17)
@@ -197,3 +199,11 @@ def test_more_outputs_than_fit_are_refused(ops: Any) -> None:
     """A filter without rows reaches less than nothing, so that its steps make more rows of an image."""
     with pytest.raises(errors.ResourceExhaustedError):
         ops.run("Dilation2D", [np.ones((1, 1, 1, 1)), np.ones((0, 0, 1))], **of((1, 1), ((1 << 31) - 1, 1 << 20)))
+
+
+def test_room_is_asked_for_before_it_is_taken(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halves are computed as floats."""
+    for dtype, each in ((np.float16, 4), (np.int16, 2), (np.float64, 8)):
+        inputs = [np.ones((2, 3, 4, 5), dtype), np.ones((2, 1, 5), dtype)]
+        compute, _ = ops.build("Dilation2D", inputs, of())
+        assert_wants(monkeypatch, 2 * 2 * 4 * 5 * each, partial(compute, *inputs))

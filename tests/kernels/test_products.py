@@ -229,6 +229,7 @@ def test_own_products_in_chunks(
     own: Any, sizes: tuple[int, int, int], width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool, (m, k, n) = CountedPool(), sizes
+    own._jobs.clear()
     monkeypatch.setattr(_products, "OWN_CHUNK", 1 << 10)
     monkeypatch.setattr(_products, "OWN_SHARED", 2 << 10)
     monkeypatch.setattr(chunks, "width", lambda: width)
@@ -241,7 +242,7 @@ def test_own_products_in_chunks(
     assert _products.add_product(total, a, b) is total
     np.testing.assert_array_equal(total, expected)
     assert pool.jobs == (3 if sizes != (12, 100, 32) else 0)
-    assert len(own._jobs) <= 1, "the memory of a job is used again"
+    assert len(own._jobs) == (sizes != (12, 100, 32)), "the memory of a job is used again"
     busy = BusyPool()
     monkeypatch.setattr(chunks, "shared_pool", lambda *_: busy)
     np.testing.assert_array_equal(_products.product(a, b), a @ b)
@@ -385,3 +386,57 @@ def test_how_products_of_the_blas_are_cut(
     assert counts == ([(5, cut[2])] if cut else [])
     assert asked == ([(5, *cut, width - 1, [7], [m, n, k])] if cut else [])
     assert (found is None) if cut is None else (found is not None and found.shape == (m, n))
+
+
+# -- from which size on
+
+
+def test_the_least_product_that_is_shared(shared: SimpleNamespace) -> None:
+    """Two chunks of 1,024 multiplications."""
+    for sizes, jobs in (((32, 2, 32), 1), ((31, 2, 33), 0), ((32, 1, 33), 0)):
+        shared.pool.jobs = 0
+        a, b = whole(1, *sizes[:2], dtype=D), whole(2, *sizes[1:], dtype=D)
+        np.testing.assert_array_equal(_products.product(a, b), a @ b)
+        assert shared.pool.jobs == jobs, sizes
+
+
+def test_the_least_product_that_our_own_kernels_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def product(a: Any, b: Any, out: Any, address: int, add: bool = False) -> Any:
+        asked.append("add" if add else "product")
+        return out if add else None
+
+    monkeypatch.setattr(_products, "_own", lambda: SimpleNamespace(chunk=lambda: 5, product=product))
+    monkeypatch.setattr(_products, "OWN_LEAST", 24)
+    a, b = whole(1, 2, 3), whole(2, 3, 4)
+    total = np.zeros((2, 4), F)
+
+    np.testing.assert_array_equal(_products.product(a, b), a @ b)
+    assert _products.add_product(total, a, b) is total
+    assert asked == ["product", "add"]
+    monkeypatch.setattr(_products, "OWN_LEAST", 25)
+    np.testing.assert_array_equal(_products.product(a, b), a @ b)
+    assert _products.add_product(total, a, b) is None
+    assert asked == ["product", "add"]
+
+
+@needs_own
+def test_what_our_own_kernels_leave_to_the_blas(own: Any) -> None:
+    address = own.chunk()
+    for m, k, n, takes in ((2, 3, 2, True), (1, 3, 2, False), (2, 3, 1, False), (2, 0, 2, False), (2, 1, 2, True)):
+        a, b = whole(1, m, k), whole(2, k, n)
+        found = own.product(a, b, None, address)
+        assert (found is not None) is takes, (m, k, n)
+        if takes:
+            np.testing.assert_array_equal(found, a @ b)
+    a, b = whole(1, 2, 3), whole(2, 3, 4)
+    assert own.product(a, whole(2, 2, 4), None, address) is None
+    for out in (np.zeros((2, 3), F), np.zeros((3, 4), F), np.zeros((2, 8), F)[:, ::2], np.zeros((2, 4), D)):
+        assert own.product(a, b, out, address) is None
+        assert not out.any()
+    out = np.ones((2, 4), F)
+    assert own.product(a, b, out, address, True) is out
+    np.testing.assert_array_equal(out, 1 + a @ b)
+    assert own.product(a, b, out, address) is out
+    np.testing.assert_array_equal(out, a @ b)

@@ -32,7 +32,7 @@ _MOST_TURNED = 3
 def _blocks(place: Place, depth: int, dtype: Any) -> tuple[int, Array]:
     """How many lines a block holds, and the memory for its windows [rows, depth]."""
     across = place.out[-1]
-    lines = max(1, min(place.lines, _BLOCK // max(1, across * depth * np.dtype(dtype).itemsize)))
+    lines = max(1, min(place.lines, _BLOCK // (across * depth * np.dtype(dtype).itemsize)))
     return lines, scratch(lines * across * depth, dtype).reshape(lines * across, depth)
 
 
@@ -58,21 +58,19 @@ class Loops:
 
 def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
     """x [N, …, C] (contiguous), kernel [window…, C, O] → [N, out…, O]."""
+    shape = (place.batch, *place.out, kernel_.shape[-1])
+    if not (kernel_.size and math.prod(shape)):
+        return np.zeros(shape, x.dtype)
     winograd = loops.winograd(place, kernel_.shape[-1])
     if winograd is not None and (made := winograd.forward(x, kernel_, place)) is not None:
         return made
     direct = loops.direct(place)
-    if direct is not None and kernel_.size:
+    if direct is not None:
         return direct.forward(x, kernel_, place)
-    out = np.empty((place.batch, *place.out, kernel_.shape[-1]), x.dtype)
-    if out.size == 0:
-        return out
+    out = np.empty(shape, x.dtype)
     weights = np.ascontiguousarray(kernel_).reshape(-1, kernel_.shape[-1])
-    depth = weights.shape[0]
-    flat_out = out.reshape(-1, weights.shape[1])
-    if depth == 0:
-        out.fill(0)
-        return out
+    depth, width = weights.shape
+    flat_out = out.reshape(-1, width)
     if _is_dense(place):
         product(x.reshape(-1, depth), weights, out=flat_out)
         return out
@@ -87,55 +85,57 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
 
 
 def _is_dense(place: Place) -> bool:
-    """A window of one place that visits every pixel: the image is its own window matrix."""
+    """A window of one place that visits every pixel: the image is its own window matrix.
+
+    With a stride of 1 there are as many outputs as pixels only where there is no padding.
+    """
     g = place.geometry
-    return bool((g[3:6] == 1).all() and (g[9:12] == 1).all() and (g[15:18] == 0).all() and (g[0:3] == g[6:9]).all())
+    return bool((g[3:6] == 1).all() and (g[9:12] == 1).all() and (g[0:3] == g[6:9]).all())
 
 
 def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Array:
     """x [N, …, C], gradient [N, out…, O] → [window…, C, O]."""
     width = gradient.shape[-1]
+    shape = (*place.window, place.channels, width)
+    if not (math.prod(shape) and x.size and gradient.size):
+        return np.zeros(shape, x.dtype)
     winograd = loops.winograd(place, width)
     if winograd is not None and (made := winograd.filter_gradient(x, gradient, place)) is not None:
         return made
     direct = loops.direct(place)
-    if direct is not None and x.size and gradient.size:
+    if direct is not None:
         return direct.filter_gradient(x, gradient, place)
-    depth = int(np.prod(place.window, dtype=np.int64)) * place.channels
+    depth = math.prod(shape[:-1])
     total = np.zeros((depth, width), x.dtype)
-    rows_of = gradient.reshape(math.prod(gradient.shape[:-1]), width)
-    if total.size and x.size and gradient.size:
-        if _is_dense(place):
-            product(x.reshape(-1, depth).T, rows_of, out=total)
-        else:
-            image, across = x.reshape(-1), place.out[-1]
-            lines, cols = _blocks(place, depth, x.dtype)
-            part = np.empty_like(total)
-            for first in range(0, place.lines, lines):
-                last = min(first + lines, place.lines)
-                loops.gather(image, place.geometry, first, last, cols.reshape(-1))
-                product(cols[: (last - first) * across].T, rows_of[first * across : last * across], out=part)
-                np.add(total, part, out=total)
-    return total.reshape(*place.window, place.channels, width)
+    rows_of = gradient.reshape(-1, width)
+    if _is_dense(place):
+        product(x.reshape(-1, depth).T, rows_of, out=total)
+        return total.reshape(shape)
+    image, across = x.reshape(-1), place.out[-1]
+    lines, cols = _blocks(place, depth, x.dtype)
+    part = np.empty_like(total)
+    for first in range(0, place.lines, lines):
+        last = min(first + lines, place.lines)
+        loops.gather(image, place.geometry, first, last, cols.reshape(-1))
+        product(cols[: (last - first) * across].T, rows_of[first * across : last * across], out=part)
+        np.add(total, part, out=total)
+    return total.reshape(shape)
 
 
 def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, slide: Sliding) -> Array:
     """gradient [N, out…, O], kernel [window…, C, O] → [N, in…, C]."""
     shape = (place.batch, *place.sizes, place.channels)
+    if not (math.prod(shape) and kernel_.size and gradient.size):
+        return np.zeros(shape, gradient.dtype)
     if all(s == 1 for s in slide.strides) and _may_turn(place, gradient.dtype):
         # The gradient of a convolution with stride 1 is one with the filter turned round.
         turned = np.flip(kernel_, tuple(range(len(place.window)))).swapaxes(-1, -2)
         return convolve(loops, gradient, turned, _turned(place, gradient.shape[-1]))
     out = np.zeros(shape, gradient.dtype)
-    if out.size == 0 or gradient.size == 0:
-        return out
     width = gradient.shape[-1]
     weights = np.ascontiguousarray(kernel_.reshape(-1, width).T)
-    depth = weights.shape[1]
-    if depth == 0:
-        return out
     image, rows_of, across = out.reshape(-1), gradient.reshape(-1, width), place.out[-1]
-    lines, cols = _blocks(place, depth, gradient.dtype)
+    lines, cols = _blocks(place, weights.shape[1], gradient.dtype)
     for first in range(0, place.lines, lines):
         last = min(first + lines, place.lines)
         rows = (last - first) * across

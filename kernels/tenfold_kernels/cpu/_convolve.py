@@ -67,7 +67,7 @@ def _packed(weights_KP: Array, lanes: int, widths: tuple[int, ...]) -> Array:
 def _shares(place: Place, width: int) -> int:
     """How many lines of output positions are worth a thread."""
     each = place.out[-1] * math.prod(place.window) * place.channels * width
-    return _SHARE // max(1, each) + 1
+    return _SHARE // each + 1
 
 
 def _padded(frame: _Frame, dtype: Any) -> Array:
@@ -172,8 +172,7 @@ class Direct:
             with lock:
                 sums[first] = total
 
-        lines = place.lines // max(place.batch, 1)
-        in_parts(part, place.batch, _shares(place, wide) // max(lines, 1) + 1)
+        in_parts(part, place.batch, _shares(place, wide) // (place.lines // place.batch) + 1)
         # In the order of the images, however the threads ran: the same result each time.
         total, *others = (sums[first] for first in sorted(sums))
         for other in others:

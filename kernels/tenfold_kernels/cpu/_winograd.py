@@ -66,15 +66,15 @@ class Winograd:
         return cls() if fitting and len(slide.strides) == 2 else None
 
     def fits(self, place: Place, width: int) -> bool:
-        """Whether it takes this convolution to `width` outputs, and pays."""
+        """Whether it takes this convolution to `width` outputs, and pays: of a node that slides as `of` wants it."""
         g, window = place.geometry, place.window
-        if len(window) != 2 or window[0] != window[1] or window[0] not in (3, 5):
+        if window[0] != window[1] or window[0] not in (3, 5):
             return False
-        if (g[9:15] != 1).any() or (g[15:18] < 0).any() or place.channels % self._lanes or width % self._lanes:
+        if g[16] < 0 or g[17] < 0 or place.channels % self._lanes or width % self._lanes:
             return False
         step = self._size + 1 - window[0]
         high, wide = place.out
-        if min(high, wide) < step or place.channels == 0 or width == 0:
+        if min(high, wide) < step:
             return False
         tiles = -(-high // step) * -(-wide // step)
         multiplications = place.batch * high * wide * window[0] ** 2 * place.channels * width
@@ -166,5 +166,5 @@ class Winograd:
     def _share(place: Place, width: int, block: int) -> int:
         """How many images are worth a thread: whole blocks of them."""
         each = math.prod(place.out) * place.window[0] ** 2 * place.channels * width
-        images = _SHARE // max(1, each) + 1
+        images = _SHARE // each + 1
         return -(-images // block) * block

@@ -156,7 +156,7 @@ kernel("Conv3D", T=FLOATING)(build_forward)
 @kernel("Conv", T=_CONV_TYPES)
 def build_any_conv(node: KernelNode) -> Compute:
     """A convolution whose input may have several batch dimensions; the filter's rank says of how many dimensions."""
-    rank, batch_dims = len(node.attrs["strides"]), int(node.attrs.get("batch_dims", 1))
+    rank, batch_dims = len(node.attrs["strides"]), int(node.attrs["batch_dims"])
     if rank not in (4, 5):
         raise invalid(f"Conv needs 4 or 5 strides, for images of two or three dimensions, got {rank}")
     if batch_dims < 1:

@@ -27,6 +27,17 @@ def _least(place: Place) -> int:
     return _SHARE // max(1, place.out[-1] * place.window[0] * place.window[1] * place.channels) + 1
 
 
+def channels_last(slide: Sliding, x: Array) -> Array:
+    """`x` with its channels last; as it is where that is no image, which its shape says then."""
+    return slide.last(x) if x.ndim == 4 else x
+
+
+def input_shape(slide: Sliding, sizes: Array) -> tuple[int, ...]:
+    """The shape that an input of sizes holds, channels last; as it is where that is no image's."""
+    dims = tuple(int(d) for d in sizes.reshape(-1).tolist())
+    return slide.last_shape(dims) if len(dims) == 4 else dims
+
+
 def place_of(node: KernelNode, slide: Sliding, shape: tuple[int, ...], kernel_shape: tuple[int, ...]) -> Place:
     """Where the filter goes over an image of `shape`, channels last. Raises InvalidArgumentError."""
     if len(shape) != 4:
@@ -60,7 +71,7 @@ def build_depthwise(node: KernelNode) -> Compute:
     run = windows.depthwise(wide)
 
     def compute(x: Array, kernel_: Array) -> Array:
-        last = slide.last(x.astype(wide, copy=False)) if x.ndim == 4 else x
+        last = channels_last(slide, x.astype(wide, copy=False))
         place = place_of(node, slide, last.shape, kernel_.shape)
         weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
         out = np.empty((place.batch, *place.out, place.channels * kernel_.shape[3]), wide)
@@ -81,9 +92,9 @@ def build_depthwise_input(node: KernelNode) -> Compute:
     run = windows.depthwise_input(wide)
 
     def compute(sizes: Array, kernel_: Array, gradient: Array) -> Array:
-        shape = slide.last_shape(tuple(int(d) for d in sizes.reshape(-1).tolist()))
+        shape = input_shape(slide, sizes)
         place = place_of(node, slide, shape, kernel_.shape)
-        last = slide.last(gradient.astype(wide, copy=False))
+        last = channels_last(slide, gradient.astype(wide, copy=False))
         check_gradient(node, place, last.shape, place.channels * kernel_.shape[3])
         weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
         allow(shape, wide, 2)
@@ -95,7 +106,7 @@ def build_depthwise_input(node: KernelNode) -> Compute:
                 # Lines of one image write to the same rows: whole images are shared out.
                 run(source, weights, place.geometry, first * per_image, end * per_image, flat)
 
-            in_parts(images, place.batch, _least(place) // max(per_image, 1) + 1)
+            in_parts(images, place.batch, _least(place) // per_image + 1)
         return slide.back(out).astype(dtype, copy=False)
 
     return compute
@@ -111,7 +122,7 @@ def build_depthwise_filter(node: KernelNode) -> Compute:
 
     def compute(x: Array, sizes: Array, gradient: Array) -> Array:
         dims = tuple(int(d) for d in sizes.reshape(-1).tolist())
-        image, last = slide.last(x.astype(wide, copy=False)), slide.last(gradient.astype(wide, copy=False))
+        image, last = (channels_last(slide, each.astype(wide, copy=False)) for each in (x, gradient))
         place = place_of(node, slide, image.shape, dims)
         check_gradient(node, place, last.shape, place.channels * dims[3])
         allow(dims, wide, 2)

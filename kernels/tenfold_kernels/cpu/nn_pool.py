@@ -112,15 +112,15 @@ def pool_of_step(node: KernelNode) -> Callable[[Sequence[Array]], Pool]:
 
 
 def least_lines(place: Place) -> int:
-    """How many lines are worth a thread."""
+    """How many lines are worth a thread, of outputs that there are."""
     reads = place.out[-1] * place.channels * int(np.prod(place.window))
-    return _SHARE // max(1, reads) + 1
+    return _SHARE // reads + 1
 
 
 def _over_images(place: Place, run: Callable[[int, int], None]) -> None:
     """Calls `run(first line, last line)` for whole images: windows of one image may write to the same pixels."""
-    per_image = place.lines // max(place.batch, 1)
-    in_parts(lambda a, b: run(a * per_image, b * per_image), place.batch, least_lines(place) // max(per_image, 1) + 1)
+    per_image = place.lines // place.batch
+    in_parts(lambda a, b: run(a * per_image, b * per_image), place.batch, least_lines(place) // per_image + 1)
 
 
 def _empty(place: Place, dtype: Any) -> Array:

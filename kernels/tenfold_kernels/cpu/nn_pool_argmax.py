@@ -49,7 +49,7 @@ def build_max_pool_with_argmax(node: KernelNode) -> Compute:
         found = _places(run, last, place)
         out = last.reshape(-1)[found] if found.size else np.empty(found.shape, wide)
         if not whole:
-            found -= np.arange(place.batch).reshape(-1, 1, 1, 1) * (last[0].size if place.batch else 0)
+            found -= np.arange(place.batch).reshape(-1, 1, 1, 1) * last[0].size
         return out.astype(dtype, copy=False), found.astype(index, copy=False)
 
     return compute

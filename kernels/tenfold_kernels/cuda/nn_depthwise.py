@@ -11,7 +11,7 @@ import numpy as np
 
 from tenfold_kernels.arrays import input_type
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
-from tenfold_kernels.cpu.nn_depthwise import check_gradient, place_of
+from tenfold_kernels.cpu.nn_depthwise import check_gradient, input_shape, place_of
 from tenfold_kernels.cuda import _images
 from tenfold_kernels.cuda._launch import Kernel, launch_over, pointer
 from tenfold_kernels.cuda._runtime import runtime_of
@@ -73,7 +73,7 @@ def build_depthwise_input(node: KernelNode) -> Compute:
     run = _kernel("input_gradient", (dtype,), _GEOMETRY, dtype, dtype, dtype)
 
     def compute(sizes: Array, filters: DeviceArray, gradient: DeviceArray) -> DeviceArray:
-        shape = slide.last_shape(tuple(int(d) for d in sizes.reshape(-1).tolist()))
+        shape = input_shape(slide, sizes)
         place = place_of(node, slide, shape, filters.shape)
         last = _last(slide, gradient)
         check_gradient(node, place, last.shape, place.channels * filters.shape[3])
