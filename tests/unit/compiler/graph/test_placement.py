@@ -3,16 +3,20 @@ tests/golden/placement_reasons.txt."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support.fake_cluster import fake_device
 from support.graph_text import parse_text
+from tenfold_compiler.graph import placement as placement_module
 from tenfold_compiler.graph.device_set import DeviceSet
 from tenfold_compiler.graph.place import place
 from tenfold_compiler.graph.placement import placement, placement_reasons
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
+from tenfold_core import dtypes
+from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,6 +195,9 @@ def test_one_device_is_the_only_one() -> None:
 
     assert only("CPU") == "the only device"
     assert only("CPU", "GPU") == "the only device with a kernel"
+    source = "Placeholder() dtype=float\nz = Neg(y)\ns = Shape(y)"
+    assert only("CPU", of=source) == "the only device", "and not that of its consumer"
+    assert only("CPU", "GPU", of=source) == "the only device with a kernel"
 
 
 @pytest.mark.parametrize(
@@ -206,3 +213,16 @@ def test_what_sessions_share_is_found_by_name_among_tasks_alone(other: DeviceAtt
     graph = place(RuntimeGraph().extend(parse_text(text)), there, devices_with_kernel=gpu_for_matmul)
 
     assert placement_reasons(graph, there, devices_with_kernel=gpu_for_matmul, soft=False)["v"] == reason
+
+
+def test_the_bytes_of_a_variable_are_those_of_its_shape_and_type() -> None:
+    for attrs, count in (
+        ({"shape": TensorShape([3, 5]), "dtype": dtypes.float64}, 120),
+        ({"shape": TensorShape([]), "dtype": dtypes.float32}, 4),
+        ({"shape": TensorShape([0]), "dtype": dtypes.float32}, 0),
+        ({"shape": TensorShape(None), "dtype": dtypes.float32}, 0),
+        ({"dtype": dtypes.float32}, 0),
+        ({"shape": TensorShape([3])}, 0),
+    ):
+        variable: Any = SimpleNamespace(attrs=attrs)
+        assert placement_module._variable_bytes(variable) == count, attrs

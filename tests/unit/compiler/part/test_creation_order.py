@@ -10,13 +10,15 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compile_program, node_by_node
-from tenfold_compiler.part.creation_order import creation_order, pairs
+from tenfold_compiler.part.creation_order import creation_order, keep_order, pairs
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -284,3 +286,103 @@ def test_readers_of_one_value_do_not_wait_for_each_other() -> None:
     nodes = read_part(part.graph_def, TASK, 100).nodes
     names = {(nodes[one].name, nodes[other].name) for one, other in pairs(nodes, range(len(nodes)))}
     assert names == {("read", "assign"), ("a", "assign"), ("b", "assign")}
+
+
+def kept(build: Callable[[PartBuilder], None], blocking: str = "") -> set[tuple[str, str]]:
+    """(earlier, later) of the control edges that keep_order adds to a part with two variables, a constant `ten`, a feed
+    `x` and a Recv `from`."""
+    part = PartBuilder()
+    Variables(part, 2)
+    part.const("ten", np.float32(10))
+    part.feed("x")
+    part.recv("from", F32, OTHER, 1)
+    build(part)
+    found = read_part(part.graph_def, TASK, 1000)
+    before = {node.name: list(node.controls) for node in found.nodes}
+    for node in found.nodes:
+        node.blocking = node.name == blocking
+    keep_order(found)
+    assert all(node.controls[: len(before[node.name])] == before[node.name] for node in found.nodes)
+    names = [node.name for node in found.nodes]
+    return {(names[each], node.name) for node in found.nodes for each in node.controls[len(before[node.name]) :]}
+
+
+def read_and_add(part: PartBuilder, read: str = "", add: str = "", variable: str = "v0") -> None:
+    part.node("Neg", "read", ["v0", *read.split()], T=F32)
+    part.node("AssignAdd", "up", [variable, "ten", *add.split()], T=F32)
+
+
+def in_a_branch(part: PartBuilder, which: str) -> None:
+    part.feed("p", BOOL)
+    part.node("Switch", "s", ["x", "p"], T=F32)
+    part.node("Identity", "taken", ["s:1"], T=F32)
+    read_and_add(part, **{which: "^taken"})
+
+
+EDGES: dict[str, tuple[Callable[[PartBuilder], None], set[tuple[str, str]]]] = {
+    "a read and an update": (read_and_add, {("read", "up")}),
+    "of another variable": (lambda part: read_and_add(part, variable="v1"), set()),
+    "a read that waits for what the update waits for": (
+        lambda part: read_and_add(part, "^from", "^from"), {("read", "up")}
+    ),
+    "a read that waits": (lambda part: read_and_add(part, read="^from"), set()),
+    "an update that waits": (lambda part: read_and_add(part, add="^from"), {("read", "up")}),
+    "a read behind a feed": (lambda part: read_and_add(part, read="^x"), {("read", "up")}),
+    "an edge that is there": (lambda part: read_and_add(part, add="^read"), set()),
+    "a read that may not run": (lambda part: in_a_branch(part, "read"), set()),
+    "an update that may not run": (lambda part: in_a_branch(part, "add"), set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_an_edge_keeps_the_order_where_it_makes_nobody_wait(name: str) -> None:
+    build, edges = EDGES[name]
+    assert kept(build) == edges
+
+
+@pytest.mark.parametrize("blocking", ["read", "up"])
+def test_no_edge_leads_to_or_from_what_may_have_to_wait(blocking: str) -> None:
+    assert kept(read_and_add, blocking) == set()
+
+
+def test_what_is_sent_is_in_order_by_itself() -> None:
+    def build(part: PartBuilder) -> None:
+        part.send("v0", F32, OTHER, "v")
+        part.node("AssignAdd", "up", ["v0", "ten"], T=F32)
+
+    assert kept(build) == set()
+
+
+def order_of(build: Callable[[PartBuilder], None]) -> list[tuple[str, str]]:
+    part = PartBuilder()
+    Variables(part, 2)
+    part.const("ten", np.float32(10))
+    part.const("true", np.array(True))
+    build(part)
+    nodes = read_part(part.graph_def, TASK, 1000).nodes
+    return [(nodes[one].name, nodes[other].name) for one, other in pairs(nodes, range(len(nodes)))]
+
+
+def test_which_pairs_see_each_other() -> None:
+    """Readers and the writers next to them; what has effects elsewhere, and the writers since the last one of these."""
+
+    def accesses(part: PartBuilder) -> None:
+        for number, kind in enumerate("wrrwrw"):
+            if kind == "w":
+                part.node("AssignAdd", f"set{number}", ["v0", "ten"], T=F32)
+            else:
+                part.node("Neg", f"get{number}", ["v0"], T=F32)
+
+    def effects(part: PartBuilder) -> None:
+        for number in range(2):
+            part.node("AssignAddVariableOp", f"a{number}", ["r0", "ten"], dtype=F32)
+            part.node("ReadVariableOp", f"b{number}", ["r1"], dtype=F32)
+            part.node("Assert", f"check{number}", ["true", "ten"], T=[F32])
+
+    assert order_of(accesses) == [
+        ("set0", "get1"), ("set0", "get2"), ("get1", "set3"), ("get2", "set3"), ("set0", "set3"), ("set3", "get4"),
+        ("get4", "set5"), ("set3", "set5"),
+    ]  # fmt: skip
+    assert order_of(effects) == [
+        ("a0", "check0"), ("a0", "a1"), ("check0", "a1"), ("a1", "check1"), ("check0", "check1")
+    ]  # fmt: skip

@@ -18,8 +18,9 @@ from tenfold_link.aio import link as link_module
 from tenfold_link.aio.link import Link
 from tenfold_link.aio.methods import LinkMethod
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
-from tenfold_link.wire.frames import FrameKind, FrameReader, pack
+from tenfold_link.wire.frames import Frame, FrameKind, FrameReader, pack
 from tenfold_link.wire.handshake import Agreed
+from tenfold_link.wire.inflow import Inflow
 from tenfold_link.wire.moving import Moving
 from tenfold_link.wire.trace_prefix import ABILITY
 
@@ -339,3 +340,115 @@ async def test_the_end_gives_the_memory_back(ends: Ends) -> None:
     ends.link.abort("it is over")
 
     assert closed == [1]
+
+
+# -- what it hands on --------------------------------------------------------------------------------------------------
+
+
+class Noted:
+    """Stands for a part of the link: each call of it is noted, and nothing else happens."""
+
+    def __init__(self, name: str, done: list[str], **values: Any) -> None:
+        self._name, self._done = name, done
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self._done.append(f"{self._name}.{name}{arguments}")
+
+
+async def test_each_part_ends_with_the_link(ends: Ends) -> None:
+    done: list[str] = []
+    inbound, out, serving = ends.link._inbound, ends.link._out, ends.link._serving
+    for name in ("_inbound", "_out", "_serving"):
+        setattr(ends.link, name, Noted(name, done))
+    ends.link.abort("it is over")
+    assert done == ["_out.close()", "_inbound.close()", "_inbound.drop()", "_serving.end()"]
+    assert not asyncio.get_running_loop().remove_reader(ends.link._fd)
+    for part in (inbound, out):
+        part.close()
+    serving.end()
+
+
+async def test_memory_that_was_kept_goes_while_the_peer_is_silent(ends: Ends) -> None:
+    done: list[str] = []
+    ends.link._inbound.pool = Noted("pool", done)  # type: ignore[assignment]
+    ends.link._heard = True
+    ends.link._check_life()
+    assert done == []
+    ends.link._check_life()
+    assert done == ["pool.clear()"]
+
+
+async def test_what_is_queued_has_a_second_to_leave(ends: Ends) -> None:
+    waited: list[float] = []
+
+    async def drain(seconds: float) -> None:
+        waited.append(seconds)
+
+    ends.link._out.drain = drain  # type: ignore[method-assign]
+    await ends.link.close("enough")
+    other = Ends()
+    other.link._out.drain = drain  # type: ignore[method-assign]
+    await other.link.close(seconds=3.0)
+    other.peer.close()
+    assert waited == [1.0, 3.0]
+
+
+async def test_what_comes_in_is_counted_from_the_beginning_and_given_back(ends: Ends) -> None:
+    flow = Inflow("it", 100, "X")
+    ends.link.limit(flow)
+    assert ends.link._inbound._reader.inflow is ends.link._serving.inflow is flow
+    assert flow.take(50) is None
+    for kind, left in ((FrameKind.NOTIFY, 40), (FrameKind.REPLY, 30), (FrameKind.PONG, 20)):
+        ends.link._take([Frame(kind, 16, 1, b"", [], 10)])
+        assert flow.taken == left
+    ends.link._take([Frame(FrameKind.PONG, 0, 0, b"", [], 0)])
+    assert flow.taken == 20
+
+
+async def test_answers_to_one_read_leave_in_one_write(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    flush = ends.link._out.flush
+    ends.link._out.flush = lambda: (flushed.append(len(ends.link._out.queue)), flush())[1]  # type: ignore[method-assign]
+    ends.say((FrameKind.REQUEST, 17, 1), (FrameKind.REQUEST, 17, 2))
+    assert flushed == [2]
+    ends.say((FrameKind.NOTIFY, 16), (FrameKind.NOTIFY, 16))
+    assert flushed == [2], "nothing is to be said"
+    assert not ends.link._out.corked
+    assert len(ends.heard()) == 2
+    ends.link._out.corked = True
+    ends.link._take_all([Frame(FrameKind.REQUEST, 17, number, b"", []) for number in (3, 4)])
+    assert (ends.link._out.corked, len(ends.link._out.queue)) == (True, 2), "whoever corked it flushes it"
+    ends.link._out.corked = False
+    flush()
+
+
+async def test_frames_after_the_last_word_are_not_looked_at(ends: Ends) -> None:
+    ends.say((FrameKind.NOTIFY, 16, 0, b"first"), (FrameKind.GOODBYE, 0, 0, b"bye"), (FrameKind.NOTIFY, 16, 0, b"late"))
+    assert [header for header, _ in ends.notices] == [b"first"]
+    assert ends.link.closed
+    assert ends.link.reason is not None
+    assert ends.link.reason.message == "The link to /job:ps ended: it closed the link: bye."
+
+
+@pytest.mark.parametrize("frames", [[], [Frame(FrameKind.NOTIFY, 16, 0, b"large", [])]])
+async def test_a_large_buffer_has_the_time_of_a_turn(ends: Ends, frames: list[Frame]) -> None:
+    class Streaming:
+        streaming, exhausted = True, True
+        asked: list[float] = []  # noqa: RUF012
+
+        def receive_pieces(self, seconds: float) -> list[Frame]:
+            self.asked.append(seconds)
+            self.streaming = False
+            return list(frames)
+
+        def receive(self) -> list[Frame]:
+            raise AssertionError("others have their turn")
+
+    inbound, ends.link._inbound = ends.link._inbound, Streaming()  # type: ignore[assignment]
+    Streaming.asked.clear()
+    ends.link._readable()
+    assert Streaming.asked == [0.005]
+    assert ends.link._heard
+    assert [header for header, _ in ends.notices] == [frame.header for frame in frames]
+    ends.link._inbound = inbound

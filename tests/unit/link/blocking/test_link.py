@@ -16,7 +16,7 @@ from tenfold_link.blocking import link as link_module
 from tenfold_link.blocking.calls import PendingCall
 from tenfold_link.blocking.link import BlockingLink
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
-from tenfold_link.wire.frames import FrameKind, FrameReader, pack
+from tenfold_link.wire.frames import Frame, FrameKind, FrameReader, pack
 from tenfold_link.wire.handshake import Agreed
 from tenfold_link.wire.inbound import Inbound
 from tenfold_link.wire.moving import Moving
@@ -24,8 +24,6 @@ from tenfold_link.wire.trace_prefix import ABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tenfold_link.wire.frames import Frame
 
 SETTINGS = dataclasses.replace(DEFAULT_LINK_SETTINGS, ping_every_seconds=2.5, ping_answer_seconds=7.0)
 
@@ -365,3 +363,145 @@ def test_the_end_gives_the_memory_back(ends: Ends) -> None:
     ends.link.close()
 
     assert closed == [1]
+
+
+# -- waiting for the socket ------------------------------------------------------------------------------------------
+
+
+class Polled:
+    """A poll, and what follows it, noted: milliseconds that were waited, reads, looks for life."""
+
+    def __init__(self, link: Any, monkeypatch: pytest.MonkeyPatch, *, there: bool, came: bool = True) -> None:
+        self.done: list[Any] = []
+        self._there, self._came = there, came
+        monkeypatch.setattr(link, "_poll", self)
+        monkeypatch.setattr(link, "_receive", self.receive)
+        monkeypatch.setattr(link, "_check_life", lambda: self.done.append("life"))
+
+    def poll(self, milliseconds: float) -> bool:
+        self.done.append(milliseconds)
+        return self._there
+
+    def receive(self, flags: int) -> bool:
+        self.done.append(f"receive {flags}")
+        return self._came
+
+
+@pytest.mark.parametrize("main", [True, False])
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("came", [True, False])
+def test_how_a_reader_waits(
+    ends: Ends, clock: list[float], monkeypatch: pytest.MonkeyPatch, main: bool, there: bool, came: bool
+) -> None:
+    """The main thread, and who has little time, polls first; others are woken by the kernel after half a second."""
+    monkeypatch.setattr(link_module, "_MAIN", threading.get_ident() if main else -1)
+    read = ["receive 0"] if came else ["receive 0", "life"]
+    for deadline, milliseconds in ((None, 500.0), (1000.5, 500.0), (1009.0, 500.0), (1000.25, 250.0)):
+        polled = Polled(ends.link, monkeypatch, there=there, came=came)
+        ends.link._read(deadline)
+        if main or milliseconds < 500:
+            assert polled.done == [milliseconds, *(read if there else ["life"])], deadline
+        else:
+            assert polled.done == read, deadline
+    for late in (1000.0, 999.0):
+        polled = Polled(ends.link, monkeypatch, there=there, came=came)
+        with pytest.raises(errors.DeadlineExceededError, match="/job:ps did not answer in time"):
+            ends.link._read(late)
+        assert polled.done == []
+
+
+def test_what_is_sent_has_its_deadline(ends: Ends, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(ends.link, "_send", lambda pieces, deadline=None: sent.append((bytes(pieces[0])[2], deadline)))
+    ends.say(FrameKind.REPLY, 0, 1)
+    ends.link.call(16, timeout=3.0)
+    ends.say(FrameKind.REPLY, 0, 2)
+    ends.link.call(16)
+    ends.link._cancel(PendingCall(7))
+    ends.link._heard_at = 997.0
+    ends.link._check_life()
+    assert sent == [
+        (FrameKind.REQUEST, 1003.0), (FrameKind.REQUEST, None), (FrameKind.CANCEL, 1000.5), (FrameKind.PING, 1007.0)
+    ]  # fmt: skip
+    ends.link._lost("it is gone")
+    ends.link._cancel(PendingCall(8))
+    assert len(sent) == 4, "nothing is cancelled over a link that has ended"
+
+
+def test_who_waits_for_another_caller_waits_until_its_deadline(
+    led: Ends, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    class Gate:
+        def acquire(self, timeout: float) -> bool:
+            waited.append(timeout)
+            return False
+
+    monkeypatch.setattr(PendingCall, "shut_gate", lambda call: Gate())
+    for deadline in (None, 1002.0, 1000.0, 998.0):
+        with pytest.raises(errors.DeadlineExceededError):
+            led.link._await(PendingCall(1), deadline)
+    assert waited == [-1.0, 2.0, 0.0, 0.0]
+
+
+class Streams:
+    """What comes in, of which much is still to come."""
+
+    def __init__(self, *, streaming: bool, frames: list[Any]) -> None:
+        self.streaming, self._frames = streaming, frames
+        self.asked: list[Any] = []
+
+    def receive(self, flags: int) -> list[Any]:
+        self.asked.append(flags)
+        return self._frames
+
+    def receive_pieces(self, seconds: float) -> list[Any]:
+        self.asked.append(seconds)
+        return [frame_of(FrameKind.REPLY, 1)]
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+    def drop(self) -> None:
+        self.asked.append("drop")
+
+
+def frame_of(kind: FrameKind, call: int = 0) -> Frame:
+    return Frame(kind, 0, call, b"answer", [])
+
+
+def test_a_large_buffer_is_read_to_its_end_unless_the_link_has_ended(ends: Ends, clock: list[float]) -> None:
+    call, _ = ends.link._begin(16, b"", ())
+    streams: Any = Streams(streaming=False, frames=[])
+    ends.link._inbound, inbound = streams, ends.link._inbound
+    assert ends.link._receive(5)
+    assert (streams.asked, call.answer) == ([5], None)
+    streams.streaming = True
+    clock[0] += 10
+    assert ends.link._receive(0)
+    assert (streams.asked, call.answer) == ([5, 0, 0.5], (b"answer", []))
+    assert ends.link._heard_at == clock[0]
+    streams._frames = [frame_of(FrameKind.GOODBYE)]
+    assert ends.link._receive(0)
+    assert streams.asked[3:] == [0, "close", "drop"]
+    inbound.close()
+
+
+def test_what_ends_with_the_link(ends: Ends) -> None:
+    call, _ = ends.link._begin(16, b"", ())
+    gate = call.shut_gate()
+    streams: Any = Streams(streaming=False, frames=[])
+    ends.link._inbound, inbound = streams, ends.link._inbound
+    ends.link._led = True
+    ends.link._lost("it is gone")
+    assert not gate.locked()
+    assert isinstance(call.error, errors.UnavailableError)
+    assert call.error is not ends.link.reason
+    assert streams.asked == ["close"], "the reader drops it"
+    assert ends.peer.recv(1) == b"", "the peer sees it at once"
+    ends.link._hand_over()
+    assert streams.asked == ["close", "drop"]
+    ends.link._read_what_is_there()
+    assert not ends.link._led
+    inbound.close()
