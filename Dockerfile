@@ -17,9 +17,10 @@ COPY core core
 COPY link link
 COPY client client
 COPY kernels kernels
+COPY compiler compiler
 COPY services services
 COPY control_api control_api
-RUN pip install ".[control,examples]"
+RUN pip install ".[control,examples,postgres]"
 COPY examples examples
 
 # The control service keeps its registry here, Numba its compiled kernels.

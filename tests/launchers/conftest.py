@@ -3,11 +3,13 @@ installed (`make engines`)."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support import slurm_cluster, sshd
+from support.kube import cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,3 +49,30 @@ def ray_cluster() -> Iterator[Any]:
         made.add_node(num_cpus=2)
     yield made
     made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cluster.KubeCluster]:
+    """A Kubernetes cluster of two nodes, which is the tests' own: no other is to be had."""
+    pytest.importorskip("kubernetes", reason="the kubernetes client is not installed: make engines")
+    if (why := cluster.why_not()) is not None:
+        pytest.skip(why)
+    made = cluster.KubeCluster(tmp_path_factory.mktemp("kube"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def kube_options(kube: cluster.KubeCluster) -> Iterator[dict[str, str]]:
+    """What `-o` gives of it. Afterwards it refuses nothing, and is empty."""
+    yield {
+        "kubeconfig": str(kube.kubeconfig),
+        "image": cluster.IMAGE,
+        "python": sys.executable,
+        "port": str(cluster.consecutive_ports(8)),
+        "sync": "no",
+        "grace": "5",
+        "lease": "8",
+    }
+    kube.be_kind()
+    kube.wait_for(lambda: not any(kube.names(kind) for kind in ("jobs", "pods", "secrets", "services")))

@@ -62,7 +62,10 @@ print("ends", flush=True)
 """
 
 
-@pytest.fixture(params=["local", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("ssh", "slurm", "ray"))])
+_ENGINES = ("ssh", "slurm", "ray", "kubernetes")
+
+
+@pytest.fixture(params=["local", *(pytest.param(name, marks=pytest.mark.thorough) for name in _ENGINES)])
 def engine(request: pytest.FixtureRequest) -> list[str]:
     """What `tenfold run` is given for each engine."""
     on = ["--on", request.param]
@@ -74,6 +77,9 @@ def engine(request: pytest.FixtureRequest) -> list[str]:
     if request.param == "ray":
         cluster: Any = request.getfixturevalue("ray_cluster")
         return [*on, "-o", f"address={cluster.address}"]
+    if request.param == "kubernetes":
+        options: dict[str, str] = request.getfixturevalue("kube_options")
+        return [*on, *(f"-o{name}={value}" for name, value in options.items())]
     return on
 
 

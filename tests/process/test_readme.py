@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -287,6 +288,13 @@ class TestCompose:
         let_in = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
 
         assert [name for line in copied for name in line.split() if f"!{name}" not in let_in] == []
+
+    def test_every_package_is_in_the_image(self) -> None:
+        copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+
+        assert {each.partition("/")[0] for each in packages} <= {name for line in copied for name in line.split()}
 
     def test_only_what_exists_is_asked_for(self, compose: Compose) -> None:
         from tenfold.cli.main import cli

@@ -1,10 +1,12 @@
-"""`tenfold render ENGINE`: what an engine is given, as a file that a user or an administrator reads and keeps."""
+"""`tenfold render ENGINE`: what an engine is given, as a file that a user or an administrator reads and keeps.
+
+A job script for Slurm (launchers/slurm_script.py), manifests for Kubernetes (launchers/kubernetes_manifests.py)."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -13,13 +15,15 @@ from tenfold.cli.group import Group, ProgramCommand
 from tenfold.cli.launching import launch_arguments, launch_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tenfold.cli.cluster_options import ClusterOptions
     from tenfold.launchers import Resources
 
 
 @click.group(cls=Group)
 def render() -> None:
-    """Write what an engine is given to run a program: a job script."""
+    """Write what an engine is given to run a program: a job script, manifests."""
 
 
 @render.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
@@ -64,3 +68,102 @@ def slurm(
     command += [*launch_arguments("slurm", {"python": python}, resources), program, *arguments]
     script = job_script(name, cluster.jobs, resources, options, os.getcwd(), command, warning)
     click.echo(script, nl=False)
+
+
+@render.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
+@cluster_options
+@click.option("--name", default="tenfold", show_default=True, help="The name of what is created, a DNS label.")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(("jobset", "trainjob", "plain")),
+    default="jobset",
+    show_default=True,
+    help="A JobSet, a TrainJob of Kubeflow Trainer v2 with its runtime, or Jobs and a Service alone.",
+)
+@click.option(
+    "--success",
+    type=click.Choice(("all", "chief")),
+    default="all",
+    show_default=True,
+    help="Whose success ends the parameter servers and all others.",
+)
+@click.option(
+    "--restarts", type=click.IntRange(min=0), default=3, show_default=True, help="How often tasks that fail start again."
+)
+@click.option("--token-secret", metavar="SECRET", help="A Secret that has the token as `token`. [default: NAME-token]")
+@click.option("--working-dir", metavar="PATH", help="Where programs begin. [default: the image's own folder]")
+@click.option("--control", metavar="URL", help="A control service that pods reach and register with.")
+@launch_options
+@click.argument("program", required=True)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kubernetes(
+    cluster: ClusterOptions,
+    name: str,
+    kind: Literal["jobset", "trainjob", "plain"],
+    success: Literal["all", "chief"],
+    restarts: int,
+    token_secret: str | None,
+    working_dir: str | None,
+    control: str | None,
+    on: str,
+    launcher_options: dict[str, str],
+    resources: dict[str, Resources],
+    program: str,
+    arguments: tuple[str, ...],
+) -> None:
+    """Write manifests for `kubectl apply` that run PROGRAM, which is in the image, as every task of a cluster.
+
+    Kubernetes starts failed tasks again: a program with a checkpoint directory on a volume (-o volume=CLAIM:/path) goes
+    on where it was. -o image=NAME is needed; `tenfold launchers kubernetes` lists what else says how pods are made.
+    """
+    from tenfold.launchers import LaunchRefusedError
+    from tenfold.launchers.kubernetes_manifests import Workload, first_lines, manifests
+    from tenfold.launchers.kubernetes_objects import POD_OPTIONS, settings_of
+    from tenfold.runs.entrypoint import is_python, read_entrypoint
+    from tenfold.runs.plan import RunPlan
+
+    given = (program, *arguments)
+    entrypoint = read_entrypoint(given if is_python(program) else ("python", *given))
+    plan = RunPlan(
+        cluster.jobs,
+        entrypoint.program,
+        entrypoint.command,
+        interpreter=entrypoint.interpreter,
+        guide_flags=cluster.guide_flags,
+        as_tensorflow=cluster.as_tensorflow,
+        resources=resources,
+    )
+    try:
+        if unknown := sorted(set(launcher_options) - set(POD_OPTIONS)):
+            raise LaunchRefusedError(f"manifests have no option {unknown[0]!r}; they have {', '.join(POD_OPTIONS)}")
+        workload = Workload(
+            name,
+            plan,
+            settings_of(launcher_options),
+            success,
+            restarts,
+            token_secret or f"{name}-token",
+            working_dir,
+            control,
+        )
+        found = manifests(workload, kind)
+    except LaunchRefusedError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo("".join(f"# {line}\n" for line in first_lines(workload, kind)), nl=False)
+    click.echo(_yaml(found), nl=False)
+
+
+def _yaml(objects: Sequence[dict[str, Any]]) -> str:
+    try:
+        import yaml
+    except ImportError:
+        raise click.ClickException('manifests need PyYAML: pip install "tenfold[kubernetes]"') from None
+
+    class Plain(yaml.SafeDumper):
+        """Writes what is the same in two places twice: an alias saves the reader nothing."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    return str(yaml.dump_all(objects, Dumper=Plain, sort_keys=False, width=110, explicit_start=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenfold.distribute.cluster_resolver import (
     ClusterResolver,
+    KubernetesClusterResolver,
     SimpleClusterResolver,
     SlurmClusterResolver,
     TFConfigClusterResolver,
@@ -12,6 +13,7 @@ from tenfold.distribute.cluster_resolver import (
 
 __all__ = [
     "ClusterResolver",
+    "KubernetesClusterResolver",
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",

@@ -4,6 +4,7 @@
     registry.py         the launchers that there are: ours, and entry points `tenfold.launchers` of others
     local.py            processes of this machine
     ssh.py, slurm.py, … an engine each: how an agent is started there
+    kubernetes*.py      an engine without agents: pods, whose first process is pod_process.py
     agent.py            the process on a host that starts tasks there, and tells of them
     agent_protocol.py   what the two ends say to each other
     agent_pipe.py       our end of one agent

@@ -19,6 +19,7 @@ _OWN = {
     "ssh": "tenfold.launchers.ssh:SshLauncher",
     "slurm": "tenfold.launchers.slurm:SlurmLauncher",
     "ray": "tenfold.launchers.ray:RayLauncher",
+    "kubernetes": "tenfold.launchers.kubernetes:KubernetesLauncher",
 }
 
 

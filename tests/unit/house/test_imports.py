@@ -110,6 +110,8 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     ),
     "cryptography": ({"tenfold_core.access.issue"}, set()),
     "ray": (set(), {"tenfold.launchers.ray"}),
+    "kubernetes": (set(), {"tenfold.launchers.kubernetes_api", "tenfold.distribute.cluster_resolver.kubernetes"}),
+    "urllib3": (set(), {"tenfold.launchers.kubernetes_api", "tenfold.distribute.cluster_resolver.kubernetes"}),
     "asyncio": (
         {"tenfold_services", "tenfold_link.aio", "tenfold_control_api", "tenfold.control.transport"},
         {"tenfold.cli"},

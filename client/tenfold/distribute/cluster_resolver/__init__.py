@@ -6,6 +6,7 @@ it instead.
 
 from __future__ import annotations
 
+from tenfold.distribute.cluster_resolver.kubernetes import KubernetesClusterResolver
 from tenfold.distribute.cluster_resolver.resolver import ClusterResolver, SimpleClusterResolver, format_master_url
 from tenfold.distribute.cluster_resolver.slurm import SlurmClusterResolver
 from tenfold.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
@@ -16,6 +17,7 @@ UnionResolver = UnionClusterResolver
 
 __all__ = [
     "ClusterResolver",
+    "KubernetesClusterResolver",
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",

@@ -83,7 +83,7 @@ def test_launchers_are_listed_with_why_they_cannot_be_used(monkeypatch: pytest.M
     monkeypatch.setenv("PATH", "")
     done = CliRunner().invoke(cli, ["launchers", "--json"])
     found = {each["name"]: each for each in json.loads(done.output)["launchers"]}
-    assert list(found)[:4] == ["local", "ssh", "slurm", "ray"]
+    assert list(found)[:5] == ["local", "ssh", "slurm", "ray", "kubernetes"]
     assert found["local"]["missing"] is None
     assert found["ssh"]["missing"] == "there is no `ssh` here: install OpenSSH's client"
     assert found["slurm"]["missing"] == "there is no `srun` here: this is no machine of a Slurm cluster"

@@ -1,0 +1,144 @@
+"""The Helm chart of the control service: rendered by `helm` where it is installed, else by a small renderer of the tests
+(support/helm_text.py), and checked against the published schemas where a library has them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import helm_text
+
+yaml = pytest.importorskip("yaml")
+
+CHART = Path(__file__).resolve().parents[2] / "docs" / "helm" / "tenfold-control"
+SECRETS = {"tokens": {"secret": "the-tokens"}, "postgresql": {"secret": "the-password"}}
+
+
+def rendered(**values: Any) -> dict[str, dict[str, Any]]:
+    """ "Kind name" → object."""
+    merged = {**SECRETS, **values}
+    if shutil.which("helm") is not None:
+        command = ["helm", "template", "control", str(CHART), "--namespace", "default", "--values", "-"]
+        done = subprocess.run(command, input=json.dumps(merged), capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode:
+            raise helm_text.ChartError(done.stderr)
+        text = done.stdout
+    else:
+        text = helm_text.render(CHART, merged)
+    found = [each for each in yaml.safe_load_all(text) if each]
+    return {f"{each['kind']} {each['metadata']['name']}": each for each in found}
+
+
+def container(found: dict[str, Any]) -> Any:
+    return found["spec"]["template"]["spec"]["containers"][0]
+
+
+def environment(found: dict[str, Any]) -> dict[str, Any]:
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container(found)["env"]}
+
+
+def test_it_is_a_service_and_a_database() -> None:
+    assert set(rendered()) == {
+        "ServiceAccount control",
+        "Service control",
+        "Deployment control",
+        "Service control-postgresql",
+        "StatefulSet control-postgresql",
+        "NetworkPolicy control",
+        "NetworkPolicy control-postgresql",
+    }
+
+
+@pytest.mark.parametrize("name", ["Deployment control", "StatefulSet control-postgresql"])
+def test_no_container_may_do_much_and_each_says_how_it_is(name: str) -> None:
+    found = rendered()[name]
+    spec, only = found["spec"]["template"]["spec"], container(found)
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert only["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(only)
+    assert only["resources"]["limits"]["memory"] == "1Gi"
+    assert {each["name"] for each in only["volumeMounts"]} <= {
+        *(each["name"] for each in spec["volumes"]),
+        *(each["metadata"]["name"] for each in found["spec"].get("volumeClaimTemplates", ())),
+    }
+
+
+def test_the_service_is_configured_as_the_command_reads_it() -> None:
+    from tenfold.cli.main import cli
+    from tenfold_control_api.service_settings import PREFIX, Settings
+
+    found = rendered(jobs="ps=1,worker=2")
+    variables = environment(found["Deployment control"])
+    assert variables["TENFOLD_DATABASE"] == "postgresql://tenfold@control-postgresql/tenfold"
+    assert variables["PGPASSWORD"] == {"secretKeyRef": {"name": "the-password", "key": "password"}}
+    assert variables["TENFOLD_TOKEN_FILE"] == "/run/secrets/tenfold/tokens"
+    assert variables["TENFOLD_JOBS"] == "ps=1,worker=2"
+    assert "control.default.svc" in variables["TENFOLD_CONTROL_ALLOWED_HOSTS"].split(",")
+    options = {getattr(each, "envvar", None) for each in cli.commands["control"].params}
+    for name in variables:
+        if name.startswith(PREFIX):
+            assert name.removeprefix(PREFIX).lower() in Settings.__dataclass_fields__, name
+        elif name.startswith("TENFOLD_") and name != "TENFOLD_TOKEN_FILE":
+            assert name in options, name
+    password = environment(found["StatefulSet control-postgresql"])["POSTGRES_PASSWORD_FILE"]
+    assert password == "/run/secrets/postgresql/password"
+
+
+def test_the_parts_find_each_other() -> None:
+    found = rendered()
+    for service, workload in (
+        ("Service control", "Deployment control"),
+        ("Service control-postgresql", "StatefulSet control-postgresql"),
+        ("NetworkPolicy control", "Deployment control"),
+        ("NetworkPolicy control-postgresql", "StatefulSet control-postgresql"),
+    ):
+        spec = found[service]["spec"]
+        selector = spec.get("selector") or spec["podSelector"]["matchLabels"]
+        assert selector.items() <= found[workload]["spec"]["template"]["metadata"]["labels"].items()
+        assert found[workload]["spec"]["selector"]["matchLabels"] == selector
+    (peer,) = found["NetworkPolicy control-postgresql"]["spec"]["ingress"][0]["from"]
+    labels = found["Deployment control"]["spec"]["template"]["metadata"]["labels"]
+    assert peer["podSelector"]["matchLabels"].items() <= labels.items()
+
+
+def test_a_database_of_ones_own() -> None:
+    found = rendered(postgresql={"enabled": False}, database={"secret": "mine"}, replicas=2)
+    url = environment(found["Deployment control"])["TENFOLD_DATABASE"]
+    assert url == {"secretKeyRef": {"name": "mine", "key": "url"}}
+    assert "StatefulSet control-postgresql" not in found
+    assert found["PodDisruptionBudget control"]["spec"]["maxUnavailable"] == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"tokens": {"secret": ""}}, "tokens.secret: name the Secret that has the file of tokens"),
+        ({"postgresql": {"secret": ""}}, "postgresql.secret: name the Secret that has the password"),
+        ({"postgresql": {"enabled": False}}, "database.secret: name the Secret that has the database's URL"),
+    ],
+)
+def test_a_secret_that_is_missing_is_named(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(helm_text.ChartError, match=words):
+        rendered(**values)
+
+
+_MORE = {"replicas": 3, "env": [{"name": "A", "value": "b"}], "imagePullSecrets": [{"name": "r"}]}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("values", [{}, _MORE])
+def test_objects_are_what_the_published_schemas_say(values: dict[str, Any]) -> None:
+    schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed: make engines")
+    for found in rendered(**values).values():
+        schemas.validate(found, schemas.latest_version(), strict=True)
