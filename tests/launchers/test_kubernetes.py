@@ -1,4 +1,4 @@
-"""Runs as pods: the official client against the tests' own API server, whose pods are real processes of this machine."""
+"""Runs as pods: the official client against the tests' own API server, whose pods are processes of this machine."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def test_a_token_that_is_not_known_is_refused(kube: KubeCluster, kube_options: d
 
 def test_a_server_that_is_not_there_is_refused(kube: KubeCluster, kube_options: dict[str, str], tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
-    wrong.write_text(kube.kubeconfig.read_text().replace(kube.api.url, "http://127.0.0.1:1"))
+    wrong.write_text(kube.kubeconfig.read_text().replace(kube.api.url, "https://127.0.0.1:1"))
     said = refused(kube_options, tmp_path, kubeconfig=str(wrong))
-    assert said.startswith("Kubernetes: http://127.0.0.1:1 does not answer: ")
+    assert said.startswith("Kubernetes: https://127.0.0.1:1 does not answer: ")
     assert "Connection refused" in said
 
 
@@ -352,7 +352,7 @@ def test_the_resolver_finds_the_pods_of_a_run(
         assert resolver.cluster_spec().as_dict() == {"ps": ["127.0.0.1:2222"], "worker": ["127.0.0.1:2222"] * 2}
         assert resolver.master("worker", 1) == "grpc://127.0.0.1:2222"
         kube.forbid("list", "pods")
-        with pytest.raises(RuntimeError, match=r"^The pods of job 'ps' \(tenfold\.task=ps-0\) cannot be listed: pods is"):
+        with pytest.raises(RuntimeError, match=r"^The pods of job 'ps' \(tenfold\.task=ps-0\) cannot be listed: pods "):
             resolver.cluster_spec()
         kube.api.refusals.clear()
         processes.kill("worker/1")
@@ -367,5 +367,5 @@ def test_the_resolver_says_where_no_cluster_is_configured(monkeypatch: pytest.Mo
 
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"^No Kubernetes cluster is configured here: "):
+    with pytest.raises(RuntimeError, match=r"^KubernetesClusterResolver: no cluster is configured: "):
         KubernetesClusterResolver()

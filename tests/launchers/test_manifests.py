@@ -1,5 +1,5 @@
-"""The manifests of `tenfold render kubernetes` by kubectl into the tests' API server, whose controllers run them; and what
-we send to an API server against the published schemas, where a library has them."""
+"""The manifests of `tenfold render kubernetes` by kubectl into the tests' API server, whose controllers run it; and
+what we send to an API server against the published schemas, where a library has them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def kubectl(kube: KubeCluster, kube_options: dict[str, str]) -> Iterator[Any]:
         pytest.skip("kubectl is not installed: make engines")
 
     def run(*arguments: str, text: str = "") -> str:
-        command = [program, "--kubeconfig", str(kube.kubeconfig), "--cache-dir", str(kube.kubeconfig.parent / "kubectl")]
+        cache = kube.kubeconfig.parent / "kubectl"
+        command = [program, "--kubeconfig", str(kube.kubeconfig), "--cache-dir", str(cache)]
         done = subprocess.run(
             [*command, *arguments], input=text, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
@@ -114,7 +115,7 @@ def test_a_job_set_trains_through_a_failure_and_ends_its_parameter_servers(
         2 * PATIENCE,
     )
     assert kube.store.get("jobsets", "default", "digits")["status"] == {"restarts": 1, "terminalState": "Completed"}
-    kube.wait_for(lambda: kube.names("jobs") == ["digits-worker-0"])
+    kube.wait_for(lambda: all(pod["status"]["phase"] == "Succeeded" for pod in kube.store.list("pods", None)))
 
 
 def test_a_train_job_and_its_runtime_are_taken(kube: KubeCluster, kube_options: dict[str, str], kubectl: Any) -> None:

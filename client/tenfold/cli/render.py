@@ -89,7 +89,7 @@ def slurm(
     help="Whose success ends the parameter servers and all others.",
 )
 @click.option(
-    "--restarts", type=click.IntRange(min=0), default=3, show_default=True, help="How often tasks that fail start again."
+    "--restarts", type=click.IntRange(min=0), default=3, show_default=True, help="How often failed tasks start again."
 )
 @click.option("--token-secret", metavar="SECRET", help="A Secret that has the token as `token`. [default: NAME-token]")
 @click.option("--working-dir", metavar="PATH", help="Where programs begin. [default: the image's own folder]")

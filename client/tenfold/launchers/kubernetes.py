@@ -34,7 +34,7 @@ class KubernetesLauncher:
         "kubeconfig": "a configuration in place of KUBECONFIG and ~/.kube/config; in a pod its service account is used",
         "context": "a context of that configuration (default: the current one)",
         "namespace": "where the pods go (default: the context's)",
-        "sync": "yes (default): the working directory is sent, 7.5 MiB packed at most; no: it is in the image, on a volume",
+        "sync": "yes (default): the working directory is sent, up to 7.5 MiB packed; no: the image has it, or a volume",
         "control": "the URL by which pods reach the control service, where the run's own leads to this machine alone",
         "patience": "seconds for a pod to be scheduled and its image to be pulled (default: 600)",
         "lease": "seconds after which the pods are ended when the process that launched them is gone (default: 300)",

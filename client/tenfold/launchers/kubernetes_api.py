@@ -52,29 +52,38 @@ def missing() -> str | None:
     return None if found else 'the kubernetes client is not installed: pip install "tenfold[kubernetes]"'
 
 
+def configured(kubeconfig: str | None = None, context: str | None = None) -> tuple[Any, str | None]:
+    """The client's Configuration, and the namespace that is said: of that file, else of KUBECONFIG, ~/.kube/config or,
+    in a pod, its service account. Raises ApiRefusedError where there is none that can be read."""
+    from kubernetes import client, config
+
+    settings = client.Configuration()
+    settings.retries = False  # calls are made again by `_call`, where their time is bounded
+    settings.client_side_validation = False  # the server is the one that says what is valid
+    # the client reads the variable once, when it is imported
+    file = kubeconfig or os.environ.get("KUBECONFIG") or None
+    try:
+        if file is None and context is None and _is_in_cluster():
+            config.load_incluster_config(client_configuration=settings)
+            return settings, _IN_CLUSTER.read_text(encoding="utf-8").strip()
+        config.load_kube_config(file, context, client_configuration=settings)
+        contexts, active = config.list_kube_config_contexts(file)
+        chosen = next((each for each in contexts if each["name"] == context), active)
+        return settings, chosen["context"].get("namespace")
+    except (config.ConfigException, OSError, KeyError, TypeError, ValueError) as error:
+        raise ApiRefusedError(0, f"no cluster is configured: {error}") from error
+
+
 class KubernetesApi:
     """One API server and one namespace of it. Its methods block, within their bounds, and may be called on any
     thread."""
 
     def __init__(self, kubeconfig: str | None, context: str | None, namespace: str | None) -> None:
         """Connects to nothing yet. Raises ApiRefusedError where no configuration is found that can be read."""
-        from kubernetes import client, config
+        from kubernetes import client
 
-        settings = client.Configuration()
-        try:
-            if kubeconfig is None and context is None and _is_in_cluster():
-                config.load_incluster_config(client_configuration=settings)
-                found = _IN_CLUSTER.read_text(encoding="utf-8").strip() if _IN_CLUSTER.exists() else None
-            else:
-                config.load_kube_config(kubeconfig, context, client_configuration=settings)
-                contexts, active = config.list_kube_config_contexts(kubeconfig)
-                chosen = next((each for each in contexts if each["name"] == context), active)
-                found = chosen["context"].get("namespace")
-        except (config.ConfigException, OSError, KeyError, TypeError, ValueError) as error:
-            raise ApiRefusedError(0, f"no cluster is configured: {error}") from error
+        settings, found = configured(kubeconfig, context)
         self.namespace = namespace or found or "default"
-        settings.retries = False  # calls are made again here, where their time is bounded
-        settings.client_side_validation = False  # the server is the one that says what is valid
         settings.connection_pool_maxsize = 256  # each task has a log that is followed
         self._client = client.ApiClient(settings)
         self._core, self._batch = client.CoreV1Api(self._client), client.BatchV1Api(self._client)
@@ -306,4 +315,4 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_in_cluster() -> bool:
-    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and not os.environ.get("KUBECONFIG") and _IN_CLUSTER.exists()
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and _IN_CLUSTER.exists()

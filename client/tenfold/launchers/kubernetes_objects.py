@@ -150,7 +150,7 @@ def resources_of(needed: Resources | None, gpu: str) -> Object:
 
 
 def threads_of(needed: Resources | None) -> dict[str, str]:
-    """The variables by which libraries take no more threads than the task has cores: a container sees all its node's."""
+    """The variables by which libraries take no more threads than the task has cores: a container sees its node's."""
     return {} if needed is None or needed.cores is None else {"OPENBLAS_NUM_THREADS": str(needed.cores)}
 
 

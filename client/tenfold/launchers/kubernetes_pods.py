@@ -1,10 +1,10 @@
 """The tasks of one run as pods. kubernetes_run.py has the objects, kubernetes_status.py what a pod says,
 kubernetes_tasks.py what follows from it; here are the threads and the calls.
 
-Threads: the driver's, which creates and waits; one that watches the pods; one that looks after the run (tells the server
-which tasks are to end, puts off the deadline of the lease, notices what takes too long); and one for each log. They
-meet at one condition. What the server does not take now it is told later. One that is silent for as long as the lease
-has ended the run on its side, and so it is ended on this one.
+Threads: the driver's, which creates and waits; one that watches the pods; one that looks after the run (tells the
+server which tasks are to end, puts off the deadline of the lease, notices what takes too long); and one for each log.
+They meet at one condition. What the server does not take now it is told later. One that is silent for as long as the
+lease has ended the run on its side, and so it is ended on this one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two looks at what takes too long; for a call of the thread that looks; before a broken watch or log is
-#: asked for again.
+#: Seconds between two looks at what takes too long; for a call of the thread that looks; before a broken watch or log
+#: is asked for again.
 _LOOK_S, _CALL_S, _AGAIN_S = 1.0, 5.0, 5.0
 #: Seconds on leaving: for tasks to end by themselves, once they are killed, and for threads.
 _LEAVE_S, _KILLED_S, _THREAD_S = 10.0, 45.0, 5.0

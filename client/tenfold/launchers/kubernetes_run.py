@@ -1,6 +1,6 @@
 """One run's objects on Kubernetes, as dictionaries, and their names. Pure; kubernetes_pods.py creates them.
 
-    Job NAME                 owns all others, and is the run's lease: it starts nothing (parallelism 0), and its deadline
+    Job NAME                 owns all others, and is the run's lease: it starts nothing (parallelism 0); its deadline
                              is put off as long as the process that launched the run lives. Past it the Job fails, is
                              removed at once (ttlSecondsAfterFinished 0), and the garbage collector removes the rest
     Service NAME             headless: the host names of the tasks

@@ -1,7 +1,7 @@
 """What a pod's status says of its task: where it is, whether it runs, how it ended, what keeps it from starting. Pure.
 
-Read by kubernetes_pods.py from pods as the API server sends them; nothing of Kubernetes is imported. The sources are the
-API's own descriptions of PodStatus, ContainerStatus and PodCondition.
+Read by kubernetes_pods.py from pods as the API server sends them; nothing of Kubernetes is imported. The sources are
+the API's own descriptions of PodStatus, ContainerStatus and PodCondition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _FOR_GOOD = frozenset(
 #: Reasons of an image that is not there yet, or not at all: the second pull that fails settles it.
 _PULLS, _PULLED_AGAIN = frozenset(("ErrImagePull", "RegistryUnavailable")), "ImagePullBackOff"
 #: Reasons of a pod whose node, and not whose program, ended it.
-_OF_THE_NODE = frozenset(("Evicted", "NodeLost", "NodeAffinity", "Preempting", "Shutdown", "Terminated", "NodeShutdown"))
+_OF_THE_NODE = frozenset(
+    ("Evicted", "NodeLost", "NodeAffinity", "Preempting", "Shutdown", "Terminated", "NodeShutdown")
+)
 #: Exit codes above it are signals.
 _SIGNALS, _LAST_SIGNAL = 128, 64
 _SIGKILL = 9

@@ -1,4 +1,4 @@
-"""The first process of a task's pod: `python -P -m tenfold.launchers.pod_process [--start FOLDER] [--end FILE] [PROGRAM]`.
+"""The first process of a task's pod: `python -P -m tenfold.launchers.pod_process [--start FOLDER] [--end FILE] [WORD]`.
 
 It starts the task's program as `tenfold run` does on one machine, passes on SIGTERM, which a first process would not
 even notice, and leaves the exit code and the error where Kubernetes keeps a container's last words. What it starts
@@ -119,25 +119,28 @@ def read_last_words(text: str) -> tuple[int, dict[str, str] | None] | None:
 
 
 def _run(task: Task, wishes: list[int]) -> tuple[int, dict[str, str] | None]:
-    passed = 0
+    #: How many of the wishes the program has heard.
+    passed: list[int] = []
     with LocalProcesses(_show, 1, whole=True) as processes:
 
         def asked(number: int, frame: Any) -> None:
             wishes.append(number)
             processes.wake()
 
+        def is_asked() -> bool:
+            return len(wishes) > len(passed)
+
         for each in STOP_SIGNALS:
             signal.signal(each, asked)
         if wishes:
             return -wishes[0], None
         processes.start(task.name, task.program, env=task.env, interpreter=task.interpreter)
-        while True:
-            ended = processes.wait_for_exit([task.name], _LOOK_S, unless=lambda: len(wishes) > passed)
-            if ended is not None:
-                break
-            if len(wishes) > passed:
-                passed = len(wishes)
+        ended = None
+        while ended is None:
+            if is_asked():
+                passed += wishes[len(passed) :]
                 processes.terminate(task.name)
+            ended = processes.wait_for_exit([task.name], _LOOK_S, unless=is_asked)
         code = ended[1]
         processes.clear()
         return code, processes.error(task.name) if code else None

@@ -8,6 +8,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
+from support import certs
 from support.kube.controllers import Controllers
 from support.kube.http_api import ApiServer, Request
 from support.kube.kubelet import IMAGE, Kubelet, why_not
@@ -28,12 +29,15 @@ class KubeCluster:
 
     def __init__(self, folder: Path) -> None:
         self.store = Store()
-        self.api = ApiServer(self.store, token="of-the-tests")
+        authority = folder / "authority"
+        authority.mkdir()
+        certificate = certs.access(authority)
+        self.api = ApiServer(self.store, "of-the-tests", certificate)
         self.kubelet = Kubelet(self.store, folder)
         self.controllers = Controllers(self.store)
         self.api.logs = self.kubelet.logs
         self.kubeconfig = folder / "config"
-        self.kubeconfig.write_text(json.dumps(configuration(self.api.url, self.api.token)))
+        self.kubeconfig.write_text(json.dumps(configuration(self.api.url, self.api.token, str(certificate.tls_ca))))
 
     def names(self, resource: str) -> list[str]:
         return [each["metadata"]["name"] for each in self.store.list(resource, None)]
@@ -83,13 +87,13 @@ class KubeCluster:
         self.api.close()
 
 
-def configuration(url: str, token: str) -> dict[str, Any]:
+def configuration(url: str, token: str, authority: str) -> dict[str, Any]:
     """A client's configuration, as `kubectl config view` has it."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "tests",
-        "clusters": [{"name": "tests", "cluster": {"server": url}}],
+        "clusters": [{"name": "tests", "cluster": {"server": url, "certificate-authority": authority}}],
         "users": [{"name": "tests", "user": {"token": token}}],
         "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "tests", "namespace": "default"}}],
     }

@@ -1,13 +1,14 @@
 """The API of the tests' Kubernetes cluster over HTTP: discovery, list and watch, create, read, patch, delete, logs.
 
-A thread for each connection, as the standard library's server has them. Refusals are Status objects. A test may set what
-a request is refused with (`refusals`), end all watches (`break_watches`), and sees all requests (`seen`).
+A thread for each connection, as the standard library's server has them. Refusals are Status objects. A test may set
+what a request is refused with (`refusals`), end all watches (`break_watches`), and sees all requests (`seen`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,8 @@ from support.kube.store import StatusError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tenfold_core.access.credentials import AccessSettings
 
 #: Group and version → resource → (kind, namespaced).
 RESOURCES: dict[str, dict[str, tuple[str, bool]]] = {
@@ -57,9 +60,9 @@ class Request:
 
 
 class ApiServer:
-    """Serves `store` on a port of loopback to who shows `token`."""
+    """Serves `store` on a port of loopback to who shows `token`; by TLS, as kubectl shows it to no other."""
 
-    def __init__(self, store: Store, token: str) -> None:
+    def __init__(self, store: Store, token: str, certificate: AccessSettings) -> None:
         self.store, self.token = store, token
         #: Asked with each request: a StatusError, in place of an answer, or None.
         self.refusals: list[Callable[[Request], StatusError | None]] = []
@@ -72,15 +75,18 @@ class ApiServer:
         class Handler(_Handler):
             server_api = api
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(str(certificate.tls_cert), str(certificate.tls_key))
+        # the handshake is the connection's own thread's
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="kube-api", daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"https://127.0.0.1:{self.port}"
 
     def break_watches(self) -> None:
         """Ends the connections of all watches that are there now."""
@@ -97,6 +103,13 @@ class ApiServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(10)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Quiet: a client that is gone in the middle of a request is one of those that tests are about."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -127,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._serve(verb, json.loads(raw) if raw else {})
         except StatusError as error:
             self._send(error.code, error.body, error.headers)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
             self.close_connection = True
 
     def _serve(self, verb: str, body: dict[str, Any]) -> None:
@@ -142,7 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
         group, resource, name = match["group"], match["resource"], match["name"] or ""
         kind, namespaced = RESOURCES[group][resource]
-        verb = "watch" if query.get("watch") in ("1", "true", "True") else "list" if verb == "get" and not name else verb
+        if verb == "get" and not name:
+            verb = "watch" if query.get("watch") in ("1", "true", "True") else "list"
         request = Request(verb, url.path, resource, name, query, body)
         with store.changed:
             api.seen.append(request)

@@ -327,7 +327,7 @@ class Kubelet:
         while True:
             with container.changed:
                 if follow:
-                    container.changed.wait_for(lambda: len(container.lines) > at or container.ended, _WAIT_S)
+                    _ = len(container.lines) > at or container.ended or container.changed.wait(_WAIT_S)
                 pieces, ended = container.lines[at:], container.ended
             at += len(pieces)
             yield from (line for line in pieces if line > first)

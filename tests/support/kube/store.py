@@ -85,7 +85,7 @@ class Store:
                 admit(resource, found)
             if key in self._objects:
                 raise StatusError(409, "AlreadyExists", f'{resource} "{name}" already exists')
-            metadata.update(name=name, namespace=namespace, uid=str(uuid.uuid4()), creationTimestamp=now(), generation=1)
+            metadata.update(name=name, namespace=namespace, uid=str(uuid.uuid4()), creationTimestamp=now())
             if resource == "secrets":
                 _encode(found)
             if not dry:

@@ -21,16 +21,16 @@ _DEFAULT = {"worker": ["job-name=tensorflow"]}
 
 
 class KubernetesClusterResolver(ClusterResolver):
-    """`job_to_label_mapping` maps each job to label selectors, as {"worker": ["job-name=worker-a", "job-name=worker-b"]};
-    without it the job `worker` is the pods of `job-name=tensorflow`. A job's tasks are its pods, selector by selector
-    and in each by name; they listen on `tf_server_port`.
+    """`job_to_label_mapping` maps each job to label selectors, as {"worker": ["job-name=a", "job-name=b"]}; without it
+    the job `worker` is the pods of `job-name=tensorflow`. A job's tasks are its pods, selector by selector and in each
+    by name; they listen on `tf_server_port`.
 
     The client is the `kubernetes` package's (extra `kubernetes`), configured by KUBECONFIG or ~/.kube/config or, in a
-    pod, by its service account. With `override_client`, a CoreV1Api or what has its method
-    `list_pod_for_all_namespaces`, that is used as it is, and the package need not be there.
+    pod, by its service account. `override_client`, a CoreV1Api or what has its method `list_pod_for_all_namespaces`, is
+    used as it is, and the package need not be there.
 
-    Raises ImportError where the package is missing, RuntimeError where no cluster is configured. Which of the tasks this
-    process is cannot be found out: `task_type` and `task_id` are None until they are set.
+    Raises ImportError where the package is missing, RuntimeError where no cluster is configured. Which task this is
+    cannot be found out: `task_type` and `task_id` are None until they are set.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class KubernetesClusterResolver(ClusterResolver):
         for job, selectors in self._selectors.items():
             found[job] = []
             for selector in selectors:
-                pods = self._pods(job, selector)
-                found[job] += [_address(pod, self._port) for pod in sorted(pods, key=lambda pod: str(pod.metadata.name))]
+                pods = sorted(self._pods(job, selector), key=lambda pod: str(pod.metadata.name))
+                found[job] += [_address(pod, self._port) for pod in pods]
         return ClusterSpec(found)
 
     def _pods(self, job: str, selector: str) -> list[Any]:
@@ -82,19 +82,19 @@ class KubernetesClusterResolver(ClusterResolver):
 
 
 def _connected() -> Any:
+    from tenfold.launchers.kubernetes_api import ApiRefusedError, configured
+
     try:
-        from kubernetes import client, config
+        from kubernetes import client
     except ImportError as error:
         raise ImportError(
             "KubernetesClusterResolver needs the kubernetes client, pip install 'tenfold[kubernetes]', or "
             "override_client"
         ) from error
-    settings = client.Configuration()
     try:
-        config.load_config(client_configuration=settings)
-    except (config.ConfigException, OSError, TypeError) as error:
-        raise RuntimeError(f"No Kubernetes cluster is configured here: {error}") from error
-    settings.retries, settings.client_side_validation = False, False
+        settings, _ = configured()
+    except ApiRefusedError as error:
+        raise RuntimeError(f"KubernetesClusterResolver: {error}") from error
     return client.CoreV1Api(client.ApiClient(settings))
 
 
