@@ -31,8 +31,8 @@ PACKAGES = frozenset(
         *("cryptography", "cuda", "cudnn", "cupy", "cupy_backends", "fastapi", "fsspec", "google_crc32c", "greenlet"),
         *("h11", "hpack", "httpcore", "httptools", "httpx", "idna", "kubernetes", "llvmlite", "mako", "ml_dtypes"),
         *("numba", "opentelemetry", "prometheus_client", "pydantic", "pydantic_core", "ray", "re2", "rich"),
-        *("simplejpeg", "sniffio", "sqlalchemy", "starlette", "threadpoolctl", "tqdm", "uvicorn", "uvloop"),
-        *("websockets", "yaml"),
+        *("simplejpeg", "sniffio", "sqlalchemy", "starlette", "threadpoolctl", "tqdm", "urllib3", "uvicorn"),
+        *("uvloop", "websockets", "yaml"),
     )
 )
 _SUFFIXES = ("py", "pyc", "so")
