@@ -11,7 +11,7 @@ import pytest
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels import narrow, registry
-from tenfold_kernels.resources.state import Variable
+from tenfold_kernels.resources.state import ResourceManager, Variable
 
 BFLOAT16 = ml_dtypes.bfloat16
 
@@ -113,3 +113,30 @@ def test_attributes_are_widened_alone_and_in_lists() -> None:
     assert narrow.wide_attrs("Add", {"T": wide, "Ts": (other,), "sizes": [1]}) is None
     assert narrow.wide_attrs("ReadVariableOp", {"dtype": narrow_type}) is None
     assert narrow.wide_attrs("Assign", {"T": narrow_type}) is None
+
+
+def test_only_what_is_narrow_is_widened_and_rounded_back() -> None:
+    """Inputs and outputs of a kernel of float32, each by its own type."""
+    wide, half, integer = dtypes.float32, dtypes.bfloat16, dtypes.int32
+    seen: list[Any] = []
+
+    def made(inputs: Any, outputs: Any, results: Any) -> Any:
+        def builder(node: registry.KernelNode) -> Any:
+            seen.append((dict(node.attrs), node.input_types, node.output_types))
+            return lambda *values: seen.append([value.dtype for value in values]) or results
+
+        node = registry.KernelNode("n", "Op", {"T": half}, inputs, outputs, "d", ResourceManager())
+        return narrow.around(builder, {"T": wide})(node)
+
+    x, i, y = np.ones(2, BFLOAT16), np.arange(2, dtype=np.int32), np.float32([1.00390625, 3])
+    one = made((half, integer), (half,), y)(x, i)
+    assert (one.dtype, one.tolist()) == (BFLOAT16, [1, 3])
+    assert seen == [({"T": wide}, (wide, integer), (wide,)), [np.float32, np.int32]]
+    assert made((half,), (integer,), i)(x) is i
+    both = made((half,), (half, integer), (y, i))(x)
+    assert (both[0].dtype, both[1] is i) == (BFLOAT16, True)
+    assert made((half,), (), None)(x) is None
+    with pytest.raises(ValueError, match="zip"):
+        made((half,), (half, half), (y,))(x)
+    with pytest.raises(ValueError, match="zip"):
+        made((half, half), (half,), y)(x)

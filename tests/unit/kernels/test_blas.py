@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -44,3 +47,45 @@ def test_another_blas_has_no_entry_and_threadpoolctl_sets_it(monkeypatch: pytest
     finally:
         blas.gemm.cache_clear()
     assert given == [3]
+
+
+@pytest.mark.parametrize(
+    ("maps", "loads", "found"),
+    [
+        ("7f00-7f01 r-xp 0000 08:01 12  /venv/numpy.libs/libscipy_openblas64_-1a.so\n", True, True),
+        ("7f00-7f01 r-xp 0000 08:01 12  /venv/numpy libs/libscipy_openblas64_-1a.so\n", True, True),
+        ("7f00-7f01 r-xp 0000 08:01 12  /venv/numpy.libs/libscipy_openblas64_-1a.so\n", False, False),
+        ("7f00-7f01 r-xp 0000 08:01 12  /venv/scipy.libs/libscipy_openblas64_-1a.so\n", True, False),
+        ("7f00-7f01 r-xp 0000 08:01 12  /venv/numpy.libs/libother.so\n", True, False),
+        ("", True, False),
+        (None, True, False),
+    ],
+)
+def test_the_library_is_numpys_among_those_that_are_mapped(
+    maps: str | None, loads: bool, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Library:
+        def __init__(self, path: str) -> None:
+            self.path = path
+            if loads:
+                self.scipy_openblas_set_num_threads64_ = None
+
+    def opened(path: str, **_: object) -> io.StringIO:
+        assert path == "/proc/self/maps"
+        if maps is None:
+            raise FileNotFoundError(path)
+        return io.StringIO("7f00-7f01 r-xp 0000 08:01 12  /usr/lib/libc.so\n" + maps)
+
+    monkeypatch.setattr(blas, "open", opened, raising=False)
+    monkeypatch.setattr(blas.ctypes, "CDLL", Library)
+    library = blas._library.__wrapped__()
+    assert (library is not None) is found
+    if library is not None:
+        assert library.path == maps.split("12  ")[1].rstrip("\n")  # type: ignore[union-attr, attr-defined]
+
+
+def test_where_there_is_no_entry_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blas, "_library", lambda: None)
+    assert blas.set_threads(3) is False
+    monkeypatch.setattr(blas, "_library", lambda: SimpleNamespace())
+    assert blas.gemm.__wrapped__(np.float32) == 0, "the library has no such function"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from typing import TYPE_CHECKING
 
@@ -238,3 +239,130 @@ def test_the_cores_hold_for_just_a_moment(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(chunks, "available_cores", lambda: next(found))
     cores, moment = chunks._Cores(), chunks._CORES_HOLD
     assert [cores.count(now) for now in (0.0, moment)] == [8, 2]
+
+
+class FakePool:
+    """Two helpers that take everything, or nothing; remembers what was asked of it."""
+
+    def __init__(self, takes: bool = True, helpers: int = 2, pays: bool = True) -> None:
+        self.takes, self.helpers, self.pays = takes, helpers, pays
+        self.asked: list[tuple[object, ...]] = []
+
+    def is_worth_it(self, function: int, count: int) -> bool:
+        return self.pays
+
+    def share(self, *given: object) -> bool:
+        self.asked.append(given)
+        return self.takes
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_what_nobody_takes_the_caller_does_chunk_by_chunk(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[int, int]] = []
+    callback = chunks._PLAIN(lambda arguments, chunk: done.append((arguments, chunk)))  # type: ignore[arg-type]
+    function = ctypes.cast(callback, ctypes.c_void_p).value
+    assert function is not None
+    pool = FakePool(takes)
+    monkeypatch.setattr(chunks, "width", lambda: 3)
+    monkeypatch.setattr(chunks, "shared_pool", lambda *given: pool)
+    cells = np.zeros(4, np.int64)
+    address = cells.ctypes.data
+    chunks.run(function, cells, 2)
+    assert pool.asked == [(function, address, 2, 2)]
+    assert done == ([] if takes else [(address, 0), (address, 1)])
+    done.clear()
+    chunks.run(function, cells, 1)
+    assert (len(pool.asked), done) == (1, [(address, 0)]), "one chunk is nobody else's"
+
+
+def test_who_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[None] = []
+    starter = chunks._Starter()
+    monkeypatch.setattr(starter, "begin", lambda: began.append(None))
+    monkeypatch.setattr(chunks, "_starter", starter)
+    monkeypatch.setattr(chunks, "is_crowded", lambda: False)
+    assert (chunks.shared_pool(1, 2), len(began)) == (None, 1), "it is started for the next"
+    chunks.await_change(0, 0, 10**12)
+    for helpers, width, pays, shares in (
+        (2, 2, True, True),
+        (1, 3, True, True),
+        (0, 3, True, False),
+        (2, 1, True, False),
+        (2, 3, False, False),
+    ):
+        pool = FakePool(helpers=helpers, pays=pays)
+        monkeypatch.setattr(starter, "pool", pool)
+        monkeypatch.setattr(chunks, "width", lambda width=width: width)
+        assert chunks.shared_pool(1, 2) is (pool if shares else None), (helpers, width, pays)
+    assert len(began) == 1
+
+
+def test_the_width_is_what_all_limits_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked, loaded, cores, expected in (
+        (0, 0, 4, 4),
+        (3, 0, 4, 3),
+        (0, 2, 4, 2),
+        (5, 6, 4, 4),
+        (0, 0, 99, 16),
+        (40, 50, 99, 16),
+    ):
+        monkeypatch.setattr(threads, "intra_op_limit", lambda asked=asked: asked)
+        monkeypatch.setattr(threads, "loaded_with", lambda loaded=loaded: loaded)
+        monkeypatch.setattr(chunks, "available_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(chunks, "_cores", chunks._Cores())
+        assert chunks.width() == expected, (asked, loaded, cores)
+
+
+@pytest.mark.parametrize(("cores", "helpers"), [(1, None), (2, 1), (16, 15), (17, 15), (99, 15)])
+def test_a_helper_for_each_other_core(cores: int, helpers: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "available_cores", lambda: cores)
+    monkeypatch.setattr(chunks, "_Pool", lambda count: count)
+    starter = chunks._Starter()
+    starter._start()
+    assert starter.pool == helpers  # type: ignore[comparison-overlap]
+    monkeypatch.setattr(chunks.os, "name", "nt")
+    other = chunks._Starter()
+    other._start()
+    assert other.pool is None
+
+
+def test_a_starter_waits_a_moment_and_ends_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_exit: list[object] = []
+    monkeypatch.setattr(chunks.atexit, "register", at_exit.append)
+    starter, done = chunks._Starter(), list[str]()
+    closes = threading.Event()
+    waits: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        return closes.wait(10)
+
+    monkeypatch.setattr(starter._closed, "wait", wait)
+    monkeypatch.setattr(starter, "_start", lambda: done.append("pool"))
+    starter._works = [starter._start]
+    starter.begin()
+    thread = starter._thread
+    assert thread is not None
+    assert (thread.daemon, thread.name) == (True, "tenfold-chunks")
+    starter.begin()
+    starter.begin(lambda: done.append("more"))
+    assert starter._thread is thread
+    closes.set()
+    starter.join(10)
+    assert (waits, done) == ([0.5], ["pool", "more"])
+    assert at_exit == [starter.close]
+    starter.begin(lambda: done.append("again"))
+    starter.join(10)
+    assert (len(at_exit), done[2:]) == (1, ["again"])
+
+
+def test_a_forked_process_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    starter = chunks._starter
+    monkeypatch.setattr(chunks, "_starter", starter)
+    chunks._forget()
+    assert chunks._starter is not starter
+    assert chunks._starter.pool is None
+    asked: list[object] = []
+    monkeypatch.setattr(chunks._starter, "begin", asked.append)
+    chunks.begin_loading(asked.clear)
+    assert asked == [asked.clear]

@@ -125,6 +125,103 @@ def test_calls_that_take_long_are_watched_for_good(loads: Loads, monkeypatch: py
     assert len(loads.asked) == 1
 
 
+def noted(*calls: tuple[int, float]) -> contexts._Watch:
+    """A watch that is on, after these calls: page faults and seconds."""
+    watch = contexts.watch = contexts._Watch()
+    for faults, seconds in calls:
+        watch.note(faults, seconds)
+    return watch
+
+
+def test_faults_beyond_a_bound_load_the_memory_and_end_the_watch(loads: Loads) -> None:
+    watch = noted(*[(100_000, 0.0)] * 3, (512, 0.0))
+    assert (loads.asked, contexts.watch) == ([], watch), "the first calls do not count, and so many are not many"
+    free = contexts.free_contexts
+    watch.note(1, 0.0)
+    assert loads.asked == [contexts._renew]
+    assert contexts.watch is None
+    assert contexts.free_contexts is not free
+    watch.note(100_000, 0.0)
+    assert len(loads.asked) == 1, "it is over"
+
+
+@pytest.mark.parametrize(("seconds", "goes_on"), [(0.9e-3, False), (1.1e-3, True)])
+def test_calls_that_are_short_are_watched_no_longer_than_a_program_is_new(
+    seconds: float, goes_on: bool, loads: Loads
+) -> None:
+    first = [(0, 5.0)] * 3
+    watch = noted(*first, *[(17, seconds)] * 28)
+    assert contexts.watch is watch
+    watch.note(17, seconds)  # the 32nd
+    assert (contexts.watch is watch) is goes_on
+    if goes_on:
+        # counted anew, and no first calls any more
+        for faults in (0, *[17] * 28):
+            watch.note(faults, seconds)
+        assert loads.asked == []
+        for _ in range(29):
+            watch.note(18, seconds)
+        assert len(loads.asked) == 1
+
+
+def test_another_programs_watch_takes_the_place_of_the_first(loads: Loads) -> None:
+    watch = noted()
+    other = contexts.watch = contexts._Watch()
+    for _ in range(9):
+        watch.note(1000, 0.0)
+    assert (loads.asked, contexts.watch) == ([], other)
+
+
+def test_a_watched_call_counts_its_own_page_faults(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    if not hasattr(resource, "RUSAGE_THREAD"):
+        pytest.skip("page faults of a thread are counted on Linux")
+    noted()
+    faults, clock = iter((10, 17, 20, 25)), iter((1.0, 1.5, 2.0, 2.25))
+    monkeypatch.setattr(resource, "getrusage", lambda who: type("Usage", (), {"ru_minflt": next(faults)}))
+    monkeypatch.setattr(contexts.time, "perf_counter", lambda: next(clock))
+    found: list[tuple[int, float]] = []
+    monkeypatch.setattr(contexts._Watch, "note", lambda self, *given: found.append(given))
+    assert contexts.run(lambda x, y: (x, y), 3, 4) == (3, 4)
+    with pytest.raises(ZeroDivisionError):
+        contexts.run(lambda: 1 // 0)
+    assert found == [(7, 0.5), (5, 0.25)]
+
+
+def test_a_context_goes_back_to_where_it_was_taken_from(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = contexts.free_contexts
+    contexts.run(contexts._renew)
+    assert (len(first), contexts.free_contexts) == (1, [])
+    with pytest.raises(ZeroDivisionError):
+        contexts.run(lambda: 1 // 0)
+    (used,) = contexts.free_contexts
+    contexts.run(wrong)
+    assert contexts.free_contexts == [used]
+
+    restored: list[Any] = []
+    for before in ("mode", None):
+        monkeypatch.setattr(contexts.denormals, "mode", (lambda before=before: before, restored.append))
+        contexts.run(wrong)
+    assert restored == ["mode"], "who flushed before goes on"
+
+
+def test_nothing_is_watched_where_memory_is_kept_or_nobody_counts(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = contexts.free_contexts
+    monkeypatch.setattr(contexts.sys, "platform", "darwin")
+    contexts.watch_next_calls()
+    assert contexts.watch is None
+    monkeypatch.setattr(contexts.sys, "platform", "linux")
+    loads.handler = object()
+    contexts.watch_next_calls()
+    assert (contexts.watch, contexts.free_contexts is free) == (None, True)
+    loads.handler = None
+    contexts.watch_next_calls()
+    assert contexts.watch is not None
+    assert contexts.free_contexts is not free
+
+
 STEPS = """
 import resource, time
 import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 import threading
 from typing import TYPE_CHECKING, Any
@@ -135,3 +136,97 @@ def test_parts_of_a_kernel_flush_on_other_threads(monkeypatch: pytest.MonkeyPatc
     contexts.run(parallel.in_parts, work, 6, 1)
     assert list(kept.values()) == [False] * len(kept)
     assert len(kept) == 2
+
+
+def test_a_library_that_does_not_do_as_it_is_told_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = denormals._CLibrary()
+    assert library.works
+    assert keeps_denormals(), "trying it changed nothing"
+    before = library.flush()
+    try:
+        assert library.works, "flushed already"
+        assert not keeps_denormals()
+    finally:
+        library.restore(before)
+
+    none = (denormals._nothing, denormals._no_need)
+    assert denormals._first_mode() != none
+    monkeypatch.setattr(denormals._CLibrary, "works", False)
+    assert denormals._first_mode() == none
+    library._set = lambda mode: None
+    monkeypatch.undo()
+    assert not library.works
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError])
+def test_where_there_is_no_mode_nothing_is_done(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    none = (denormals._nothing, denormals._no_need)
+    with monkeypatch.context() as patched:
+        patched.setattr(denormals.platform, "machine", lambda: "riscv64")
+        assert denormals._first_mode() == none
+    with monkeypatch.context() as patched:
+        patched.setattr(denormals.sys, "platform", "darwin")
+        assert denormals._first_mode() == none
+
+    def refuse(*_: object) -> None:
+        raise error("no such function")
+
+    monkeypatch.setattr(denormals.ctypes, "PyDLL", refuse)
+    assert denormals._first_mode() == none
+    flush, restore = none
+    assert flush() is None
+    with pytest.raises(AssertionError):
+        restore(None)
+
+
+def test_the_bits_of_each_processor() -> None:
+    assert denormals._MODES == {"x86_64": (7, 0x8040), "aarch64": (0, 1 << 24)}
+
+
+def test_machine_code_is_loaded_once_and_an_error_leaves_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[None] = []
+    first = denormals.mode
+    library = denormals._CLibrary()
+    with monkeypatch.context() as patched:
+        patched.setattr(denormals, "_MANY", 2)
+        patched.setattr(denormals, "_load_beside", lambda: loads.append(None))
+        counts = []
+        for _ in range(4):
+            library.restore(library.flush())
+            counts.append(len(loads))
+    assert counts == [0, 1, 1, 1]
+
+    def refuse() -> denormals.Mode:
+        raise RuntimeError("no code here")
+
+    monkeypatch.setattr(denormal_code, "flush_and_restore", refuse)
+    denormals._load()
+    assert denormals.mode is first
+    monkeypatch.setattr(denormals.platform, "machine", lambda: "aarch64")
+    began: list[object] = []
+    monkeypatch.setattr(denormals.threading, "Thread", lambda **given: began.append(given))
+    denormals._load_beside()
+    assert began == [], "there is machine code for x86-64 only"
+
+
+def test_numbers_are_rounded_to_the_nearest_where_kernels_compute() -> None:
+    """Whatever the caller's mode says; afterwards it says so again."""
+    flush, restore = machine_code()
+    library = ctypes.PyDLL(None)
+    one, little = np.ones(1), np.full(1, 1e-30)
+
+    def rounds_up() -> bool:
+        return bool((one + little > one)[0])
+
+    assert library.fesetround(0x800) == 0
+    try:
+        found = [rounds_up()]
+        before = flush()
+        try:
+            found.append(rounds_up())
+        finally:
+            restore(before)
+        found.append(rounds_up())
+    finally:
+        library.fesetround(0)
+    assert found == [True, False, True]

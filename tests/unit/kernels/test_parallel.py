@@ -136,3 +136,124 @@ def test_helpers_work_in_the_callers_context() -> None:
     parallel.in_parts(work, 100, 1)
 
     assert list(seen.values()) == ["by the caller"] * 2
+
+
+class FakeHelper:
+    """Takes a job when it is given back, unless `error` says what becomes of it."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+        self.given: list[object] = []
+
+    def give(self, work: object) -> None:
+        self.given.append(work)
+
+    def take_back(self) -> BaseException | None:
+        self.given.append("back")
+        return self.error
+
+
+@pytest.fixture
+def helpers(monkeypatch: pytest.MonkeyPatch) -> list[FakeHelper]:
+    """All that are free: three."""
+    free = [FakeHelper() for _ in range(3)]
+    monkeypatch.setattr(parallel, "_free", free)
+    return free
+
+
+def parts_of(total: int, least: int, width: int, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    monkeypatch.setattr(parallel, "_width", lambda: width)
+    done: list[tuple[int, int]] = []
+    parallel.in_parts(lambda first, last: done.append((first, last)), total, least)
+    return done
+
+
+def test_how_much_is_a_part(helpers: list[FakeHelper], monkeypatch: pytest.MonkeyPatch) -> None:
+    for total, least, width, expected in (
+        (10, 3, 2, [(0, 3), (3, 6), (6, 10)]),
+        (8, 3, 2, [(0, 4), (4, 8)]),
+        (5, 3, 2, [(0, 5)]),
+        (100, 1, 1, [(0, 100)]),
+        (7, 0, 1, [(0, 7)]),
+        (9, 0, 3, [(i, i + 1) for i in range(9)]),
+        (90, 1, 3, [(10 * i, 10 * i + 10) for i in range(9)]),
+        (0, 1, 2, []),
+        (-1, 1, 2, []),
+        (1, 1, 2, [(0, 1)]),
+    ):
+        assert parts_of(total, least, width, monkeypatch) == expected, (total, least, width)
+        assert len(parallel._free or []) == 3, "all are free again"
+
+
+@pytest.mark.parametrize(
+    ("total", "width", "asked"), [(100, 2, 1), (100, 3, 2), (100, 4, 3), (100, 9, 3), (2, 9, 1), (3, 9, 2), (1, 9, 0)]
+)
+def test_no_more_help_than_parts_or_threads(
+    total: int, width: int, asked: int, helpers: list[FakeHelper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = list(helpers)
+    parts_of(total, 1, width, monkeypatch)
+    used = [helper for helper in every if helper.given]
+    assert len(used) == asked
+    assert all(callable(helper.given[0]) and helper.given[1:] == ["back"] for helper in used)
+    assert set(helpers) == set(every)
+
+
+def test_a_first_job_makes_a_helper_for_each_other_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_Helper", FakeHelper)
+    for cores, count in ((1, 1), (2, 1), (5, 4), (16, 15), (17, 15)):
+        monkeypatch.setattr(parallel, "_free", None)
+        monkeypatch.setattr(parallel, "available_cores", lambda cores=cores: cores)
+        assert len(parallel._taken(99)) == count, cores
+        assert parallel._taken(1) == [], "they are the first caller's"
+        assert parallel._free == []
+    monkeypatch.setattr(parallel, "_free", [FakeHelper()])
+    parallel._forget()
+    assert parallel._free is None
+
+
+def test_the_callers_error_goes_first_and_then_a_helpers(
+    helpers: list[FakeHelper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "_width", lambda: 3)
+    helpers[1].error, helpers[2].error = ValueError("one"), ValueError("other")
+
+    def fail(first: int, last: int) -> None:
+        raise KeyError("the caller's")
+
+    with pytest.raises(KeyError, match="the caller's"):
+        parallel.in_parts(fail, 60, 1)
+    with pytest.raises(ValueError, match=r"^one$"):
+        parallel.in_parts(lambda first, last: None, 60, 1)
+    assert len(helpers) == 3
+
+
+def test_a_job_that_nobody_began_is_taken_back_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[object] = []
+
+    class NoThread:
+        def __init__(self, **given: object) -> None:
+            began.append((given["name"], given["daemon"]))
+
+        def start(self) -> None:
+            began.append("started")
+
+    monkeypatch.setattr(parallel.threading, "Thread", NoThread)
+    helper = parallel._Helper()
+    assert began == [("tenfold-intra-op", True), "started"]
+    helper.give(lambda: None)
+    assert helper._given[0] == 1
+    assert helper.take_back() is None
+    assert (helper._turn, helper._work) == ([], parallel._nothing)
+    helper._asleep.append(None)
+    helper.give(lambda: None)
+    assert helper._asleep == []
+    assert helper._woken.acquire(blocking=False), "it was woken"
+    helper.give(lambda: None)
+    assert not helper._woken.acquire(blocking=False), "it does not sleep"
+    # begun and over: what its work raised, once
+    helper._turn.clear()
+    helper._error = ValueError("a part")
+    helper._done.release()
+    assert str(helper.take_back()) == "a part"
+    assert helper._error is None

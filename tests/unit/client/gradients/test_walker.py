@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
+from tenfold.gradients import walker
 
 
 @pytest.fixture(autouse=True)
@@ -295,3 +296,105 @@ def test_a_cycle_is_refused_rather_than_left_out():
 
     with pytest.raises(LookupError, match="part of a cycle that no Exit leaves"):
         tf.gradients(body, x)
+
+
+def test_what_comes_in_is_checked_and_named(graph):
+    x, z = tf.constant([1.0, 2.0]), tf.constant([1 + 2j], tf.complex64)
+    y, w = x * 3.0, z * 2.0
+    with pytest.raises(TypeError, match=r"Gradients of complex tensors must set grad_ys \(y.dtype = tf.complex64\)"):
+        tf.gradients(w, z)
+    for of, what, given in ((w, "complex", x), (y, "real or integer", z), (y, "real or integer", tf.constant(["a"]))):
+        with pytest.raises(TypeError, match=rf"generated for tensor mul.* must be {what}$"):
+            tf.gradients(of, x, grad_ys=[given])
+    assert evaluate(tf.gradients(w, z, grad_ys=tf.constant([3j], tf.complex64)))[0].tolist() == [6j]
+    # None among them is ones; each has the number of its y
+    (found,) = tf.gradients([y, x * x], x, grad_ys=[None, np.float32([10, 100])], name="named")
+    assert evaluate(found).tolist() == [3 + 2 * 10, 3 + 4 * 100]
+    names = {op.name: op.type for op in graph.get_operations() if op.name.startswith("named/grad_ys")}
+    assert names == {"named/grad_ys_0": "Const", "named/grad_ys_1": "Identity"}
+    assert tf.gradients(y, x, name=None)[0].name.startswith("gradients")
+    assert tf.gradients(y, x, name="")[0].name.startswith("gradients")
+
+
+def test_slices_that_come_in_are_handed_on():
+    x = tf.Variable([[1.0], [2.0], [3.0]])
+    rows = tf.gather(x, [2, 0])
+    slices = tf.IndexedSlices(tf.constant([[5.0]]), tf.constant([1]), tf.constant([2, 1]))
+    same = tf.identity(rows)
+    assert tf.gradients(same, same, grad_ys=[slices]) == [slices]
+    assert tf.gradients(tf.identity(rows), rows, grad_ys=[slices]) == [slices]
+    # of a y that is slices, its values are meant
+    y = tf.IndexedSlices(rows * 2.0, tf.constant([0, 1]))
+    assert tf.gradients(y, rows)[0].shape.as_list() == [2, 1]
+
+
+def test_which_types_carry_gradients():
+    types = [tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128, tf.resource, tf.variant]
+    for dtype in types:
+        assert walker.is_trainable(tf.placeholder(dtype)), dtype
+    for dtype in (tf.int32, tf.int64, tf.bool, tf.string, tf.uint8):
+        assert not walker.is_trainable(tf.placeholder(dtype)), dtype
+
+
+def test_what_an_x_may_be():
+    plain = tf.Variable([1.0, 2.0], use_resource=False)
+    resource = tf.Variable([1.0, 2.0], use_resource=True)
+    loss = tf.reduce_sum(plain * 3.0) + tf.reduce_sum(resource * 5.0)
+    of_plain, of_resource, of_handle, of_none = tf.gradients(loss, [plain, resource, resource.handle, 7.0])
+    assert of_none is None
+    assert of_handle.name == of_resource.name
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert [each.tolist() for each in session.run([of_plain, of_resource])] == [[3, 3], [5, 5]]
+    (one,) = tf.gradients((loss,), plain)
+    assert one.shape.as_list() == [2]
+
+
+@pytest.mark.parametrize("unconnected", [tf.UnconnectedGradients.ZERO, "zero", tf.UnconnectedGradients.NONE, "none"])
+def test_what_is_given_for_what_nothing_reaches(unconnected):
+    x, other = tf.constant([1.0, 2.0]), tf.constant([3.0])
+    held = tf.stop_gradient(x)
+    found = tf.gradients(held * 2.0 + x * 0.0, [x, other], stop_gradients=None, unconnected_gradients=unconnected)
+    is_zero = unconnected in ("zero", tf.UnconnectedGradients.ZERO)
+    assert (found[1] is None) is not is_zero
+    if is_zero:
+        assert evaluate(found[1]).tolist() == [0]
+    # x is reached, by a path that carries nothing: that is no zero
+    assert tf.gradients(held, [x], unconnected_gradients="none") == [None]
+
+
+def test_stops_may_be_one_several_or_none():
+    x = tf.constant(3.0)
+    a, b = x * 2.0, x * 5.0
+    y = a * b
+    for stops, expected in ((None, 60.0), ([], 60.0), (a, 30.0), ([a], 30.0), ((b,), 30.0)):
+        assert evaluate(tf.gradients(y, x, stop_gradients=stops)) == [expected], stops
+    assert tf.gradients(y, x, stop_gradients=[a, b]) == [None]
+    # with respect to what is stopped at
+    assert evaluate(tf.gradients(y, [a, x], stop_gradients=[a])) == [15.0, 30.0]
+
+
+def test_gates_are_there_for_several_gradients_only(graph):
+    x = tf.constant([[1.0]])
+    tf.gradients(tf.exp(x), x, gate_gradients=True)
+    assert not [op for op in graph.get_operations() if "tuple" in op.name]
+    with tf.device("/job:ps"):
+        y = tf.matmul(x, x * 2.0)
+    with tf.device("/job:worker"):
+        tf.gradients(y, x, gate_gradients=True, colocate_gradients_with_ops=True)
+    gates = [op for op in graph.get_operations() if op.name.endswith("group_deps")]
+    assert len(gates) == 2
+    assert {op.device for op in gates} == {"/job:ps"}, "where its gradients are, not where the scope says"
+
+
+def test_an_operation_is_visited_after_all_that_use_it(graph):
+    """Sums of partial gradients are complete when a rule is asked: it is asked once."""
+    x = tf.constant(2.0)
+    middle = tf.square(x, name="middle")
+    y = middle * tf.exp(middle) + tf.sin(middle * middle)
+    (found,) = tf.gradients(y, x)
+    rules = [op for op in graph.get_operations() if op.name.startswith("gradients/middle_grad/")]
+    assert len([op for op in rules if op.type == "Mul"]) == 2
+    m = 4.0
+    slope = np.exp(m) * (1 + m) + np.cos(m * m) * 2 * m
+    assert evaluate(found) == pytest.approx(slope * 4.0, rel=1e-5)
