@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.room import assert_wants
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos import example_pb2
@@ -420,3 +421,104 @@ def test_what_is_no_serialized_tensor(ops: Any) -> None:
         ops.run("ParseTensor", [b"\xff"], out_type=dtypes.float32)
     with pytest.raises(errors.InvalidArgumentError, match=r"^Expected `serialized` to be a scalar, got shape: \[1\]$"):
         ops.run("ParseTensor", [text(b"")], out_type=dtypes.float32)
+
+
+@pytest.mark.parametrize(
+    ("record", "fields"),
+    [
+        (b',"a"', [7, b"a"]),
+        (b'1,"a"""', [1, b'a"']),
+        (b'1,""""', [1, b'"']),
+        (b'1,"""a"', [1, b'"a']),
+        (b'"1","a""b""c"', [1, b'a"b"c']),
+        (b'"",""', [7, b"?"]),
+        (b'1,\r\n"a"', [1, b"a"]),
+        (b'1,\r\n\n"a"', [1, b"a"]),
+        (b'1,","', [1, b","]),
+        (b'"1",', [1, b"?"]),
+    ],
+)
+def test_more_quoted_fields(ops: Any, record: bytes, fields: list[Any]) -> None:
+    for count in (1, 4):
+        found = ops.run("DecodeCSV", [text(*[record] * count), *_WHOLE], **_KINDS)
+        assert [column.tolist() for column in found] == [[each] * count for each in fields]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (b'1,"a",', "Expect 2 fields but have 3 in record 0"),
+        (b'1,"a""', "Quoted field has to end with quote followed by delim or end"),
+        (b'1,"a""",b', "Expect 2 fields but have 3 in record 0"),
+        (b'1,"a"\r', "Quote inside a string has to be escaped by another quote"),
+        (b'1,"a"\n,b', "Quote inside a string has to be escaped by another quote"),
+        (b'"1"', "Expect 2 fields but have 1 in record 0"),
+        (b"\n", "Expect 2 fields but have 0 in record 0"),
+        (b'"', "Quoted field has to end with quote followed by delim or end"),
+    ],
+)
+def test_more_lines_that_cannot_be_read(ops: Any, record: bytes, message: str) -> None:
+    for count in (1, 4):
+        with pytest.raises(errors.InvalidArgumentError, match=f"^{message}$"):
+            ops.run("DecodeCSV", [text(*[record] * count), *_WHOLE], **_KINDS)
+
+
+def test_columns_from_the_first_to_one_that_is_not_there(ops: Any) -> None:
+    for count in (1, 4):
+        found = ops.run("DecodeCSV", [text(*[b"5,x,a"] * count), *_WHOLE], select_cols=[0, 2], **_KINDS)
+        assert [column.tolist() for column in found] == [[5] * count, [b"a"] * count]
+        for record in (b"0,1,2", b'0,"1",2'):
+            for last in (3, 4):
+                with pytest.raises(errors.InvalidArgumentError, match=r"^Expect 2 fields but have 1 in record 0$"):
+                    ops.run("DecodeCSV", [text(*[record] * count), *_WHOLE], select_cols=[1, last], **_KINDS)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 2), (2, 3), (0,), (0, 4), (0, 0)])
+def test_records_of_any_shape(ops: Any, shape: tuple[int, ...]) -> None:
+    records = np.empty(shape, object)
+    records[...] = b"3"
+    found = ops.run("DecodeCSV", [records, _WHOLE[0]], OUT_TYPE=[dtypes.int32])
+    assert (found.tolist(), found.shape) == (np.full(shape, 3).tolist(), shape)
+    records[...] = b"3,NA"
+    found = ops.run("DecodeCSV", [records, *_WHOLE], na_value=b"NA", **_KINDS)
+    assert [column.shape for column in found] == [shape, shape]
+    assert found[1].tolist() == np.full(shape, b"?", object).tolist()
+
+
+def test_a_field_that_is_not_there_is_no_default_of_others(ops: Any) -> None:
+    """Alone, and column by column."""
+    for rest in ([], [b"1,x"] * 3):
+        with pytest.raises(errors.InvalidArgumentError, match=r"^Field 0 is required but missing in record 0!$"):
+            ops.run("DecodeCSV", [text(b"NA,x", *rest), np.empty(0, np.int32), _WHOLE[1]], na_value=b"NA", **_KINDS)
+        found = ops.run("DecodeCSV", [text(b"NA,NA", b",", *rest), *_WHOLE], na_value=b"NA", **_KINDS)
+        assert found[0].tolist() == [7, 7] + [1] * len(rest)
+        assert found[1].tolist() == [b"?", b"?"] + [b"x"] * len(rest)
+        found = ops.run("DecodeCSV", [text(b"1,NA", *rest), *_WHOLE], **_KINDS)
+        assert found[1].tolist() == [b"NA"] + [b"x"] * len(rest)
+        with pytest.raises(errors.InvalidArgumentError, match=r"^Expect 1 fields but have 0 in record 0$"):
+            ops.run("DecodeCSV", [text(b"", *[b"1"] * len(rest)), _WHOLE[0]], OUT_TYPE=[dtypes.int32])
+
+
+def test_memory_for_padded_bytes_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.array([[b"abc", b"d", b""]], object)
+
+    def run() -> Any:
+        return ops.run("DecodePaddedRaw", [rows, np.array(4, np.int32)], out_type=dtypes.int16)
+
+    assert_wants(monkeypatch, 3 * 4 * 2, run)
+    assert run().shape == (1, 3, 2)
+    assert run().flags.writeable
+
+
+def test_variants_are_serialized_and_parsed(ops: Any) -> None:
+    listed = ops.run("TensorListFromTensor", [np.float32([[1, 2], [3, 4]]), [2]], element_dtype=dtypes.float32)
+    packed = ops.run("SerializeTensor", [listed], T=dtypes.variant)
+    found = ops.run("ParseTensor", [packed], out_type=dtypes.variant)
+    assert (type(found.item()), found.shape) == (type(listed.item()), ())
+    again = ops.run("TensorListStack", [found, [2]], element_dtype=dtypes.float32)
+    assert again.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(errors.InvalidArgumentError, match=r"parsed tensor \(variant\) and dtype \(float\)$"):
+        ops.run("ParseTensor", [packed], out_type=dtypes.float32)
+    number = ops.run("SerializeTensor", [np.float32(2)])
+    with pytest.raises(errors.InvalidArgumentError, match=r"parsed tensor \(float\) and dtype \(variant\)$"):
+        ops.run("ParseTensor", [number], out_type=dtypes.variant)

@@ -260,3 +260,86 @@ def test_there_is_a_bias_for_each_channel(ops: Any, dtype: Any, layout: bytes) -
 def test_both_inputs_of_a_gradient_have_one_shape(ops: Any, op: str, dtype: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="must have the same size and shape"):
         ops.run(op, [sample((2, 3), dtype), sample((1, 3), dtype)])
+
+
+def test_sums_are_as_exact_as_their_types(ops: Any) -> None:
+    """Halves are summed in float, everything else in its own type."""
+    assert ops.run("BiasAddGrad", [np.ones((3000, 2), np.float16)]).tolist() == [3000, 3000]
+    assert ops.run("BiasAddGrad", [np.ones((3000, 1, 2), np.float16)], data_format=b"NCHW").tolist() == [6000]
+    for wide, big in ((np.int32, 1 << 24), (np.int64, 1 << 53)):
+        assert ops.run("BiasAddGrad", [np.array([[big], [1]], wide)]).tolist() == [big + 1]
+    thin = 1 + 1e-9 * np.ones((1, 1, 1, 1))
+    assert ops.run("BiasAddGrad", [thin], data_format=b"NCHW").tolist() == [1 + 1e-9]
+    assert ops.run("L2Loss", [np.float16([300])]) == np.float16(45000)
+    assert ops.run("L2Loss", [np.float64([1 + 1e-9])]) == pytest.approx(0.5 + 1e-9, abs=1e-15)
+
+
+def test_biases_of_nothing(ops: Any) -> None:
+    for dtype, layout, channels in itertools.product((np.float32, np.int32), (b"NHWC", b"NCHW"), (4, 0)):
+        shape = (0, 3, channels) if layout == b"NHWC" else (0, channels, 3)
+        found = ops.run("BiasAddGrad", [np.zeros(shape, dtype)], data_format=layout)
+        assert (found.tolist(), found.dtype) == ([0] * channels, dtype)
+        assert ops.run("BiasAdd", [np.zeros(shape, dtype), np.ones(channels, dtype)], data_format=layout).shape == shape
+        shape = (3, 0)
+        assert ops.run("BiasAdd", [np.zeros(shape, dtype), np.ones(0, dtype)], data_format=layout).shape == shape
+
+
+#: op, attrs, the first input or None, the other one, what is given.
+EDGES: list[tuple[str, dict[str, Any], list[float] | None, list[float], list[float]]] = [
+    ("Relu", {}, None, [-1, 0, 0.5, 1], [0, 0, 0.5, 1]),
+    ("Relu6", {}, None, [-1, 0, 0.5, 1, 6, 6.5, 7, 8], [0, 0, 0.5, 1, 6, 6, 6, 6]),
+    ("LeakyRelu", {"alpha": 0.5}, None, [-2, 0, 0.5, 1], [-1, 0, 0.5, 1]),
+    ("ReluGrad", {}, [2, 2, 2, 2], [-1, 0, 0.5, 1], [0, 0, 2, 2]),
+    ("Relu6Grad", {}, [2] * 7, [-1, 0, 0.5, 1, 5.5, 6, 6.5], [0, 0, 2, 2, 2, 0, 0]),
+    ("LeakyReluGrad", {"alpha": 0.5}, [2, 2, 2, 2], [-1, 0, 0.5, 1], [1, 1, 2, 2]),
+    ("EluGrad", {}, [2, 2, 2, 2], [-0.5, 0, 0.5, 1], [1, 2, 2, 2]),
+    ("SeluGrad", {}, [2, 2], [-0.5, 0], [2 * (1.7580993408473766 - 0.5), 2 * 1.0507009873554805]),
+]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_activations_where_they_bend(ops: Any, dtype: Any) -> None:
+    for op, attrs, gradients, x, expected in EDGES:
+        inputs = [np.array(each, dtype) for each in (gradients, x) if each is not None]
+        found = ops.run(op, inputs, **attrs)
+        np.testing.assert_allclose(found, np.array(expected, dtype), rtol=1e-3, err_msg=op)
+    assert ops.run("ReluGrad", [np.int32([2, 2, 2]), np.int32([-1, 0, 1])]).tolist() == [0, 0, 2]
+
+
+def test_softplus_neither_overflows_nor_loses_small_numbers(ops: Any) -> None:
+    found = ops.run("Softplus", [np.float64([1000, -1000, -40, 0])])
+    np.testing.assert_allclose(found, [1000, 0, math.exp(-40), math.log(2)], rtol=1e-14)
+
+
+def test_losses_of_no_classes_and_of_no_rows(ops: Any) -> None:
+    for op in ("Softmax", "LogSoftmax"):
+        assert ops.run(op, [zeros(3, 0)]).shape == (3, 0)
+    loss, backprop = ops.run(DENSE, [zeros(3, 0), zeros(3, 0)])
+    assert (loss.tolist(), backprop.shape) == ([0, 0, 0], (3, 0))
+    loss, backprop = ops.run(DENSE, [zeros(1, 0), zeros(3, 1)])
+    assert (loss.tolist(), backprop.shape) == ([0, 0, 0], (3, 0))
+    loss, backprop = ops.run(SPARSE, [zeros(0, 3), np.zeros(0, np.int32)])
+    assert (loss.shape, backprop.shape) == ((0,), (0, 3))
+
+
+def test_either_input_of_a_dense_cross_entropy_is_broadcast(ops: Any) -> None:
+    logits, labels = sample((3, 4), np.float32), softmax(sample((3, 4), np.float32))
+    for x, y in ((logits, labels[:1]), (logits[:1], labels), (logits[0], labels), (logits, labels[0])):
+        whole = [np.broadcast_to(each, (3, 4)).copy() for each in (x, y)]
+        for found, expected in zip(ops.run(DENSE, [x, y]), ops.run(DENSE, whole), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    for wrong in ([logits[0], labels[0]], [zeros(1, 2, 3), zeros(1, 2, 3)], [zeros(1, 2, 3), zeros(2, 3)]):
+        with pytest.raises(errors.InvalidArgumentError, match="must be either 2-dimensional, or broadcasted to be"):
+            ops.run(DENSE, wrong)
+
+
+def test_labels_that_are_no_classes(ops: Any) -> None:
+    for labels, bad in (([3, 0], 3), ([0, 3], 3), ([-1, 0], -1), ([0, -1], -1), ([7, -2], -2), ([4, 7], 7)):
+        values = " ".join(map(str, labels))
+        text = (
+            rf"^Received a label value of {bad} which is outside the valid range of \[0, 3\)\.  Label values: {values}$"
+        )
+        with pytest.raises(errors.InvalidArgumentError, match=text):
+            ops.run(SPARSE, [zeros(2, 3), labels])
+    with pytest.raises(errors.InvalidArgumentError, match=r"^labels must be 1-D, but got shape \[2,1\]$"):
+        ops.run(SPARSE, [zeros(2, 3), [[0], [1]]])

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from support.room import assert_wants
 from tenfold_core import dtypes, errors
+from tenfold_kernels import philox
 from tenfold_kernels.cpu import nn_words
 from tenfold_kernels.cpu._compiled import word_vectors
+from tenfold_kernels.cpu.random import blocks
+from tenfold_kernels.cpu.random_candidates import Words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-    from types import SimpleNamespace
 
 
 def text(folder: Path, words: str = "a b c a b a " * 20) -> str:
@@ -225,3 +230,138 @@ def test_steps_of_two_threads_on_the_same_tables_end(ops: SimpleNamespace) -> No
 
     assert not thread.is_alive()
     assert np.isfinite(inner.buffer()).all()
+
+
+#: A text of rare and frequent words, some of them equally frequent.
+TEXT = [f"w{n}" for n in np.random.default_rng(8).geometric(0.12, 700).tolist()]
+
+
+def vocabulary(least: int) -> tuple[list[str], list[int], list[int]]:
+    """The words behind UNK, how often all of them come, and the text as numbers."""
+    often = {word: TEXT.count(word) for word in dict.fromkeys(TEXT)}
+    known = [word for word in sorted(often, key=lambda word: -often[word]) if often[word] >= least]
+    numbers = [known.index(word) + 1 if word in known else 0 for word in TEXT]
+    return known, [numbers.count(n) for n in range(len(known) + 1)], numbers
+
+
+def pairs(numbers: list[int], window: int, kept: list[float] | None) -> Iterator[tuple[int, int, int, int]]:
+    """Example, label, epoch and the number of words so far, one pair after the other, from TensorFlow's stream."""
+    words = Words(philox.Philox(0, 0), lambda position, offset, count: blocks(position.behind(offset), count))
+    epoch, at, processed = -1, len(numbers), 0
+    while True:
+        sentence: list[int] = []
+        while len(sentence) < 1000:
+            if at == len(numbers):
+                epoch, at = epoch + 1, 0
+            if kept is None or words.fraction() <= kept[numbers[at]]:
+                sentence.append(numbers[at])
+            at += 1
+        for center, word in enumerate(sentence):
+            processed += 1
+            reach = 1 + words.below(window)
+            for other in range(max(center - reach, 0), min(center + reach + 1, 1000)):
+                if other != center:
+                    yield word, sentence[other], epoch, processed
+
+
+@pytest.mark.parametrize(
+    ("window", "least", "subsample", "batch"), [(1, 1, 0.0, 500), (4, 9, 0.01, 1100), (70, 5, 0.5, 3000)]
+)
+def test_the_stream_of_pairs(
+    ops: SimpleNamespace, tmp_path: Path, window: int, least: int, subsample: float, batch: int
+) -> None:
+    known, counts, numbers = vocabulary(least)
+    rate = subsample * len(numbers)
+    kept = [(math.sqrt(n / rate) + 1) * rate / n if n else 9.0 for n in counts] if subsample else None
+    path = text(tmp_path, " ".join(TEXT))
+    step = skipgram(ops, path, window_size=window, min_count=least, subsample=subsample, batch_size=batch)
+    stream, taken = pairs(numbers, window, kept), 0
+    made = [next(stream) for _ in range(3000)]
+
+    for _ in range(7):
+        words, frequencies, size, epoch, processed, examples, labels = step()
+        assert words.tolist() == [b"UNK", *(word.encode() for word in known)]
+        assert (frequencies.tolist(), size.tolist()) == (counts, len(TEXT))
+        taken += batch
+        while len(made) < taken // 3000 * 3000 + 3000:
+            made.append(next(stream))
+        expected = made[taken - batch : taken]
+        assert list(zip(examples.tolist(), labels.tolist(), strict=True)) == [pair[:2] for pair in expected]
+        assert (epoch.tolist(), processed.tolist()) == made[-1][2:]
+        assert [each.dtype for each in (frequencies, size, epoch, processed, examples, labels)] == [
+            np.int32, np.int64, np.int32, np.int64, np.int32, np.int32
+        ]  # fmt: skip
+        assert not words.flags.writeable
+        assert not frequencies.flags.writeable
+
+
+def test_bounds_of_a_text_and_its_pairs(ops: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = text(tmp_path)
+    assert skipgram(ops, path, window_size=12)()[2] == 120
+    assert skipgram(ops, path, window_size=1, batch_size=0)()[5].shape == (0,)
+    assert skipgram(ops, path, min_count=40)()[0].tolist() == [b"UNK", b"a", b"b"]
+    assert skipgram(ops, path, min_count=41)()[0].tolist() == [b"UNK", b"a"]
+    usual = ops.build("Skipgram", [], {"filename": path.encode(), "batch_size": 2})[0]()
+    assert (usual[0].tolist(), usual[5].size) == ([b"UNK", b"a", b"b", b"c"], 2)
+    assert_wants(monkeypatch, 77 * 4 * 32, lambda: skipgram(ops, path, batch_size=77))
+    one = SimpleNamespace(numbers=range(1000), counts=np.array([0, 1000], np.int32))
+    assert nn_words._Pairs._shares(one, 6.0e-8)[1] == pytest.approx(6.0e-8**0.5, rel=1e-3)
+    with pytest.raises(errors.InvalidArgumentError, match="fewer than one in 4096"):
+        nn_words._Pairs._shares(one, 5.9e-8)
+    assert list(nn_words._words_of(b"")) == []
+    monkeypatch.setattr(nn_words, "_PIECE", 4)
+    for given in (b"abcd efgh", b"abc defgh i", b"abcdefgh", b"abcd\nefg\t", b"    a", b"a   b    c"):
+        assert [word for piece in nn_words._words_of(given) for word in piece] == given.split()
+    assert [len(piece) for piece in nn_words._words_of(b"a b c d e f")] == [3, 2, 1]
+
+
+def test_what_a_step_hands_to_its_loop(ops: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    taken: list[bool] = []
+
+    def loop(*given: Any) -> int:
+        calls.append(given)
+        for variable in tables:
+            thread = threading.Thread(target=lambda held=variable: taken.append(held.lock.acquire(blocking=False)))
+            thread.start()
+            thread.join()
+        return -1
+
+    monkeypatch.setattr(word_vectors, "negative_sampling", lambda: loop)
+    ones = np.ones((2, 3), np.float32)
+    tables, step = neg_train(ops, [0, 3], 5, ones, 2 * ones)
+    step([0, 1, 1], [1, 0, 0], 0.25)
+    inner, outer, examples, labels, samples, rate, room = calls.pop()
+    assert (inner.tolist(), outer.tolist()) == (ones.tolist(), (2 * ones).tolist())
+    assert (examples.tolist(), labels.tolist(), rate, room.shape) == ([0, 1, 1], [1, 0, 0], 0.25, (3,))
+    assert (samples.tolist(), samples.dtype, room.dtype) == ([1] * 15, np.int32, np.float32)
+    assert taken == [False, False], "both tables are locked meanwhile"
+    assert_wants(monkeypatch, 3 * 5 * 8 * 8, lambda: step([0, 1, 1], [1, 0, 0]))
+    for none in (0, -2):
+        tables, step = neg_train(ops, [0, 0], none, ones, ones)
+        step([0], [0])
+        assert calls.pop()[4].size == 0
+    whole = ops.variable(ones, dtypes.float32)
+    pair, half = np.array([1], np.int32), np.array(0.5, np.float32)
+    attrs = {"vocab_count": [1, 1], "num_negative_samples": 1}
+    ops.build("NegTrain", [whole, whole, pair, pair, half], attrs)[0](whole, whole, pair, pair, half)
+    assert np.may_share_memory(*calls.pop()[:2])
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "given", "words"),
+    [
+        ((2,), (2,), ([0], [0]), r"^w_in and w_out must be matrices of one shape, got \[2\] and \[2\]$"),
+        ((2, 3), (3, 2), ([0], [0]), r"^w_in and w_out must be matrices of one shape, got \[2,3\] and \[3,2\]$"),
+        ((3, 3), (3, 3), ([0], [0]), "^vocab_size mismatches: 3 vs. 2$"),
+        ((2, 3), (2, 3), ([-1], [0]), r"indices\[0\] = -1 is not in \[0, 2\)"),
+        ((2, 3), (2, 3), ([0], [5]), r"indices\[0\] = 5 is not in \[0, 2\)"),
+        ((2, 3), (2, 3), ([1], [2]), r"indices\[0\] = 2 is not in \[0, 2\)"),
+    ],
+)
+def test_tables_and_words_that_do_not_fit(
+    ops: SimpleNamespace, inner: tuple[int, ...], outer: tuple[int, ...], given: Any, words: str
+) -> None:
+    _, step = neg_train(ops, [1, 1], 1, np.ones(inner, np.float32), np.ones(outer, np.float32))
+    with pytest.raises(errors.InvalidArgumentError, match=words):
+        step(*given)

@@ -167,7 +167,7 @@ def _fixed_row(rows: Rows, row: int, feature: DenseFeature, values: Sequence[Any
         if not feature.default.size:
             name = f"Name: {rows.name(row)}, " if rows.is_batch else ""
             raise invalid(f"{name}Feature: {feature.key} {feature.type_text} is required but could not be found.")
-        return feature.default.reshape(feature.shape)
+        return feature.default.reshape(feature.shape).copy()
     if len(values) != size:
         if not rows.is_batch:
             what = f"Some {WORDS[feature.dtype]}_list slice was not parsed."

@@ -23,7 +23,7 @@ _FLOOR = 1e-12
 @kernel("DecodeWav")
 def build_decode_wav(node: KernelNode) -> Compute:
     """A file → float [samples, channels] and its rate; cut or filled up to what is desired."""
-    wanted_channels, wanted_samples = (int(node.attrs.get(f"desired_{what}", -1)) for what in ("channels", "samples"))
+    wanted_channels, wanted_samples = (int(node.attrs[f"desired_{what}"]) for what in ("channels", "samples"))
     if min(wanted_channels, wanted_samples) < -1:
         raise invalid(
             f"desired_channels and desired_samples must be -1 or more, got {wanted_channels} and {wanted_samples}"
@@ -73,7 +73,7 @@ def build_audio_spectrogram(node: KernelNode) -> Compute:
     size, stride = int(node.attrs["window_size"]), int(node.attrs["stride"])
     if size < 2 or stride < 1:
         raise invalid(f"window_size must be >= 2 and stride >= 1, got {size} and {stride}")
-    squared, length = bool(node.attrs.get("magnitude_squared")), fft_length(size)
+    squared, length = bool(node.attrs["magnitude_squared"]), fft_length(size)
     allow((size,), np.float64, 3)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
 
@@ -150,7 +150,7 @@ def build_mfcc(node: KernelNode) -> Compute:
     def compute(spectrogram: Array, sample_rate: Array) -> Array:
         if spectrogram.ndim != 3:
             raise invalid(f"spectrogram must be 3-dimensional, got shape {shape_text(spectrogram.shape)}")
-        allow((*spectrogram.shape[:2], max(bands, coefficients)), np.float64, 3)
+        allow((*spectrogram.shape[:2], bands), np.float64, 3)
         bank = _mel_bank(spectrogram.shape[2], one_number(sample_rate, "sample_rate"), bands, low, high)
         energies = np.sqrt(spectrogram.astype(np.float64)) @ bank
         found = np.log(np.maximum(energies, _FLOOR)) @ _cosines(bands, coefficients)

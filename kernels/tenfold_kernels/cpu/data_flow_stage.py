@@ -17,7 +17,7 @@ from tenfold_kernels.resources.staging import StagingArea
 def _area(node: KernelNode) -> StagingArea:
     """The node's area, made by the first call: found anew in each step, for a reset of its container drops it."""
     name = text_attr(node, "shared_name") or node.name
-    capacity, memory_limit = int(node.attrs.get("capacity", 0)), int(node.attrs.get("memory_limit", 0))
+    capacity, memory_limit = int(node.attrs["capacity"]), int(node.attrs["memory_limit"])
 
     def make() -> StagingArea:
         return StagingArea(name, capacity, memory_limit, node.resources.quota.account(name))

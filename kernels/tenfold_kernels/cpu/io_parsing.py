@@ -84,7 +84,7 @@ class _Line:
                 at += 1
             out.append(line[at])
             at += 1
-        if at > last or line[at] != _QUOTE or (at != last and line[at + 1] != self._delimiter):
+        if at > last or line[at] != _QUOTE:
             raise invalid("Quoted field has to end with quote followed by delim or end")
         return bytes(out), at + 2
 
@@ -94,7 +94,7 @@ def build_decode_csv(node: KernelNode) -> Compute:
     """Lines of text to a tensor a column; an empty or N/A field becomes the column's default."""
     types = [t.base_dtype for t in node.output_types]
     delimiter, missing = bytes_attr(node, "field_delim", b","), bytes_attr(node, "na_value")
-    selected = [int(i) for i in node.attrs.get("select_cols", ())]
+    selected = [int(i) for i in node.attrs["select_cols"]]
     if len(delimiter) != 1:
         raise invalid("field_delim should be only 1 char")
     if selected and len(selected) != len(types):
@@ -103,7 +103,7 @@ def build_decode_csv(node: KernelNode) -> Compute:
         raise invalid("select_cols should be strictly increasing indices")
     if selected and selected[0] < 0:
         raise invalid("select_cols should be non-negative indices")
-    line = _Line(delimiter, bool(node.attrs.get("use_quote_delim", True)), selected)
+    line = _Line(delimiter, bool(node.attrs["use_quote_delim"]), selected)
     parsers = [None if t.name == "string" else parser(t.as_numpy_dtype) for t in types]
 
     def compute(records: Array, *defaults: Array) -> Array | tuple[Array, ...]:
@@ -176,7 +176,7 @@ def columns_of_records(
 def build_decode_padded_raw(node: KernelNode) -> Compute:
     """Bytes to numbers along a new last dimension: each string cut or filled up with zeros to one length."""
     dtype = np.dtype(output_type(node))
-    source = dtype.newbyteorder("<" if node.attrs.get("little_endian", True) else ">")
+    source = dtype.newbyteorder("<" if node.attrs["little_endian"] else ">")
 
     def compute(x: Array, fixed_length: Array) -> Array:
         if fixed_length.ndim:

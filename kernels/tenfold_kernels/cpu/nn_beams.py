@@ -23,12 +23,11 @@ def build_gather_tree(node: KernelNode) -> Compute:
         _check(step_ids_TBK, parent_ids_TBK, lengths_B, end_token)
         steps, rows, beams = step_ids_TBK.shape
         out_TBK = np.full_like(step_ids_TBK, end_token)
-        lengths = np.clip(lengths_B, 0, steps)
         row = np.arange(rows)[:, None]
         # Which beam each of the last beams was in at the step being copied.
         at_BK = np.broadcast_to(np.arange(beams), (rows, beams))
         for time in range(steps - 1, -1, -1):
-            inside_B1 = (time < lengths)[:, None]
+            inside_B1 = (time < lengths_B)[:, None]
             np.copyto(out_TBK[time], step_ids_TBK[time, row, at_BK], where=inside_B1)
             if time == 0:
                 break

@@ -37,7 +37,7 @@ def build_ctc_loss(node: KernelNode) -> Compute:
     def compute(inputs: Array, indices: Array, values: Array, lengths: Array) -> tuple[Array, Array]:
         lengths = lengths.copy()  # a loop runs as far as they say
         labels = _checked_labels(inputs, indices, values, lengths)
-        steps, batch, classes = inputs.shape
+        batch, classes = inputs.shape[1:]
         if not classes:
             raise invalid("num_classes is 0")
         rows = [_label_row(b, labels[b], collapses, classes) for b in range(batch)]
@@ -51,7 +51,7 @@ def build_ctc_loss(node: KernelNode) -> Compute:
             is_left_out[b] = not lengths[b] or len(row) > lengths[b]
         loss, gradient = np.zeros(batch, inputs.dtype), np.zeros(inputs.shape, inputs.dtype)
         kept = np.flatnonzero(~is_left_out)
-        if not kept.size or not steps:
+        if not kept.size:
             return loss, gradient
         made = _losses(summed, inputs[:, kept], [rows[b] for b in kept], lengths[kept].astype(np.int64), merges)
         loss[kept], gradient[:, kept] = made
@@ -164,11 +164,9 @@ def _alignments_in_numpy(
     is_label = said != classes - 1
     stays = np.full(said.shape, merges) | ~is_label
     skips = is_label.copy()
-    skips[:, :2] = False
     if merges:
         skips[:, 2:] &= said[:, 2:] != said[:, :-2]
-    leaps = np.zeros_like(is_label)
-    leaps[:, :-2] = is_label[:, :-2]
+    leaps = is_label.copy()
     if merges:
         leaps[:, :-2] &= said[:, 2:] != said[:, :-2]
 
@@ -194,7 +192,6 @@ def _alignments_in_numpy(
             backward[t] = total
         begins = lengths == t + 1
         backward[t, begins] = at_end[begins]
-        backward[t, lengths <= t] = _NOTHING
 
     log_p[:] = np.logaddexp.reduce(forward[0] + backward[0], axis=1)
     finite = np.isfinite(log_p)
@@ -238,7 +235,7 @@ def _sparse(rows: Sequence[Sequence[int]]) -> tuple[Array, Array, Array]:
 @kernel("CTCGreedyDecoder", T=FLOATING)
 def build_greedy_decoder(node: KernelNode) -> Compute:
     """inputs [T, B, L] → the best class of each step, without blanks; and the negated sum of its inputs [B, 1]."""
-    merges, blank_index = bool(node.attrs["merge_repeated"]), int(node.attrs.get("blank_index", -1))
+    merges, blank_index = bool(node.attrs["merge_repeated"]), int(node.attrs["blank_index"])
 
     def compute(inputs: Array, lengths: Array) -> Any:
         _check_decoded(inputs, lengths)

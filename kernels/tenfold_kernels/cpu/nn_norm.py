@@ -267,6 +267,8 @@ class BatchNorm:
     def moments(self, rows: Array) -> tuple[Array, Array]:
         """The mean and the uncorrected variance of each channel."""
         times, channels = _times(rows), rows.shape[1]
+        if not rows.size:
+            return np.full(channels, np.nan, self.wide), np.full(channels, np.nan, self.wide)
         folded = rows.reshape(-1, times * channels)
         found: dict[int, tuple[int, Array, Array]] = {}
 
@@ -276,8 +278,6 @@ class BatchNorm:
             found[first] = last - first, mean, apart
 
         in_parts(part, len(folded), _pixels(folded))
-        if not found:
-            return np.full(channels, np.nan, self.wide), np.full(channels, np.nan, self.wide)
         # In the order of the pixels, however the threads ran: the same result each time.
         parts = [found[first] for first in sorted(found)]
         counts = np.repeat([count for count, _, _ in parts], times).reshape(-1, 1)
@@ -290,6 +290,8 @@ class BatchNorm:
     def sums(self, given: Array, rows: Array, mean: Array) -> tuple[Array, Array]:
         """Σ given and Σ given · (x − mean) of each channel, double."""
         times, channels = _times(rows), rows.shape[1]
+        if not rows.size:
+            return np.zeros(channels), np.zeros(channels)
         given, rows, mean = (each.reshape(-1, times * channels) for each in (given, rows, np.tile(mean, times)))
         found: dict[int, Array] = {}
 
@@ -349,7 +351,6 @@ def build_batch_norm(node: KernelNode) -> Compute:
                 keep, take = norm.wide(1 - average), norm.wide(average)
                 new_mean, new_variance = keep * mean + take * batch_mean, keep * variance + take * unbiased
         else:
-            batch_mean, batch_variance = mean, variance
             new_mean, new_variance = mean.copy(), variance.copy()
             batch_mean, batch_variance = mean.copy(), variance.copy()
         factor = gamma / np.sqrt(batch_variance + norm.epsilon)

@@ -154,8 +154,8 @@ def build_skipgram(node: KernelNode) -> Compute:
     Reads the text in its first step, and blocks while it does.
     """
     path = local_path(node.attrs["filename"])
-    batch, window = int(node.attrs["batch_size"]), int(node.attrs.get("window_size", 5))
-    least, subsample = int(node.attrs.get("min_count", 5)), float(node.attrs.get("subsample", 1e-3))
+    batch, window = int(node.attrs["batch_size"]), int(node.attrs["window_size"])
+    least, subsample = int(node.attrs["min_count"]), float(node.attrs["subsample"])
     if batch < 0 or window < 1:
         raise invalid(f"batch_size must be at least 0 and window_size at least 1, got {batch} and {window}")
     allow((batch,), np.int32, 32)
