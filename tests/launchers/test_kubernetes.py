@@ -295,6 +295,26 @@ def test_a_lease_that_is_gone_ends_the_run(kube: KubeCluster, kube_options: dict
     kube.wait_for(lambda: not kube.names("pods"))
 
 
+def test_a_server_that_is_silent_for_the_lease_has_ended_the_run(
+    kube: KubeCluster, kube_options: dict[str, str], tmp_path: Path
+) -> None:
+    def hang_up(request: Request) -> StatusError | None:
+        raise ConnectionResetError
+
+    lines = Lines()
+    with opened(kube_options, tmp_path, lines, lease="5") as processes:
+        processes.addresses({"ps": 1, "worker": 2})
+        processes.start("worker/0", ["program.py"])
+        lines.wait_for("worker/0", "runs")
+        kube.api.refusals.append(hang_up)
+        kube.api.break_watches()
+        assert processes.wait_for_exit(["worker/0"], PATIENCE) == ("worker/0", -9)
+        error = processes.error("worker/0")
+    assert error == {"type": "HostLost", "message": "the API server has not answered for 5 s"}
+    # the Job controller, which is not cut off, has ended it on its side
+    kube.wait_for(lambda: not kube.names("jobs") and not kube.names("pods"))
+
+
 def test_the_lease_is_put_off_while_the_run_lives(
     kube: KubeCluster, kube_options: dict[str, str], tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from tenfold.cli.children import Children
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.kube.cluster import KubeCluster
     from support.slurm_cluster import SlurmCluster
     from support.sshd import SshHosts
 
@@ -156,6 +157,26 @@ def test_a_host_that_is_lost_takes_the_run_back_to_its_checkpoint(hosts: SshHost
     assert "n1 is lost" in shown
     assert "n1 is left out" in shown
     assert re.search(r"begins at (15|20)", shown), shown
+
+
+@pytest.mark.thorough
+def test_a_node_that_is_lost_takes_the_run_back_to_its_checkpoint(
+    kube: KubeCluster, kube_options: dict[str, str], gate: Gate, tmp_path: Path
+) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    engine = ["--on", "kubernetes", *(f"-o{name}={value}" for name, value in kube_options.items())]
+    command = ["run", *engine, "--restarts", "2", "--workers", "2", "trainer.py", str(tmp_path / "saved")]
+    with running(tmp_path, *command, str(gate.port)) as process:
+        gate.wait_for("worker/0 1")
+        node = next(each["spec"]["nodeName"] for each in kube.store.list("pods", None) if "-ps-0-" in str(each))
+        for name in kube.kubelet.lose(node):  # which the cluster notices, and takes its pods off the list
+            kube.store.delete("pods", "default", name, 0)
+        shown, _ = process.communicate(timeout=PATIENCE)
+    kube.kubelet.nodes.append(node)
+    assert process.returncode == 0, shown
+    assert f"HostLost: its pod on {node} was deleted" in shown, shown
+    assert re.search(r"begins at (15|20)", shown), shown
+    assert programs(tmp_path) == []
 
 
 @pytest.mark.thorough

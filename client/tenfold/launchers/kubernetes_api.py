@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tenfold.launchers.kubernetes_objects import Object
 
@@ -164,7 +164,7 @@ class KubernetesApi:
     def list_pods(self, selector: str) -> tuple[list[Object], str]:
         """All pods of that selector, and the version from which on a watch tells of changes."""
         found = self._call(self._core.list_namespaced_pod, self.namespace, label_selector=selector)
-        return list(found.get("items") or ()), str((found.get("metadata") or {}).get("resourceVersion") or "")
+        return list(found.get("items") or ()), version_of(found)
 
     def watch_pods(self, selector: str, version: str, stop: Stop) -> Iterator[tuple[str, Object]]:
         """(ADDED | MODIFIED | DELETED | BOOKMARK, pod) as they happen after that version, until the server ends it, as
@@ -190,7 +190,7 @@ class KubernetesApi:
             with _reading(response, stop):
                 for line in _lines(response):
                     event = json.loads(line)
-                    kind, found = str(event["type"]), event["object"]
+                    kind, found = str(event["type"]), dict(event["object"])
                     if kind == "ERROR":
                         raise ApiRefusedError(int(found.get("code") or 0), str(found.get("message") or "no reason"))
                     yield kind, found
@@ -224,6 +224,12 @@ class KubernetesApi:
             raise ApiRefusedError(int(error.status or 0), words(error)) from error
         except (HTTPError, OSError, ValueError, AttributeError) as error:
             raise ApiRefusedError(0, f"the log broke: {_reason(error)}") from error
+
+
+def version_of(found: Mapping[str, Any]) -> str:
+    """The version of an object or of a list; empty where there is none."""
+    metadata = found.get("metadata")
+    return str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
 
 
 def comparable(moment: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tenfold.launchers.interface import LaunchRefusedError
-from tenfold.launchers.kubernetes_api import GONE, NOT_FOUND, ApiRefusedError, KubernetesApi, Stop
+from tenfold.launchers.kubernetes_api import GONE, NOT_FOUND, ApiRefusedError, KubernetesApi, Stop, version_of
 from tenfold.launchers.kubernetes_run import RunObjects
 from tenfold.launchers.kubernetes_status import view
 from tenfold.launchers.kubernetes_tasks import KILL, KILL_GRACE, TERM, PodTask, PodTasks
@@ -276,7 +276,7 @@ class KubernetesProcesses:
                 if not version:
                     version = self._look_at_all(self._api)
                 for kind, pod in self._api.watch_pods(self._objects.selector, version, self._stop):
-                    version = str(pod["metadata"].get("resourceVersion") or version)
+                    version = version_of(pod) or version
                     pause = 0.0
                     self._on_pod(kind, pod)
             except ApiRefusedError as error:
@@ -294,7 +294,7 @@ class KubernetesProcesses:
             self._on_pod("MODIFIED", pod)
         with self._changed:
             self._heard = time.monotonic()
-            self._tasks.on_list(known, {pod["metadata"]["name"] for pod in pods}, self._heard)
+            self._tasks.on_list(known, {view(pod).name for pod in pods}, self._heard)
             self._changed.notify_all()
         return version
 

@@ -63,22 +63,21 @@ class PodView:
 
 
 def view(pod: Mapping[str, Any]) -> PodView:
-    """The pod in our words. What is missing in it is taken for not known."""
+    """The pod in our words. What is missing in it, or has another form, is taken for not known."""
     metadata, status, spec = _part(pod, "metadata"), _part(pod, "status"), _part(pod, "spec")
-    statuses = status.get("containerStatuses") or [{}]
-    state = _part(statuses[0], "state")
+    state = _part(next(iter(_parts(status, "containerStatuses")), {}), "state")
     waiting, terminated = _part(state, "waiting"), _part(state, "terminated")
     phase = str(status.get("phase") or "")
     refused, waits = _waiting(waiting, status)
     return PodView(
         name=str(metadata.get("name", "")),
         uid=str(metadata.get("uid", "")),
-        node=spec.get("nodeName"),
+        node=str(spec["nodeName"]) if spec.get("nodeName") else None,
         started="running" in state or "terminated" in state,
         ended=_ended(phase, status, terminated),
         refused=refused,
         waits=waits,
-        deleted=_grace(metadata) if metadata.get("deletionTimestamp") else None,
+        deleted=_number(metadata.get("deletionGracePeriodSeconds")) if metadata.get("deletionTimestamp") else None,
     )
 
 
@@ -109,7 +108,7 @@ def _ended(phase: str, status: Mapping[str, Any], terminated: Mapping[str, Any])
         reason = str(status.get("reason") or "Failed")
         message = str(status.get("message") or "its pod has ended, and nothing is known of its container")
         return Ended(0) if phase == "Succeeded" else Ended(-_SIGKILL, _error(reason, message))
-    code = int(terminated.get("exitCode") or 0)
+    code = _number(terminated.get("exitCode"))
     reason = str(terminated.get("reason") or "")
     said = read_last_words(str(terminated.get("message") or ""))
     if said is not None:
@@ -135,17 +134,10 @@ def _waiting(waiting: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[Err
         return _error(reason, message or "no more is said"), ""
     if reason in _PULLS:
         return None, f"{reason}: {message}"
-    for condition in status.get("conditions") or ():
+    for condition in _parts(status, "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return None, f"{condition.get('reason') or 'Unschedulable'}: {condition.get('message') or ''}".rstrip(": ")
     return None, "" if reason in ("", "ContainerCreating", "PodInitializing") else f"{reason}: {message}"
-
-
-def _grace(metadata: Mapping[str, Any]) -> float:
-    try:
-        return float(metadata.get("deletionGracePeriodSeconds") or 0)
-    except (TypeError, ValueError):
-        return 0.0
 
 
 def _out_of_memory() -> Error:
@@ -160,3 +152,12 @@ def _error(kind: str, message: str) -> Error:
 def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = of.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def _parts(of: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    found = of.get(name)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _number(found: Any) -> int:
+    return found if isinstance(found, int) and abs(found) < 1 << 31 else 0

@@ -112,10 +112,12 @@ def read_last_words(text: str) -> tuple[int, dict[str, str] | None] | None:
         return None
     try:
         found = json.loads(text)
-        error = found.get("error")
-        return int(found["code"]), None if error is None else {str(key): str(error[key]) for key in error}
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, RecursionError):
         return None
+    code, error = found.get("code"), found.get("error")
+    if not isinstance(code, int) or not -64 <= code <= 255 or not isinstance(error, dict | None):
+        return None
+    return code, None if error is None else {key: str(value) for key, value in error.items()}
 
 
 def _run(task: Task, wishes: list[int]) -> tuple[int, dict[str, str] | None]:

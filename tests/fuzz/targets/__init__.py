@@ -42,6 +42,7 @@ TARGETS: dict[str, Target] = {
     "checkpoint_states": Target("the file `checkpoint`", ("tenfold.train.checkpoint_management",)),
     "records": Target("TFRecord files, compressed or not", _FILES),
     "event_files": Target("event files", (*_FILES, "tenfold.summary.summary_iterator")),
+    "pods": Target("statuses of Kubernetes pods, and last words of their containers", ("tenfold.launchers",)),
     "pictures": Target("PNG files", ("tenfold_kernels.cpu._png", "tenfold_kernels.cpu.image_files"), 16_384),
     "media": Target(
         "GIF and BMP files, headers of JPEG files, WAV files",
