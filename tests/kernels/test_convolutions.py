@@ -153,9 +153,14 @@ def test_an_image_that_is_its_own_window_matrix() -> None:
         ((1, 1, 1), same, (2, 3, 4, 5, 6), (1, 1, 2), False),
         ((2, 1, 1), same, (2, 3, 4, 5, 6), (1, 1, 1), False),
         ((1, 1, 2), same, (2, 3, 4, 5, 6), (1, 1, 1), False),
+        ((2, 1, 1), ((1, 2), (0, 0), (0, 0)), (2, 3, 4, 5, 6), (1, 1, 1), False),
+        ((1, 1, 2), ((0, 0), (0, 0), (2, 2)), (2, 3, 4, 5, 6), (1, 1, 1), False),
     ):
         place = slide_of(strides, (1,) * len(strides), padding).place(shape, window)
         assert _convolutions._is_dense(place) is dense, (strides, padding, window)
+    # one place has nothing to leave out
+    place = slide_of((1, 1, 1), (2, 3, 4), same).place((2, 3, 4, 5, 6), (1, 1, 1))
+    assert _convolutions._is_dense(place)
 
 
 def test_a_filter_is_turned_round_where_that_multiplies_little_more() -> None:

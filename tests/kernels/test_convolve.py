@@ -175,3 +175,17 @@ def test_a_large_filter_is_summed_row_by_row(monkeypatch: pytest.MonkeyPatch) ->
             direct.forward(np.ones((1, *window, channels), dtype), np.ones((*window, channels, 1), dtype), at)
             plan = plans.pop()
             assert (plan["outer_2"], plan["outer"]) == outer, (window, channels, dtype)
+
+
+def test_only_images_that_need_it_are_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    direct = Direct.of(np.float32)
+    assert direct is not None
+    plans: list[dict[str, int]] = []
+    monkeypatch.setattr(direct, "_run", lambda *given: plans.append(dict(zip(direct._fields, given[3], strict=True))))
+    x, w = np.ones((1, 4, 5, 2), np.float32), np.ones((3, 2, 2, 1), np.float32)
+    for padding, height, width in (("VALID", 0, 5), ("SAME", 6, 6)):
+        at = place(x.shape, (3, 2), padding=padding)
+        direct.forward(x, w, at)
+        direct.filter_gradient(x, np.ones((1, *at.out, 1), np.float32), at)
+        assert [(plan["padded_h"], plan["padded_w"]) for plan in plans] == [(height, width)] * 2
+        plans.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -190,3 +191,9 @@ def test_what_is_refused_in_which_words(ops: Any, layout: bytes) -> None:
         with pytest.raises(errors.InvalidArgumentError) as refused:
             ops.run(op, inputs, **attrs)
         assert refused.value.message == text, (op, [np.shape(each) for each in inputs])
+
+
+def test_how_many_lines_are_worth_a_thread() -> None:
+    for out, window, channels, each in (((9, 3), (4, 5), 2, 120), ((9, 1), (1, 1), 1, 1), ((9, 3), (0, 5), 2, 1)):
+        place: Any = SimpleNamespace(out=out, window=window, channels=channels)
+        assert nn_depthwise._least(place) == (1 << 18) // each + 1

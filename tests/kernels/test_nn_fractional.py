@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -259,3 +260,48 @@ def test_images_in_any_order_in_memory_have_a_gradient_in_rows(ops: Any) -> None
     found = ops.run(OF_MAX, [x, BACK, BACK, CUTS, CUTS])
     assert found.flags.c_contiguous
     assert np.argwhere(found[0, ..., 0]).tolist() == [[1, 1], [1, 3], [3, 1], [3, 3]]
+
+
+def test_windows_by_one_random_number() -> None:
+    """Worked out by hand: with alpha = size / out, window i ends where alpha · (i + shift) does, rounded up. The shift
+    is the number times the largest that leaves all windows one of two sizes."""
+    zero, half, almost_one = (0, 0), (1 << 19, 0), ((1 << 20) - 1, (1 << 32) - 1)
+    for size, out, words, expected in (
+        # at most 3 / 1.75 - 1
+        (7, 4, zero, [1, 2, 2, 2]),
+        (7, 4, half, [2, 2, 1, 2]),
+        (7, 4, almost_one, [2, 2, 2, 1]),
+        # at most 5 / 1.25 - 3
+        (5, 4, zero, [1, 1, 1, 2]),
+        (5, 4, half, [1, 2, 1, 1]),
+        (5, 4, almost_one, [2, 1, 1, 1]),
+        (5, 2, half, [3, 2]),
+        (6, 1, half, [6]),
+    ):
+        asked: list[int] = []
+        blocks = SimpleNamespace(blocks=lambda _, words=words: np.array([[*words, 7, 7]], np.uint32))
+        generator: Any = SimpleNamespace(
+            reserve=lambda count, asked=asked, blocks=blocks: (asked.append(count), blocks)[1]
+        )
+        assert nn_fractional._pseudo_random(size, out, generator) == expected, (size, out, words)
+        assert asked == [1]
+
+
+def test_windows_in_an_order_that_is_drawn() -> None:
+    """Two of three places and three of two, each exchanged with one that is drawn of those behind it; four numbers are
+    one block."""
+    for out, draws, expected, blocks in (
+        (5, [9, 4, 2, 3], [2, 3, 3, 2, 2], 2),
+        (4, [1, 1, 1], [3, 3, 3, 3], 1),
+        (1, [], [12], 1),
+    ):
+        asked: list[int] = []
+        numbers = iter(draws)
+        generator: Any = SimpleNamespace(
+            reserve=lambda count, asked=asked, numbers=numbers: (
+                asked.append(count),
+                SimpleNamespace(single=lambda: numbers),
+            )[1]
+        )
+        assert nn_fractional._random(12, out, generator) == expected
+        assert asked == [blocks]

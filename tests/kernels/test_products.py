@@ -440,3 +440,15 @@ def test_what_our_own_kernels_leave_to_the_blas(own: Any) -> None:
     np.testing.assert_array_equal(out, 1 + a @ b)
     assert own.product(a, b, out, address) is out
     np.testing.assert_array_equal(out, a @ b)
+
+
+@needs_own
+def test_the_least_product_of_our_own_kernels_that_is_shared(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(own, "_shared", lambda *_: bool(asked.append(1)))
+    a, b = whole(1, 2, 3), whole(2, 3, 4)
+    for least, times in ((25, 0), (24, 1), (23, 1)):
+        asked.clear()
+        monkeypatch.setattr(_products, "OWN_SHARED", least)
+        np.testing.assert_array_equal(own.product(a, b, None, own.chunk()), a @ b)
+        assert len(asked) == times

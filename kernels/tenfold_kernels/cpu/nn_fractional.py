@@ -33,7 +33,7 @@ def _pseudo_random(size: int, out: int, generator: Generator) -> list[int]:
     alpha, least = size / out, size // out
     most = min((least + 2) / alpha - 1, (size + 1 - least) / alpha - (out - 1))
     words = generator.reserve(1).blocks(np.zeros(1, np.uint64))[0]
-    shift = float(to_double(words[:1], words[1:2])[0]) * most
+    shift = float(to_double(words[0], words[1])) * most
     ends = [1, *(math.ceil(alpha * (i + shift)) for i in range(1, out)), size + 1]
     return [after - before for before, after in itertools.pairwise(ends)]
 
