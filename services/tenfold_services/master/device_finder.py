@@ -119,6 +119,10 @@ async def find_devices(
         else:
             if found and env.finished is not None:
                 env.finished.answered(task, found[0].incarnation)
+                if env.finished.known.get(task) == found[0].incarnation and task not in needed:
+                    # it answers a last time while it stops, and takes no session any more
+                    without.append(task)
+                    continue
             devices.extend(found)
     lost = [task for task in without if env.finished is not None and task not in env.finished]
     for task in lost:

@@ -34,6 +34,7 @@ class Finished:
 
     def __init__(self, *ended: str, lost: Sequence[str] = ()) -> None:
         self.ended, self.lost = set(ended), frozenset(lost)
+        self.known: dict[str, int] = {}
         self.answers: dict[str, int] = {}
 
     def __contains__(self, task: str) -> bool:
@@ -311,6 +312,18 @@ async def test_one_that_has_ended_and_answers_is_back() -> None:
 
     assert names(await search) == [MASTER, OTHER, PS], "no attempt to reach it had failed"
     assert finished.answers == {OTHER: 3, PS: 2}
+
+
+@pytest.mark.parametrize(("life", "needed"), [(2, False), (2, True), (3, False)])
+async def test_one_that_answers_while_it_stops_is_left_out(life: int, needed: bool) -> None:
+    cluster, finished = cluster_of(MASTER, PS), Finished(PS)
+    finished.known[PS] = life  # 2 is who answers; of another life it is told, and this one is back
+
+    found = await find(cluster, needed=[PS] if needed else [], finished=finished, ask_finished=nobody)
+
+    out = life == 2 and not needed
+    assert names(found) == ([MASTER] if out else [MASTER, PS])
+    assert absent(found) == ({PS: "has finished"} if out else {})
 
 
 async def test_those_that_answered_are_asked_who_has_finished_a_few_at_a_time() -> None:
