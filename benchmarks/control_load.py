@@ -5,15 +5,18 @@ The service is a process of its own (`tenfold control`), the tasks are connectio
 the size that a real task sends. A heartbeat's time counts from the moment it was due, so a service (or this process)
 that falls behind shows. Then many more tasks register, and are listed in pages. Prints percentiles, processor time of
 both sides and the service's memory over time; fails over the limits unless `--no-limits`.
-tests/control/test_load.py runs it with small numbers.
+tests/control/test_load.py runs it with small numbers. With `--services` the tasks are spread over several services on
+one PostgreSQL database, as tasks spread themselves over the addresses that they know.
 
-    python benchmarks/control_load.py [--tasks 1000] [--seconds 60] [--registered 10000] [--json FILE]
+    python benchmarks/control_load.py [--tasks 1000] [--every 1] [--seconds 60] [--registered 10000] [--json FILE]
+    python benchmarks/control_load.py --tasks 10000 --every 10 --services 3 --database postgresql://…
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -148,31 +151,40 @@ def figures(index: int, steps: int) -> dict[str, Any]:
 
 
 @dataclass
-class Process:
-    """What the system says of the service's process."""
+class Services:
+    """The control services, and what the system says of their processes, together."""
 
-    pid: int
+    ports: list[int]
+    pids: list[int]
+
+    def port_of(self, index: int) -> int:
+        """Where the task of that number sends its heartbeats."""
+        return self.ports[index % len(self.ports)]
 
     def resident(self) -> int:
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        """Bytes."""
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids)
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def seconds(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Of processor time."""
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.pids]
+        return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
     def waited(self) -> float:
-        """Seconds for which its event loop could have run, and other processes had the cores."""
-        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+        """Seconds for which their event loops could have run, and other processes had the cores; the mean of them."""
+        each = [int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) for pid in self.pids]
+        return sum(each) / len(each) / 1e9
 
 
-async def register_all(connection: Connection, port: int, cluster: str, count: int) -> list[str]:
+async def register_all(connection: Connection, services: Services, cluster: str, count: int) -> list[str]:
     """Leases of `count` tasks of one job."""
     await connection.ask("PUT", f"/v1/clusters/{cluster}", {"jobs": {"worker": count}})
     leases = [""] * count
     left = iter(range(count))
 
-    async def some() -> None:
-        own = await Connection.to(port)
+    async def some(number: int) -> None:
+        own = await Connection.to(services.port_of(number))
         for index in left:
             task = {
                 "address": f"10.{index >> 16 & 255}.{index >> 8 & 255}.{index & 255}:2222",
@@ -183,15 +195,15 @@ async def register_all(connection: Connection, port: int, cluster: str, count: i
             leases[index] = answer["lease"]["id"]
         own.close()
 
-    await asyncio.gather(*(some() for _ in range(_AT_ONCE)))
+    await asyncio.gather(*(some(number) for number in range(_AT_ONCE)))
     return leases
 
 
 class Load:
     """The simulated tasks and who looks at them, for some time."""
 
-    def __init__(self, port: int, process: Process, leases: list[str], seconds: float) -> None:
-        self._port, self._process, self._leases, self._seconds = port, process, leases, seconds
+    def __init__(self, services: Services, leases: list[str], seconds: float, every: float) -> None:
+        self._services, self._leases, self._seconds, self._every = services, leases, seconds, every
         self.heartbeats, self.listings, self.tasks, self.scrapes = Times(), Times(), Times(), Times()
         #: (seconds since the start, bytes)
         self.memory: list[tuple[float, int]] = []
@@ -200,14 +212,15 @@ class Load:
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
-        connections = [await Connection.to(self._port) for _ in self._leases]
+        connections = [await Connection.to(self._services.port_of(index)) for index in range(len(self._leases))]
         gc.freeze()
-        begin, cpu, own = loop.time() + 0.5, self._process.seconds(), time.process_time()
-        waited = self._process.waited()
+        begin, cpu, own = loop.time() + 0.5, self._services.seconds(), time.process_time()
+        waited = self._services.waited()
         end = begin + self._seconds
         order = random.Random(7)
         workers: list[Awaitable[None]] = [
-            self._beat(index, connection, begin + order.random(), end) for index, connection in enumerate(connections)
+            self._beat(index, connection, begin + order.random() * self._every, end)
+            for index, connection in enumerate(connections)
         ]
         workers += [
             self._look(self.listings, f"/v1/clusters/{CLUSTER}/jobs", 1.0, begin, end),
@@ -217,8 +230,8 @@ class Load:
         ]
         await asyncio.gather(*workers)
         took = loop.time() - begin
-        self.cores = (self._process.seconds() - cpu) / took
-        self.waited = (self._process.waited() - waited) / took
+        self.cores = (self._services.seconds() - cpu) / took
+        self.waited = (self._services.waited() - waited) / took
         self.own_cores = (time.process_time() - own) / took
         for connection in connections:
             connection.close()
@@ -232,10 +245,10 @@ class Load:
             status, answer = await connection.send("POST", path, body)
             self.heartbeats.taken.append((loop.time() - due) * 1e3)
             assert status == 200, answer
-            due += 1.0
+            due += self._every
 
     async def _look(self, times: Times, path: str, every: float, due: float, end: float) -> None:
-        loop, connection = asyncio.get_running_loop(), await Connection.to(self._port)
+        loop, connection = asyncio.get_running_loop(), await Connection.to(self._services.port_of(0))
         while due < end:
             await asyncio.sleep(due - loop.time())
             status, answer = await connection.send("GET", path)
@@ -248,7 +261,7 @@ class Load:
         loop, due = asyncio.get_running_loop(), begin
         while due < end:
             await asyncio.sleep(due - loop.time())
-            self.memory.append((due - begin, self._process.resident()))
+            self.memory.append((due - begin, self._services.resident()))
             due += 1.0
 
     def growth(self) -> float:
@@ -296,12 +309,14 @@ async def list_in_pages(port: int, count: int) -> tuple[Times, Times]:
     return pages, beside
 
 
-async def measure(port: int, process: Process, options: argparse.Namespace) -> dict[str, Any]:
+async def measure(services: Services, options: argparse.Namespace) -> dict[str, Any]:
+    port = services.port_of(0)
     connection = await Connection.to(port)
     begin = time.perf_counter()
-    leases = await register_all(connection, port, CLUSTER, options.tasks)
-    print(f"{options.tasks} tasks registered in {time.perf_counter() - begin:.1f} s", flush=True)
-    load = Load(port, process, leases, options.seconds)
+    leases = await register_all(connection, services, CLUSTER, options.tasks)
+    registered = time.perf_counter() - begin
+    print(f"{options.tasks} tasks registered in {registered:.1f} s", flush=True)
+    load = Load(services, leases, options.seconds, options.every)
     connection.close()
     await load.run()
     # a fresh one: the service closes what was idle meanwhile
@@ -311,6 +326,9 @@ async def measure(port: int, process: Process, options: argparse.Namespace) -> d
     assert all(task["figures"]["queues"][0]["size"] == 1211 for task in job["tasks"])
     found: dict[str, Any] = {
         "tasks": options.tasks,
+        "services": options.services,
+        "every": options.every,
+        "tasks_registered_s": round(registered, 1),
         "seconds": options.seconds,
         "heartbeat": load.heartbeats.summary(),
         "listing": load.listings.summary(),
@@ -324,11 +342,28 @@ async def measure(port: int, process: Process, options: argparse.Namespace) -> d
     }
     if options.registered:
         begin = time.perf_counter()
-        await register_all(connection, port, MANY, options.registered)
+        await register_all(connection, services, MANY, options.registered)
         found["registering_s"] = round(time.perf_counter() - begin, 1)
         pages, beside = await list_in_pages(port, options.registered)
         found |= {"registered": options.registered, "pages": pages.summary(), "beside_pages": beside.summary()}
     return found
+
+
+def started(stack: contextlib.ExitStack, count: int, database: str, every: float) -> Services:
+    """Control services on one database, which end with `stack`."""
+    command = [sys.executable, "-m", "tenfold.cli", "control", "--port", "0", "--database", database]
+    environment = {**os.environ, "TENFOLD_CONTROL_HEARTBEAT": f"{every:g}", "TENFOLD_CONTROL_LEASE_TTL": "600"}
+    services = Services([], [])
+    for _ in range(count):
+        service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        stack.enter_context(service)
+        stack.callback(service.terminate)
+        assert service.stdout is not None
+        address = re.search(r"http://\S+:(\d+)", service.stdout.readline())
+        assert address is not None, "the control service did not start"
+        services.ports.append(int(address[1]))
+        services.pids.append(service.pid)
+    return services
 
 
 def over(found: dict[str, Any]) -> Iterator[str]:
@@ -353,25 +388,22 @@ def shown(found: dict[str, Any]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tasks", type=int, default=1000, help="tasks that send heartbeats")
+    parser.add_argument("--every", type=float, default=1.0, help="seconds between two heartbeats of a task")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long they do")
+    parser.add_argument("--services", type=int, default=1, help="control services, on the one database")
+    parser.add_argument("--database", help="of several services: postgresql://…, empty (default: a file, for one)")
     parser.add_argument("--registered", type=int, default=10_000, help="tasks that are listed in pages; 0: none")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--no-limits", action="store_true", help="exit with 0 whatever the figures are")
     parser.add_argument("--hold", action="store_true", help="wait for Enter before the load, to look at the process")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="tenfold-bench-") as folder:
-        command = [sys.executable, "-m", "tenfold.cli", "control", "--port", "0", "--database", f"{folder}/control.db"]
-        environment = {**os.environ, "TENFOLD_CONTROL_HEARTBEAT": "1", "TENFOLD_CONTROL_LEASE_TTL": "600"}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as service:
-            try:
-                assert service.stdout is not None
-                address = re.search(r"http://\S+:(\d+)", service.stdout.readline())
-                assert address is not None, "the control service did not start"
-                if options.hold:
-                    input(f"the control service is process {service.pid}; Enter goes on ")
-                found = asyncio.run(measure(int(address[1]), Process(service.pid), options))
-            finally:
-                service.terminate()
+    if options.services > 1 and options.database is None:
+        parser.error("several services need a database that they share: --database postgresql://…")
+    with tempfile.TemporaryDirectory(prefix="tenfold-bench-") as folder, contextlib.ExitStack() as stack:
+        services = started(stack, options.services, options.database or f"{folder}/control.db", options.every)
+        if options.hold:
+            input(f"the control services are processes {services.pids}; Enter goes on ")
+        found = asyncio.run(measure(services, options))
     print(shown(found))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1))

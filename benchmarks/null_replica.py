@@ -25,37 +25,46 @@ WORKERS = (1, 2, 4, 8)
 DEMANDED = (1, 8)
 
 
-def topology(workers: int) -> Topology:
-    return Topology(("ps:0", *(f"worker:{index}" for index in range(1, workers))), ("worker:0",))
+def topology(workers: int, servers: int = 1) -> Topology:
+    others = (*(f"ps:{index}" for index in range(servers)), *(f"worker:{index}" for index in range(1, workers)))
+    return Topology(others, ("worker:0",))
 
 
-def replica(workers: int, rows: int, columns: int, *, sparse: bool = False) -> Callable[[Context], Measure]:
-    """A model [rows, columns] on the ps, pulled by all workers, whole or 32 entries each."""
+def replica(
+    workers: int, rows: int, columns: int, *, sparse: bool = False, servers: int = 1
+) -> Callable[[Context], Measure]:
+    """A model [rows, columns] in equal parts on the ps, pulled by all workers, whole or 32 entries each."""
+    part_rows, part_entries = rows // servers, ENTRIES // servers
 
     def build(ctx: Context) -> Measure:
         tf = ctx.tf
         graph = tf.Graph()
+        parts, counters, touches, updates, pulled = [], [], [], [], []
         with ctx.building(graph):
+            for server in range(servers):
+                with tf.device(f"/job:ps/task:{server}"):
+                    parts.append(tf.Variable(tf.fill([part_rows, columns], 0.5), name=f"model{server}"))
+                    counters.append(tf.Variable(0.0, name=f"counter{server}"))
+                    touches.append(tf.scatter_add(parts[-1], [0], np.ones([1, columns], np.float32)).op)
             with tf.device("/job:ps/task:0"):
-                model = tf.Variable(tf.fill([rows, columns], 0.5), name="model")
-                counter = tf.Variable(0.0, name="counter")
-                touch = tf.scatter_add(model, [0], np.ones([1, columns], np.float32)).op
-                chosen: Any = tf.placeholder(tf.int32, [workers, ENTRIES], name="chosen") if sparse else None
-            updates, pulled = [], []
+                shape = [workers, servers, part_entries]
+                chosen: Any = tf.placeholder(tf.int32, shape, name="chosen") if sparse else None
             for index in range(workers):
-                if sparse:
-                    with tf.device("/job:ps/task:0"):
-                        part = tf.gather(model, chosen[index])
-                else:
-                    part = model
+                corners = []
+                for server, part in enumerate(parts):
+                    wanted = part
+                    if sparse:
+                        with tf.device(f"/job:ps/task:{server}"):
+                            wanted = tf.gather(part, chosen[index, server])
+                    with tf.device(f"/job:worker/task:{index}"):
+                        corners.append(tf.slice(tf.identity(wanted), [0, 0], [1, 1]))
                 with tf.device(f"/job:worker/task:{index}"):
-                    own = tf.identity(part)
-                    corner = tf.slice(own, [0, 0], [1, 1])
+                    corner = corners[0] if servers == 1 else tf.add_n(corners)
                     small = tf.reshape(corner, []) * 0.0 + 1.0
                     pulled.append(tf.identity(corner))
-                with tf.device("/job:ps/task:0"):
-                    updates.append(tf.assign_add(counter, small).op)
-            step = tf.group(*updates)
+                with tf.device(f"/job:ps/task:{index % servers}"):
+                    updates.append(tf.assign_add(counters[index % servers], small).op)
+            step, touch = tf.group(*updates), tf.group(*touches)
             init = tf.global_variables_initializer()
         sess = ctx.session(graph)
         sess.run(init)
@@ -64,15 +73,15 @@ def replica(workers: int, rows: int, columns: int, *, sparse: bool = False) -> C
         def feed() -> dict[Any, Any]:
             if not sparse:
                 return {}
-            entries = choose.integers(0, rows, [workers, ENTRIES], dtype=np.int32)
-            entries[:, 0] = 0
+            entries = choose.integers(0, part_rows, shape, dtype=np.int32)
+            entries[..., 0] = 0
             return {chosen: entries}
 
         def result() -> dict[str, object]:
             for _ in range(2):
                 sess.run(touch)
                 sess.run(step, feed())
-            return {"counter": sess.run(counter), "corners": np.stack(sess.run(pulled, feed()))}
+            return {"counters": np.stack(sess.run(counters)), "corners": np.stack(sess.run(pulled, feed()))}
 
         return Measure(step=lambda: sess.run(step, feed()), result=result, between=lambda: sess.run(touch))
 

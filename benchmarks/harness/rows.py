@@ -24,6 +24,8 @@ _USED: Mapping[str, Callable[[Iterable[float]], float]] = {
     "cpu_us": statistics.median,
     "peak_mib": max,
 }
+#: Before a job's name: the part of "cpu_us" that its tasks used, "client" for the clients.
+_JOB = "cpu_us of "
 #: With busy neighbours a ratio keeps this share of what it is without.
 STEADY = 0.8
 #: How long the first step of a session may take: with warm caches, times TensorFlow's; with cold ones, in seconds.
@@ -64,6 +66,7 @@ def round_figures(answers: Sequence[Mapping[str, Any]], metric: str) -> dict[str
         "faults": sum(each["faults"] for each in used) / steps,
         "cpu_us": 1e6 * sum(each["cpu_s"] for each in used) / steps,
         "peak_mib": sum(each["peak_mib"] for each in used),
+        **{f"{_JOB}{job}": 1e6 * seconds / steps for job, seconds in used[0].get("by_job", {}).items()},
     }
     if metric == "latency":
         return {"p50_us": statistics.median(each["p50_us"] for each in answers), "p99_us": p99, **spent}
@@ -90,6 +93,11 @@ def row_of(
                 what: round(choose(each[what] for each in values.values() if what in each), 1)
                 for what, choose in _USED.items()
                 if any(what in each for each in values.values())
+            },
+            "cpu_us_by_job": {
+                key.removeprefix(_JOB): round(statistics.median(each[key] for each in values.values()), 1)
+                for key in next(iter(values.values()))
+                if key.startswith(_JOB)
             },
         }
         for name, values in rounds.items()

@@ -5,6 +5,7 @@ Data only, as in program.py; processes.py starts the processes.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,16 @@ class Topology:
         return [available[-1 - order.index(process) % len(available)]]
 
     def __str__(self) -> str:
-        return f"{' '.join(self.servers) or '-'} / clients {' '.join(self.clients)}"
+        return f"{' '.join(_runs(self.servers)) or '-'} / clients {' '.join(self.clients)}"
+
+
+def _runs(tasks: Sequence[str]) -> list[str]:
+    """The tasks, three and more of one job in a row as "worker:1…7"."""
+    found: list[str] = []
+    for job, those in itertools.groupby(tasks, lambda task: task.partition(":")[0]):
+        names = list(those)
+        found += names if len(names) < 3 else [f"{job}:{names[0].partition(':')[2]}…{names[-1].partition(':')[2]}"]
+    return found
 
 
 ALONE = Topology(servers=(), clients=("worker:0",))
