@@ -107,8 +107,8 @@ class Process:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago, all different, and that the system gives to no connection: many tasks dial each
-    other before the last one listens."""
+    """Ports that were free a moment ago, all different, and none that the system gives to a connection: many tasks dial
+    each other before the last one listens."""
     low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found: list[int] = []
     for port in random.sample(range(10_000, low), low - 10_000):
