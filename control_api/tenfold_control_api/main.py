@@ -115,7 +115,10 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, (address, *_) in dict.fromkeys(found):
-            bound.append(socket.create_server((address, port), family=family, backlog=2048))
+            # every address of IPv6 is every one of IPv4, too
+            both = address == "::" and socket.has_dualstack_ipv6()
+            made = socket.create_server((address, port), family=family, backlog=2048, dualstack_ipv6=both)
+            bound.append(made)
             # what is accepted inherits it; asyncio sets it only where the protocol is named. Without it the second part
             # of an answer waits 40 ms for the client to acknowledge the first
             bound[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

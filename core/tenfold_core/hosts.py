@@ -9,8 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.address import split_address, split_named_address
-from tenfold_core.loopback import is_loopback
+from tenfold_core.address import join_address, split_address, split_named_address
+from tenfold_core.loopback import WILDCARDS, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,11 +37,14 @@ def where_to_listen(task: str, bind: str | None, mine: str, protected: bool) -> 
 
 
 def address_to_dial(mine: str, host: str, port: int) -> str:
-    """The address of a task that listens on `host` at `port`: `mine`, unless that leaves the port open."""
+    """The address of a task that listens on `host` at `port`: `mine`, unless that leaves the port open; without it
+    `host`, or this machine's name where it listens on every interface."""
     if mine and not mine.endswith(":0"):
         return mine
-    name = mine.rpartition(":")[0] or ("localhost" if is_loopback(host) else socket.gethostname())
-    return f"{name}:{port}"
+    name = mine.rpartition(":")[0]
+    if not name:
+        name = "localhost" if is_loopback(host) else socket.gethostname() if host in WILDCARDS else host
+    return join_address(name, port)
 
 
 def tasks_on_host(addresses: Mapping[str, Mapping[int, str]], job: str, index: int) -> int:

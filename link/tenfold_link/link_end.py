@@ -16,6 +16,7 @@ from tenfold_link.wire.frames import FrameKind, pack, unpack_ids
 from tenfold_link.wire.inbound import Inbound, why_ended
 from tenfold_link.wire.moving import Moving
 from tenfold_link.wire.packing import Packer
+from tenfold_link.wire.streams import connections
 
 if TYPE_CHECKING:
     import socket
@@ -48,6 +49,8 @@ class LinkEnd:
         self.peer = peer
         #: How it is reached: "unix+shm", "unix" or "tcp".
         self.path = agreed.path
+        #: Its TCP connections; 1 for a Unix socket.
+        self.connections = len(connections(sock))
         #: What both ends speak, and can do besides.
         self.version, self.can = agreed.version, agreed.can
         #: No call can be made any more; and why.
@@ -61,7 +64,10 @@ class LinkEnd:
         reader = agreed.peer_arena(weakly(give_back)) if agreed.peer_arena is not None else None
         traffic = traffic_with(peer)
         self._inbound = Inbound(sock, settings, reader.open if reader is not None else None, traffic)
-        self._packer = Packer(settings, agreed.arena, traffic, lends_variables=agreed.lends_variables)
+        several = self.connections > 1
+        self._packer = Packer(
+            settings, agreed.arena, traffic, lends_variables=agreed.lends_variables, spreads=several
+        )
         self._numbers = count(1)
         #: Before a peer is taken for dead: whether something is on its way, slowly.
         self._moving = Moving(sock)

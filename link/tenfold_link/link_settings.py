@@ -39,6 +39,10 @@ class LinkSettings:
     shared_threshold: int = 128 << 10
     #: Where a task listens for links over TCP, so that a firewall can let them through; 0: any free port.
     port: int = 0
+    #: TCP connections that large buffers are spread over where the peer is far, beside the link's own; 1: none.
+    streams: int = 4
+    #: A peer is far from this round trip on.
+    far_seconds: float = 0.001
     #: Address space of one direction's arena; memory is taken only as blocks are used.
     arena_bytes: int = 1 << 30
     #: Free memory of an arena beyond this goes back to the system when the link is idle.

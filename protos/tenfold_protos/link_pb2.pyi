@@ -55,27 +55,35 @@ class OpenLinkResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., unix_name: _Optional[bytes] = ..., unix_uid: _Optional[int] = ..., tcp_port: _Optional[int] = ..., token: _Optional[bytes] = ..., shared_memory: _Optional[bool] = ..., tls: _Optional[bool] = ..., can: _Optional[_Iterable[str]] = ..., release: _Optional[str] = ...) -> None: ...
 
 class LinkHello(_message.Message):
-    __slots__ = ("version", "token", "arena_bytes", "always_reads", "can")
+    __slots__ = ("version", "token", "arena_bytes", "always_reads", "can", "streams", "joins")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     ALWAYS_READS_FIELD_NUMBER: _ClassVar[int]
     CAN_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
+    JOINS_FIELD_NUMBER: _ClassVar[int]
     version: int
     token: bytes
     arena_bytes: int
     always_reads: bool
     can: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[int] = ..., token: _Optional[bytes] = ..., arena_bytes: _Optional[int] = ..., always_reads: _Optional[bool] = ..., can: _Optional[_Iterable[str]] = ...) -> None: ...
+    streams: int
+    joins: bytes
+    def __init__(self, version: _Optional[int] = ..., token: _Optional[bytes] = ..., arena_bytes: _Optional[int] = ..., always_reads: _Optional[bool] = ..., can: _Optional[_Iterable[str]] = ..., streams: _Optional[int] = ..., joins: _Optional[bytes] = ...) -> None: ...
 
 class LinkWelcome(_message.Message):
-    __slots__ = ("version", "task", "arena_bytes", "can")
+    __slots__ = ("version", "task", "arena_bytes", "can", "streams", "streams_key")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     CAN_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_KEY_FIELD_NUMBER: _ClassVar[int]
     version: int
     task: str
     arena_bytes: int
     can: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., arena_bytes: _Optional[int] = ..., can: _Optional[_Iterable[str]] = ...) -> None: ...
+    streams: int
+    streams_key: bytes
+    def __init__(self, version: _Optional[int] = ..., task: _Optional[str] = ..., arena_bytes: _Optional[int] = ..., can: _Optional[_Iterable[str]] = ..., streams: _Optional[int] = ..., streams_key: _Optional[bytes] = ...) -> None: ...

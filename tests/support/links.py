@@ -93,8 +93,13 @@ class Service:
 class ThreadedListener:
     """A listener on a loop and thread of its own, for tests of the blocking end. `with`."""
 
-    def __init__(self, settings: LinkSettings = DEFAULT_LINK_SETTINGS, on_link: OnLink | None = None) -> None:
-        self._settings, self._on_link = settings, on_link
+    def __init__(
+        self,
+        settings: LinkSettings = DEFAULT_LINK_SETTINGS,
+        on_link: OnLink | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self._settings, self._on_link, self._host = settings, on_link, host
         self._started = threading.Event()
 
     def __enter__(self) -> ThreadedListener:
@@ -106,7 +111,8 @@ class ThreadedListener:
     async def _serve(self) -> None:
         self.loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         self.service = Service()
-        async with LinkListener(SERVER, self._on_link or self.service.methods, self._settings) as self.listener:
+        methods = self._on_link or self.service.methods
+        async with LinkListener(SERVER, methods, self._settings, self._host) as self.listener:
             self._started.set()
             await self._end.wait()
 

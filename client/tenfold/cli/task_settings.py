@@ -47,6 +47,8 @@ class TaskSettings:
     link_port: int | None = None
     #: Whether somebody said where to listen; else `bind` may be changed to where others can dial (reachable.py).
     chose_bind: bool = False
+    #: The host that is registered by a task that listens on every interface; None: this machine's name.
+    registers: str | None = None
 
 
 def parse_cluster(data: Any, where: str) -> Cluster:
@@ -160,11 +162,12 @@ def bind_address(address: str | None, bind: str | None) -> str:
 
 
 def advertised_address(settings: TaskSettings, port: int, hostname: str) -> str:
-    """What other tasks dial once `port` is bound: what was given, else the bound host, else this machine's name."""
+    """What other tasks dial once `port` is bound: what was given, else the bound host; where that is every interface,
+    the address towards the control service, or this machine's name."""
     if settings.address is not None:
         return settings.address
     host, _ = split_address(settings.bind, least_port=0)
-    return f"{hostname if host in WILDCARDS else host}:{port}"
+    return f"{(settings.registers or hostname) if host in WILDCARDS else host}:{port}"
 
 
 def _static_index(cluster: Cluster, job: str, index: int | None) -> int:

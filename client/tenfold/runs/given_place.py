@@ -20,8 +20,10 @@ from tenfold.runs.program_end import how_it_ended
 from tenfold.runs.program_report import CONTROL
 from tenfold_core import errors
 from tenfold_core.access.credentials import shown_token
+from tenfold_core.address import join_address, split_address
 from tenfold_core.hosts import reserve_port
-from tenfold_core.loopback import WILDCARDS
+from tenfold_core.loopback import WILDCARDS, is_loopback
+from tenfold_core.own_address import beyond_loopback, local_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +96,8 @@ def _take(url: str, job: str, environment: Mapping[str, str]) -> GivenPlace:
     from tenfold.control import ControlClient, TaskRegistration
 
     cluster = environment.get("TENFOLD_CLUSTER_NAME") or "default"
-    bind = environment.get("TENFOLD_BIND") or "127.0.0.1:0"
+    mine = _own_host(url)
+    bind = environment.get("TENFOLD_BIND") or f"{mine or '127.0.0.1'}:0"
     wanted = environment.get("TENFOLD_INDEX")
     if wanted and not wanted.isdecimal():
         raise errors.InvalidArgumentError(None, None, f"TENFOLD_INDEX must be a number from 0, not {wanted!r}.")
@@ -103,10 +106,10 @@ def _take(url: str, job: str, environment: Mapping[str, str]) -> GivenPlace:
             port = undo.enter_context(reserve_port(bind))
         except (OSError, ValueError) as error:
             raise errors.InvalidArgumentError(None, None, f"cannot listen on TENFOLD_BIND={bind}: {error}") from None
-        host = bind.rpartition(":")[0]
-        address = environment.get("TENFOLD_ADDRESS")
-        if not address:
-            address = f"{socket.gethostname() if host in WILDCARDS else host}:{port.getsockname()[1]}"
+        host = split_address(bind, least_port=0)[0]
+        if host in WILDCARDS:
+            host = mine or socket.gethostname()
+        address = environment.get("TENFOLD_ADDRESS") or join_address(host, port.getsockname()[1])
         client = undo.enter_context(ControlClient(url, shown_token(), _REQUEST_S))
         index = int(wanted) if wanted else None
         registration = TaskRegistration(client, cluster, job, index, address).start(_REGISTER_S)
@@ -115,6 +118,19 @@ def _take(url: str, job: str, environment: Mapping[str, str]) -> GivenPlace:
         config = client.tf_config(cluster, job, registration.index)
         undo.pop_all()
         return GivenPlace(registration, client, address, port, config)
+
+
+def _own_host(url: str) -> str | None:
+    """The address from which a control service beyond this machine is reached; None for one on it, or without a way to
+    it: what follows says so."""
+    place = beyond_loopback(url)
+    if place is None:
+        return None
+    try:
+        mine = local_address(*place)
+    except OSError:
+        return None
+    return None if is_loopback(mine) else mine
 
 
 def _give_back() -> None:

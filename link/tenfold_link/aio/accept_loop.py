@@ -219,4 +219,5 @@ def shown(sock: socket.socket, address: Any) -> str:
     """The address of the peer of `sock`, as gRPC writes it."""
     if sock.family == socket.AF_UNIX:
         return "its own machine"
-    return f"ipv6:[{address[0]}]:{address[1]}" if sock.family == socket.AF_INET6 else f"ipv4:{address[0]}:{address[1]}"
+    host = unmapped(address[0])
+    return f"ipv6:[{host}]:{address[1]}" if ":" in host else f"ipv4:{host}:{address[1]}"

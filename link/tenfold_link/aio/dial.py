@@ -15,8 +15,9 @@ from tenfold_core import errors, protocol
 from tenfold_core.access.credentials import NO_CREDENTIALS, Credentials
 from tenfold_core.access.tls import host_of
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
-from tenfold_link.wire import handshake, sockets
+from tenfold_link.wire import further, handshake, sockets
 from tenfold_link.wire.frames import FrameKind
+from tenfold_link.wire.streams import streams_over
 
 from .link import Link
 from .listener import secured, when_readable
@@ -205,9 +206,10 @@ async def _shake_hands(
         arena = handshake.begin(sock, answer, settings, always_reads=True)
         while (header := await when_readable(sock, greeting.receive)) is None:
             pass
-        agreed = handshake.agree(
-            sock, greeting, handshake.parse_welcome(header), arena, settings, version=answer.version or 1
-        )
+        message = handshake.parse_welcome(header)
+        agreed = handshake.agree(sock, greeting, message, arena, settings, version=answer.version or 1)
+        if message.streams and (more := await _join(sock, answer, message, settings)):
+            sock = streams_over(sock, more)
         link = Link(sock, peer=peer, settings=settings, agreed=agreed, peer_always_reads=True)
         try:
             link.serve(on_link(link))
@@ -220,3 +222,49 @@ async def _shake_hands(
         raise
     finally:
         greeting.close()
+
+
+async def _join(
+    sock: socket.socket,
+    answer: link_pb2.OpenLinkResponse,
+    message: link_pb2.LinkWelcome,
+    settings: LinkSettings,
+) -> list[socket.socket]:
+    """The further connections that the peer has room for, or none where not all of them come about; returns once
+    it has made its end. Raises FAILURES of handshake.py."""
+    opened: list[socket.socket] = []
+
+    async def join() -> None:
+        more = socket.socket(sock.family, socket.SOCK_STREAM)
+        opened.append(more)
+        more.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(more, sock.getpeername())
+        sockets.tune(more)
+        greeting = handshake.Greeting(FrameKind.WELCOME)
+        handshake.send_first(more, handshake.hello(answer, None, always_reads=True, joins=message.streams_key), None)
+        while await when_readable(more, greeting.receive) is None:
+            pass
+
+    wanted = further.granted(message, settings)
+    try:
+        async with asyncio.timeout(settings.hello_seconds / 2):
+            await asyncio.gather(*(join() for _ in range(wanted)))
+    except handshake.FAILURES as error:
+        _log.info("%s: no further connections: %s", answer.task, error)
+        for more in opened:
+            more.close()
+        opened.clear()
+    except BaseException:
+        for more in opened:
+            more.close()
+        raise
+    try:
+        sock.send(further.joined(len(opened)))
+        joined = further.Joined()
+        while await when_readable(sock, joined.receive) is None:
+            pass
+    except BaseException:
+        for more in opened:
+            more.close()
+        raise
+    return opened

@@ -30,10 +30,11 @@ from tenfold_core.memory_limits import tensor_limit
 from tenfold_core.open_files import TOLD, is_out_of_files, words
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.wire import handshake, sockets
+from tenfold_link.wire import further, handshake, sockets
 from tenfold_link.wire.apart import apart
 from tenfold_link.wire.frames import FrameKind, pack
 from tenfold_link.wire.inflow import Inflow
+from tenfold_link.wire.streams import streams_over
 from tenfold_protos import link_pb2
 
 from .accept_loop import AcceptLoop, shown
@@ -100,6 +101,8 @@ class LinkListener:
         self._shares: dict[str, PeerShare] = {}
         #: What comes in over all links of those who may only run graphs; once there is one.
         self._inflow: Inflow | None = None
+        #: By key, links whose further connections are joining.
+        self._parties: dict[bytes, further.Party] = {}
         #: Handshakes under way, and who may have one more.
         self._handshakes: set[asyncio.Task[None]] = set()
         self._places: Places[asyncio.Task[None]] = Places(settings.handshakes, asyncio.Task.cancel)
@@ -144,8 +147,7 @@ class LinkListener:
             try:
                 # gRPC took this very name a moment ago, so that looking it up takes no time
                 found = await self._loop.getaddrinfo(self._host.strip("[]"), 0, type=socket.SOCK_STREAM)
-                family, kind, number, _, address = found[0]
-                sock = socket.socket(family, kind, number)
+                sock, address = _tcp_socket(*found[0])
                 if self._settings.port:
                     # connections of the task's process before this one may still be in TIME_WAIT on it
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -284,9 +286,9 @@ class LinkListener:
         return greeting
 
     async def _greet(self, sock: socket.socket) -> None:
-        """The handshake of one connection. Ends in a link, or in a closed socket."""
+        """The handshake of one connection. Ends in a link, in a further connection of one, or in a closed socket."""
         greeting = handshake.Greeting(FrameKind.HELLO)
-        link: Link | None = None
+        kept = False
         try:
             async with asyncio.timeout(self._settings.hello_seconds):
                 sockets.tune(sock)
@@ -294,7 +296,12 @@ class LinkListener:
                     sock = await self._secured(sock)
                 while (header := await when_readable(sock, greeting.receive)) is None:
                     pass
-                link = await self._admit(sock, greeting, handshake.parse_hello(header))
+                hello = handshake.parse_hello(header)
+                if hello.joins:
+                    self._join(sock, hello)
+                else:
+                    await self._admit(sock, greeting, hello)
+                kept = True
         except ssl.SSLError as error:
             self._refused(sock, f"no handshake of TLS: {reason_of(error)}")
         except (OSError, EOFError, TimeoutError, errors.OpError) as error:
@@ -309,7 +316,7 @@ class LinkListener:
                 sock.send(pack(FrameKind.GOODBYE, header=f"you sent {error}".encode()))
         finally:
             greeting.close()
-            if link is None:
+            if not kept:
                 sock.close()
 
     def _refused(self, sock: socket.socket, why: str) -> None:
@@ -324,6 +331,7 @@ class LinkListener:
         if agreement is None or agreement.until < self._now():
             raise ProtocolError("a token that is not good (any more)")
         unix = sock.family == socket.AF_UNIX
+        plain = not unix and not isinstance(sock, TlsSocket)
         shares = unix and agreement.shares_memory and hello.arena_bytes > 0 and sockets.may_share_memory(sock)
         arena = handshake.make_arena(self._settings) if shares else None
         # our variables are in one file, all of them: they are for the tasks of the cluster
@@ -332,6 +340,10 @@ class LinkListener:
         agreed = handshake.agree(
             sock, greeting, hello, arena, self._settings, lends_variables=is_member, version=version
         )
+        # who may only run graphs has what comes in counted on one connection
+        streams = further.granted(hello, self._settings) if is_member and plain else 0
+        if streams and (more := await self._joining(sock, agreement, streams)):
+            sock = streams_over(sock, more)
         share = self._share(agreement.name)
         link = Link(
             sock,
@@ -347,13 +359,38 @@ class LinkListener:
             link.limit(Inflow(its.who, its.limit, its.variable, its))
         try:
             methods = self._on_link(link)
-            handshake.send_first(sock, handshake.welcome(self.task, arena, version), arena, with_variables=is_member)
+            first = further.joined(link.connections - 1) if streams else handshake.welcome(self.task, arena, version)
+            handshake.send_first(sock, first, arena, with_variables=is_member)
         except BaseException:
             link.abort("the handshake failed")
             raise
         self._entered(link, share, agreement.name)
         link.serve(permitted(methods, agreement.role, self.task))
         return link
+
+    async def _joining(self, sock: socket.socket, agreement: _Agreement, streams: int) -> list[socket.socket]:
+        """Says WELCOME to further connections, and waits for them; those that have come, or none. Raises as `_greet`
+        expects."""
+        key, party = secrets.token_bytes(32), further.Party(streams)
+        self._parties[key] = party
+        try:
+            first = handshake.welcome(self.task, None, agreement.version, streams, key)
+            handshake.send_first(sock, first, None)
+            joined = further.Joined()
+            while (count := await when_readable(sock, joined.receive)) is None:
+                pass
+            return party.take(count)
+        finally:
+            del self._parties[key]
+            party.close()
+
+    def _join(self, sock: socket.socket, hello: link_pb2.LinkHello) -> None:
+        """A further connection of a link whose handshake is not over. Raises ProtocolError, OSError."""
+        party = self._parties.get(hello.joins)
+        if party is None:
+            raise ProtocolError("a key of further connections that is not good (any more)")
+        handshake.send_first(sock, handshake.welcome(self.task, None, hello.version or 1), None)
+        party.join(sock)
 
     def _share(self, name: str) -> PeerShare:
         """What the peer has already; kept once it `_entered`."""
@@ -395,6 +432,21 @@ class LinkListener:
     def _now(self) -> float:
         assert self._loop is not None
         return self._loop.time()
+
+
+def _tcp_socket(family: int, kind: int, number: int, name: str, address: Any) -> tuple[socket.socket, Any]:
+    """A socket for what getaddrinfo gave, and where it is to listen: "::" is every address, of IPv4 too, and those of
+    IPv4 alone on a system that has no IPv6. Raises OSError."""
+    everywhere = address[0] == "::"
+    try:
+        sock = socket.socket(family, kind, number)
+    except OSError:
+        if not everywhere:
+            raise
+        return socket.socket(socket.AF_INET, kind, number), ("0.0.0.0", 0)
+    if family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if everywhere else 1)
+    return sock, address
 
 
 def _say_no_room(sock: socket.socket) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_link.wire.frames import FrameKind, pack, pack_release
-from tenfold_link.wire.packing import PIECES, unsent
+from tenfold_link.wire.packing import PIECES, rest_of, unsent
+from tenfold_link.wire.streams import as_streams
 
 if TYPE_CHECKING:
     import socket
@@ -47,8 +48,13 @@ class AioOutbound:
         `share` is the peer's, of a link that it has opened."""
         self._share = share
         self._loop = asyncio.get_running_loop()
-        self._sock = sock
-        self._fd = sock.fileno()
+        # a piece that is Spread goes to a StreamsSocket alone
+        self._sock: Any = sock
+        # of several connections one descriptor tells, by becoming readable
+        streams = as_streams(sock)
+        self._fd = sock.fileno() if streams is None else streams.out_fileno()
+        self._watch = self._loop.add_writer if streams is None else self._loop.add_reader
+        self._unwatch = self._loop.remove_writer if streams is None else self._loop.remove_reader
         self._settings = settings
         self._when_lost = lost
         #: Nothing leaves any more.
@@ -102,7 +108,7 @@ class AioOutbound:
                 )
         if not self.corked and not self._watching:
             self._watching = True
-            self._loop.add_writer(self._fd, self.flush)
+            self._watch(self._fd, self.flush)
         if self.queued_bytes > self._settings.outbound_bytes:
             self._lost(f"it does not read: {self.queued_bytes} bytes wait for it")
 
@@ -124,13 +130,13 @@ class AioOutbound:
             while queue and sent >= len(queue[0]):
                 sent -= len(queue.popleft())
             if sent:
-                queue[0] = memoryview(queue[0])[sent:]
+                queue[0] = rest_of(queue[0], sent)
         if bool(queue) != self._watching:
             self._watching = bool(queue)
             if self._watching:
-                self._loop.add_writer(self._fd, self.flush)
+                self._watch(self._fd, self.flush)
             else:
-                self._loop.remove_writer(self._fd)
+                self._unwatch(self._fd)
         if self.queued_bytes <= self._settings.outbound_high_water:
             self._moved.set()
 
@@ -159,7 +165,7 @@ class AioOutbound:
         self.closed = True
         # the link holds us: what goes with it goes at once, and not with the garbage collector
         self._when_lost = _ignore
-        self._loop.remove_writer(self._fd)
+        self._unwatch(self._fd)
         self.queue.clear()
         if self._share is not None:
             self._share.bytes -= self.queued_bytes

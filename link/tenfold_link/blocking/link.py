@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tenfold_link.wire.packing import Piece
 
 #: The kernel ends a read after this long, so that the reader can look at its deadline and at its peer's silence.
-_TICK_SECONDS = 0.5
+TICK_SECONDS = 0.5
 _MAIN = threading.main_thread().ident
 _TIMEVAL = struct.Struct("@ll")
 
@@ -48,8 +48,8 @@ class BlockingLink(LinkEnd):
     def __init__(self, sock: socket.socket, *, peer: str, settings: LinkSettings, agreed: Agreed) -> None:
         """Takes over the connected socket, after the handshake."""
         sock.settimeout(None)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(_TICK_SECONDS))
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(_TICK_SECONDS))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(TICK_SECONDS))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(TICK_SECONDS))
         self._out = BlockingOutbound(sock, peer, settings, self._lost)
         super().__init__(sock, peer, settings, agreed, self._out.give_back)
         self._send, self._say_goodbye = self._out.send, self._out.say_goodbye
@@ -108,7 +108,7 @@ class BlockingLink(LinkEnd):
 
     def _cancel(self, call: PendingCall) -> None:
         if not self.closed:
-            self._send([pack(FrameKind.CANCEL, call=call.number)], time.monotonic() + _TICK_SECONDS)
+            self._send([pack(FrameKind.CANCEL, call=call.number)], time.monotonic() + TICK_SECONDS)
 
     def notify(self, method: int, header: bytes = b"", buffers: Sequence[Outgoing] = ()) -> None:
         """Tells the peer something; returns once it is sent. Raises UnavailableError when the link is closed."""
@@ -171,13 +171,13 @@ class BlockingLink(LinkEnd):
 
     def _read(self, deadline: float | None) -> None:
         """Waits for the peer, and deals with what it says. By the leader only. Raises DeadlineExceededError."""
-        wait = _TICK_SECONDS
+        wait = TICK_SECONDS
         if deadline is not None:
             wait = min(wait, deadline - time.monotonic())
             if wait <= 0:
                 raise late(self.peer)
         # the main thread waits where an interrupt is harmless; the others are not interrupted and save the call
-        if (wait < _TICK_SECONDS or threading.get_ident() == _MAIN) and not self._poll.poll(wait * 1000):
+        if (wait < TICK_SECONDS or threading.get_ident() == _MAIN) and not self._poll.poll(wait * 1000):
             self._check_life()
             return
         if not self._receive(0):
@@ -192,7 +192,7 @@ class BlockingLink(LinkEnd):
             for frame in frames:
                 self._take_frame(frame)
             if inbound.streaming and self.reason is None:
-                for frame in inbound.receive_pieces(_TICK_SECONDS):
+                for frame in inbound.receive_pieces(TICK_SECONDS):
                     self._take_frame(frame)
                 self._heard_at = time.monotonic()
         except (BlockingIOError, InterruptedError):

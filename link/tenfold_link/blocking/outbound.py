@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_link.wire.frames import FrameKind, pack, pack_release
@@ -30,7 +30,9 @@ class BlockingOutbound:
 
     def __init__(self, sock: socket.socket, peer: str, settings: LinkSettings, lost: Callable[[str], None]) -> None:
         """The bound method `lost(reason)` is called when nothing can leave any more."""
-        self._sock, self._peer, self._settings = sock, peer, settings
+        # a piece that is Spread goes to a StreamsSocket alone
+        self._sock: Any = sock
+        self._peer, self._settings = peer, settings
         # weak: a link that is no longer held goes at once, and its socket with it
         self._lost = weakref.WeakMethod(lost)
         #: The link has ended: what is given back goes nowhere.

@@ -6,6 +6,7 @@
     └────────────────┴──────────────────────────────┴───────────────┴──────────────────────────────────────────┘
 
 Small frames are read together into a scratch area and cut up; a large buffer is received straight into its own memory.
+A buffer's block 1 << 62 says that it comes over further connections (spread.py).
 All numbers are little-endian. Everything that a peer says is checked before anything is allocated for it: what does not
 fit raises ProtocolError, and the link ends. docs/link.md has the whole picture.
 """
@@ -21,6 +22,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.traffic import Traffic
 from tenfold_link.protocol_error import ProtocolError
+from tenfold_link.wire.spread import LEAST, SPREAD
 
 if TYPE_CHECKING:
     from collections import deque
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.inflow import Inflow
+    from tenfold_link.wire.spread import Gathering
 
 #: "TL": where it is missing, the two ends no longer agree where a frame starts.
 MAGIC = 0x4C54
@@ -59,6 +62,7 @@ class FrameKind(IntEnum):
     PONG = 9  # "I am."
     RELEASE = 10  # "I no longer use these blocks of your arena."
     GOODBYE = 11  # "I am closing, for this reason."
+    STREAMS = 12  # "So many further connections have joined this one; the link begins."
 
 
 _KINDS = {int(kind): kind for kind in FrameKind}
@@ -106,7 +110,8 @@ class FrameReader:
     """Turns a stream into frames: receive into `buffer()`, then tell `received` how many bytes came.
 
     `open_block(block, offset, size)` gives a buffer in the peer's arena, or raises ProtocolError. `allocate(size)`
-    gives writable memory of that size for a large inline buffer. `traffic` counts what came. One thread at a time.
+    gives writable memory of that size for a large inline buffer, `gather(memory)` what takes one that comes over
+    further connections, where there are such. `traffic` counts what came. One thread at a time.
     """
 
     def __init__(
@@ -115,8 +120,9 @@ class FrameReader:
         open_block: Callable[[int, int, int], Incoming],
         allocate: Callable[[int], np.ndarray] | None = None,
         traffic: Traffic | None = None,
+        gather: Callable[[memoryview], Gathering] | None = None,
     ) -> None:
-        self._settings = settings
+        self._settings, self._gather = settings, gather
         self._traffic = traffic if traffic is not None else Traffic()
         self._open_block = open_block
         self._allocate = allocate if allocate is not None else _fresh
@@ -125,12 +131,14 @@ class FrameReader:
         self._start = self._end = 0
         #: The part of a large buffer that is still to come. While there is one, the scratch area is empty.
         self._direct: memoryview | None = None
-        #: Its length.
+        #: A buffer that comes over further connections, while there is one: `buffer()` is not used then.
+        self.spread: Gathering | None = None
+        #: What is to come of either.
         self.awaited = 0
         #: The frame under way: its prefix and header were read, and `_missing` of its buffers are not filled yet.
         self._frame: Frame | None = None
-        #: (index in the frame, size) of inline buffers still to fill, last first.
-        self._missing: list[tuple[int, int]] = []
+        #: (index in the frame, size, whether it is spread) of inline buffers still to fill, last first.
+        self._missing: list[tuple[int, int, bool]] = []
         #: Of a frame that there is no room for: bytes still to come, which are dropped.
         self._unwanted = 0
         #: What counts frames against limits, if anything does; set by the link's owner.
@@ -145,7 +153,7 @@ class FrameReader:
 
     def drop(self) -> None:
         """Lets go of the frame under way. Only once nothing is received any more."""
-        self._frame, self._direct, self.awaited = None, None, 0
+        self._frame, self._direct, self.spread, self.awaited = None, None, None, 0
         self._missing.clear()
 
     def buffer(self) -> memoryview:
@@ -157,7 +165,12 @@ class FrameReader:
     def received(self, count: int) -> list[Frame]:
         """The frames that are complete now. Raises ProtocolError; the reader is of no use after that."""
         self._traffic.received += count
-        if self._direct is None:
+        if self.spread is not None:
+            self.awaited -= count
+            if self.awaited:
+                return []
+            self.spread = None
+        elif self._direct is None:
             self._end += count
         else:
             self.awaited -= count
@@ -215,7 +228,7 @@ class FrameReader:
         refused."""
         assert self._frame is not None
         assert self.inflow is not None
-        frame, inline = self._frame, sum(size for _, size in self._missing)
+        frame, inline = self._frame, sum(size for _, size, _ in self._missing)
         if inline and (refusal := self.inflow.take(inline)) is not None:
             if frame.kind is not FrameKind.REQUEST:
                 raise ProtocolError(f"what there is no room for: {refusal.message}")
@@ -227,7 +240,7 @@ class FrameReader:
     def _refuse(self, why: errors.OpError) -> None:
         """The frame under way is dropped as it comes, and what it was refused for goes on in its place."""
         assert self._frame is not None
-        self._unwanted = sum(size for _, size in self._missing)
+        self._unwanted = sum(size for _, size, _ in self._missing)
         self._missing.clear()
         if self.inflow is not None:
             self.inflow.give(self._counted)
@@ -246,14 +259,17 @@ class FrameReader:
         buffers: list[Incoming] = []
         inline = 0
         for size, block, offset in ROW.iter_unpack(table):
-            if block:
+            spread = block == SPREAD
+            if spread and (self._gather is None or offset or size < LEAST):
+                raise ProtocolError(f"a buffer of {size} bytes over further connections")
+            if block and not spread:
                 buffers.append(self._open_block(block, offset, size))
                 self._traffic.received += size
                 continue
             inline += size
             if inline > self._settings.frame_bytes:
                 raise ProtocolError(f"a frame of {inline} bytes or more; {self._settings.frame_bytes} are allowed")
-            self._missing.append((len(buffers), size))
+            self._missing.append((len(buffers), size, spread))
             buffers.append(_EMPTY)
         self._missing.reverse()
         return buffers
@@ -270,7 +286,7 @@ class FrameReader:
             self._start = self._end = 0
             return False
         while missing:
-            index, size = missing[-1]
+            index, size, spread = missing[-1]
             available = self._end - self._start
             if size <= available and size <= SMALL:
                 chunk: Incoming = bytearray(self._scratch[self._start : self._start + size])
@@ -283,22 +299,27 @@ class FrameReader:
                     chunk = self._allocate(size)
                 except MemoryError:
                     assert self._frame is not None
-                    if self._frame.kind is not FrameKind.REQUEST:
+                    # what comes over further connections cannot be dropped
+                    if self._frame.kind is not FrameKind.REQUEST or any(each[2] for each in missing):
                         raise
                     text = f"there is no memory for a buffer of {size} bytes"
                     self._refuse(errors.ResourceExhaustedError(None, None, text))
                     return self._fill()
-                there = min(size, available)
                 whole = memoryview(chunk)  # type: ignore[arg-type] # an array is a buffer
+                there = 0 if spread else min(size, available)
                 whole[:there] = self._scratch[self._start : self._start + there]
                 self._start += there
                 if there < size:
-                    self._direct = whole[there:]
                     self.awaited = size - there
+                    if spread:
+                        assert self._gather is not None
+                        self.spread = self._gather(whole)
+                    else:
+                        self._direct = whole[there:]
             assert self._frame is not None
             self._frame.buffers[index] = chunk
             missing.pop()
-            if self._direct is not None:
+            if self.awaited:
                 return False
         return True
 

@@ -22,7 +22,7 @@ from tenfold_link.memory.arena import Arena
 from tenfold_link.memory.arena_reader import ArenaReader
 from tenfold_link.memory.extents import pages
 from tenfold_link.protocol_error import ProtocolError
-from tenfold_link.wire import sockets
+from tenfold_link.wire import further, sockets
 from tenfold_link.wire.apart import apart
 from tenfold_link.wire.frames import HELLO_BYTES, MAGIC, PREFIX, FrameKind, pack
 from tenfold_protos import link_pb2
@@ -116,26 +116,32 @@ def targets(
     return found
 
 
-def hello(answer: link_pb2.OpenLinkResponse, arena: Arena | None, *, always_reads: bool) -> bytes:
-    """The connecting end's first frame."""
+def hello(
+    answer: link_pb2.OpenLinkResponse, arena: Arena | None, *, always_reads: bool, streams: int = 0, joins: bytes = b""
+) -> bytes:
+    """The connecting end's first frame; with `joins`, that of a further connection."""
     size = arena.size if arena is not None else 0
     message = link_pb2.LinkHello(
         version=answer.version or 1,
-        token=answer.token,
+        token=b"" if joins else answer.token,
         arena_bytes=size,
         always_reads=always_reads,
         can=sorted(protocol.links().can),
+        streams=streams,
+        joins=joins,
     )
     return pack(FrameKind.HELLO, header=message.SerializeToString())
 
 
-def welcome(task: str, arena: Arena | None, version: int = 1) -> bytes:
+def welcome(task: str, arena: Arena | None, version: int = 1, streams: int = 0, key: bytes = b"") -> bytes:
     """The accepting end's first frame."""
     message = link_pb2.LinkWelcome(
         version=version,
         task=task,
         arena_bytes=arena.size if arena is not None else 0,
         can=sorted(protocol.links().can),
+        streams=streams,
+        streams_key=key,
     )
     return pack(FrameKind.WELCOME, header=message.SerializeToString())
 
@@ -157,7 +163,8 @@ def begin(
     shares = unix and answer.shared_memory and settings.shared_memory and sockets.may_share_memory(sock)
     arena = make_arena(settings) if shares else None
     try:
-        send_first(sock, hello(answer, arena, always_reads=always_reads), arena)
+        streams = further.wanted(sock, answer, settings)
+        send_first(sock, hello(answer, arena, always_reads=always_reads, streams=streams), arena)
     except (BrokenPipeError, ConnectionResetError):
         _raise_farewell(sock)
         raise

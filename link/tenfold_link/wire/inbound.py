@@ -16,6 +16,7 @@ from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.spin_wait import STREAMED, poll_again
 from tenfold_link.wire.frames import Frame, FrameReader
 from tenfold_link.wire.sockets import LowWaterMark
+from tenfold_link.wire.streams import as_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tenfold_link.link_settings import LinkSettings
     from tenfold_link.wire.buffers import Incoming
     from tenfold_link.wire.inflow import Inflow
+    from tenfold_link.wire.spread import Gathering
 
 #: What receiving raises at the end of a link, besides BlockingIOError and InterruptedError, which end only one attempt.
 RECEIVE_ERRORS = (OSError, EOFError, ProtocolError, MemoryError)
@@ -32,7 +34,7 @@ RECEIVE_ERRORS = (OSError, EOFError, ProtocolError, MemoryError)
 class Inbound:
     """One thread at a time."""
 
-    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "_take", "exhausted", "pool", "streaming")
+    __slots__ = ("_low_water_mark", "_reader", "_receive_into", "_streams", "_take", "exhausted", "pool", "streaming")
 
     def __init__(
         self,
@@ -48,12 +50,15 @@ class Inbound:
         self._receive_into = sock.recv_into
         #: Of a connection with TLS: takes what was received and not asked for yet. The system does not tell of that.
         self._take = sock.take if isinstance(sock, TlsSocket) else None
+        #: Of a link with further connections.
+        self._streams = as_streams(sock)
         plain_tcp = sock.family != socket.AF_UNIX and self._take is None
         # encrypted, more or fewer bytes come than are awaited
         self._low_water_mark = LowWaterMark(sock) if plain_tcp else None
         #: Memory for large buffers that come in the socket.
         self.pool = BufferPool(settings.receive_keep_bytes)
-        self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate, traffic)
+        gather = None if self._streams is None else self._streams.gather
+        self._reader = FrameReader(settings, open_block or _no_arena, self.pool.allocate, traffic, gather)
         #: Much of one buffer is still to come: time for `receive_pieces`.
         self.streaming = False
         #: The last attempt got all that there was.
@@ -69,6 +74,8 @@ class Inbound:
         BlockingIOError or InterruptedError: nothing has come.
         """
         reader = self._reader
+        if reader.spread is not None:
+            return self._receive_spread(reader.spread, flags)
         space = reader.buffer()
         count = self._receive_into(space, 0, flags)
         if not count:
@@ -82,7 +89,18 @@ class Inbound:
         self.streaming = awaited >= STREAMED
         mark = self._low_water_mark
         if mark is not None and (awaited or mark.is_set):
-            mark.follow(awaited)
+            mark.follow(0 if reader.spread is not None else awaited)
+        return frames
+
+    def _receive_spread(self, into: Gathering, flags: int) -> list[Frame]:
+        assert self._streams is not None
+        reader = self._reader
+        frames = reader.received(self._streams.receive_spread(into, flags))
+        if reader.spread is None:
+            self._streams.gathered()
+        self.streaming = reader.awaited >= STREAMED
+        # what is left the system tells of
+        self.exhausted = True
         return frames
 
     def receive_pieces(self, seconds: float) -> list[Frame]:

@@ -13,6 +13,8 @@ import struct
 import sys
 import time
 
+from tenfold_link.wire.streams import connections
+
 #: Bytes a second that count as moving: more than PINGs are.
 LEAST_RATE = 1024.0
 #: Of Linux's struct tcp_info, since 4.1: bytes acknowledged by the peer, bytes received.
@@ -20,26 +22,27 @@ _COUNTS = struct.Struct("=120xQQ")
 
 
 class Moving:
-    """Of one connected socket; says no where the system does not tell, as on Unix sockets. One thread at a time."""
+    """Of a link's connections; says no where the system does not tell, as on Unix sockets. One thread at a time."""
 
-    __slots__ = ("_seen", "_since", "_sock")
+    __slots__ = ("_seen", "_since", "_socks")
 
     def __init__(self, sock: socket.socket) -> None:
         told = sys.platform == "linux" and sock.family != socket.AF_UNIX
-        self._sock = sock if told else None
+        self._socks = connections(sock) if told else []
         self._seen, self._since = 0, time.monotonic()
 
     def look(self) -> bool:
         """Whether bytes have moved since the last look, as fast as LEAST_RATE or faster. Never blocks, never raises."""
-        if self._sock is None:
-            return False
-        try:
-            counts = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)
-        except OSError:
-            return False
-        if len(counts) < _COUNTS.size:
-            return False
-        return self.moved(sum(_COUNTS.unpack(counts)), time.monotonic())
+        total = 0
+        for sock in self._socks:
+            try:
+                counts = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)
+            except OSError:
+                return False
+            if len(counts) < _COUNTS.size:
+                return False
+            total += sum(_COUNTS.unpack(counts))
+        return bool(self._socks) and self.moved(total, time.monotonic())
 
     def moved(self, total: int, now: float) -> bool:
         """As `look`, where `total` bytes have ever moved."""

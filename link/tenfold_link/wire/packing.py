@@ -16,6 +16,7 @@ from tenfold_core.variable_memory import LENDABLE, MemoryLease, lend
 from tenfold_link.memory import shared_variables
 from tenfold_link.memory.arena import Arena, SharedBlock
 from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, SMALL
+from tenfold_link.wire.spread import LEAST, SPREAD, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tenfold_link.wire.buffers import Outgoing
 
 #: What goes to the socket, in order.
-Piece: TypeAlias = "bytes | memoryview"
+Piece: TypeAlias = "bytes | memoryview | Spread"
 #: Pieces given to the kernel at a time.
 PIECES = 64
 
@@ -39,8 +40,11 @@ class Packer:
         traffic: Traffic | None = None,
         *,
         lends_variables: bool = True,
+        spreads: bool = False,
     ) -> None:
-        """`lends_variables`: the peer of an arena has our variables' file, too."""
+        """`lends_variables`: the peer of an arena has our variables' file, too. `spreads`: large buffers go over
+        further connections of the link (streams.py)."""
+        self._spreads = spreads
         self._lends = lends_variables and arena is not None
         self._settings = settings
         self._traffic = traffic if traffic is not None else Traffic()
@@ -96,7 +100,7 @@ class Packer:
         leases: list[int] = []
         inline = shared = 0
         for buffer in buffers:
-            data: Piece | SharedBlock | MemoryLease = self._place(buffer)
+            data = self._place(buffer)
             if isinstance(data, MemoryLease):
                 assert self._arena is not None
                 number, offset = self._arena.lend_variable(data)
@@ -110,8 +114,9 @@ class Packer:
             else:
                 size = len(data)
                 inline += size
-                head.append(ROW.pack(size, 0, 0))
-                body.append(data)
+                spread = self._spreads and size >= LEAST
+                head.append(ROW.pack(size, SPREAD if spread else 0, 0))
+                body.append(Spread(memoryview(data)) if spread else data)
         if inline > settings.frame_bytes:
             if self._arena is not None:
                 self._arena.release(leases)
@@ -122,10 +127,10 @@ class Packer:
         head.append(header)
         self._traffic.sent += PREFIX.size + ROW.size * len(buffers) + len(header) + inline + shared
         if inline <= SMALL:
-            return [b"".join((*head, *body))]
+            return [b"".join((*head, *body))]  # type: ignore[arg-type] # none of them is Spread, they are small
         return [b"".join(head), *body]
 
-    def _place(self, buffer: Outgoing) -> Piece | SharedBlock | MemoryLease:
+    def _place(self, buffer: Outgoing) -> bytes | memoryview | SharedBlock | MemoryLease:
         """A copy in the arena for a large buffer; a small one's bytes; else the buffer's own memory."""
         if isinstance(buffer, MemoryLease):
             if self._lends and buffer.memory.block is not None:
@@ -155,11 +160,16 @@ class Packer:
         )
 
 
+def rest_of(piece: Piece, sent: int) -> Piece:
+    """What is left of a piece when `sent` bytes of it are out."""
+    return piece.after(sent) if isinstance(piece, Spread) else memoryview(piece)[sent:]
+
+
 def unsent(pieces: list[Piece], sent: int) -> list[Piece]:
     """What is left of `pieces` when `sent` bytes are out."""
     for index, piece in enumerate(pieces):
         if sent < len(piece):
-            return [memoryview(piece)[sent:], *pieces[index + 1 :]]
+            return [rest_of(piece, sent), *pieces[index + 1 :]]
         sent -= len(piece)
     return []
 

@@ -14,6 +14,10 @@ from tenfold_link.wire.apart import apart
 _CREDENTIALS = struct.Struct("3i")
 #: Socket buffers: one system call moves this much, and a small message never waits for room.
 _SOCKET_BYTES = 4 << 20
+#: The same where a peer is far: what is on its way meanwhile is kept until it is acknowledged.
+_FAR_BYTES, _FAR_SECONDS = 16 << 20, 0.001
+#: Of Linux's struct tcp_info: the smoothed round trip in microseconds.
+_ROUND_TRIP = struct.Struct("=68xI")
 #: Few enough that a slow network brings them long before silence is taken for death (settings.ping_answer_seconds).
 _WAKE_BYTES = 512 << 10
 
@@ -62,6 +66,18 @@ def close(sock: socket.socket) -> None:
         sock.close()
 
 
+def round_trip(sock: socket.socket) -> float:
+    """Seconds to the peer of a connected TCP socket and back, as the system has measured it; 0 where it does not tell.
+    """
+    if not hasattr(socket, "TCP_INFO"):
+        return 0.0
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ROUND_TRIP.size)
+    except OSError:
+        return 0.0
+    return _ROUND_TRIP.unpack(info)[0] / 1e6 if len(info) == _ROUND_TRIP.size else 0.0
+
+
 def tune(sock: socket.socket) -> None:
     """Sets the options of a connected socket."""
     if sock.family == socket.AF_UNIX:
@@ -69,11 +85,16 @@ def tune(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
         return
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # where the system allows less, its own growing buffers are better than a small one of a fixed size
-    if _largest_buffer("wmem_max") >= _SOCKET_BYTES:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
-    if _largest_buffer("rmem_max") >= _SOCKET_BYTES:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
+    far = round_trip(sock) >= _FAR_SECONDS
+    for option, largest, growing in (
+        (socket.SO_SNDBUF, "core/wmem_max", "ipv4/tcp_wmem"),
+        (socket.SO_RCVBUF, "core/rmem_max", "ipv4/tcp_rmem"),
+    ):
+        fixed = min(_largest_buffer(largest), _FAR_BYTES if far else _SOCKET_BYTES)
+        # where the system allows less, its own growing buffers are better than a small one of a fixed size; of a fixed
+        # one it takes twice as much
+        if fixed >= _SOCKET_BYTES and not (far and _largest_buffer(growing) >= 2 * fixed):
+            sock.setsockopt(socket.SOL_SOCKET, option, fixed)
     # the kernel notices a host that vanished, also at an end that is not read
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 5), ("TCP_USER_TIMEOUT", 15_000)):
@@ -83,11 +104,11 @@ def tune(sock: socket.socket) -> None:
 
 @lru_cache
 def _largest_buffer(name: str) -> int:
-    """The largest socket buffer that the system gives; 0 where it does not tell."""
+    """The largest socket buffer that the system gives, the last number of a setting; 0 where it does not tell."""
     try:
-        with open(f"/proc/sys/net/core/{name}") as file:
-            return int(file.read())
-    except (OSError, ValueError):
+        with open(f"/proc/sys/net/{name}") as file:
+            return int(file.read().split()[-1])
+    except (OSError, ValueError, IndexError):
         return 0
 
 

@@ -12,10 +12,15 @@ import socket
 from typing import Any
 
 _BACKLOG = 512
+#: What a system says that has no IPv6, or has it switched off.
+NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 
 async def listening_sockets(host: str, port: int) -> tuple[list[socket.socket], int]:
-    """The sockets, which do not block, and their port; 0 takes a free one. Raises OSError if none can be had."""
+    """The sockets, which do not block, and their port; 0 takes a free one. Raises OSError if none can be had.
+
+    "::" is every address, of IPv4 too, and those of IPv4 alone on a system that has no IPv6.
+    """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
@@ -29,6 +34,8 @@ async def listening_sockets(host: str, port: int) -> tuple[list[socket.socket], 
                 break  # another process would get half of our callers
             continue
         port = port or sockets[-1].getsockname()[1]
+    if not sockets and failure is not None and failure.errno in NO_IPV6 and host.strip("[]") == "::":
+        return await listening_sockets("0.0.0.0", port)
     if not sockets or (failure is not None and failure.errno == errno.EADDRINUSE):
         for sock in sockets:
             sock.close()

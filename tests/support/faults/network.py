@@ -60,7 +60,7 @@ class Network:
     def __enter__(self) -> Network:
         try:
             for number, name in enumerate(self._names, start=1):
-                self.hosts[name] = _in_thread(partial(_make_host, name, f"10.77.0.{number}"))
+                self.hosts[name] = in_thread(partial(_make_host, name, f"10.77.0.{number}"))
             self._switch = Switch({host.address: host.tun for host in self.hosts.values()}, self._seed)
             self._switch.start()
         except BaseException:
@@ -91,7 +91,7 @@ class Network:
             _checked(_LIBC.setns(namespace, _CLONE_NEWNET), "setns")
             return work()
 
-        return _in_thread(enter)
+        return in_thread(enter)
 
     def set(self, path: Path, source: str, *destinations: str) -> None:
         """What happens to packets from `source` to each destination, from now on."""
@@ -186,8 +186,9 @@ def _checked(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def _in_thread(work: Callable[[], T]) -> T:
-    """`work()` on a thread of its own, which is what a namespace can be changed of. Raises what it raises."""
+def in_thread(work: Callable[[], T], seconds: float = PATIENCE) -> T:
+    """`work()` on a thread of its own, which is what a namespace can be changed of. Raises what it raises, and
+    AssertionError after so many seconds."""
     result: list[T] = []
     failed: list[BaseException] = []
 
@@ -199,8 +200,8 @@ def _in_thread(work: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=run, name="in a host", daemon=True)
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(seconds)
     if failed:
         raise failed[0]
-    assert result, f"not done within {PATIENCE:g} s"
+    assert result, f"not done within {seconds:g} s"
     return result[0]

@@ -72,6 +72,16 @@ def test_all_addresses_of_a_name_listen_on_one_port(monkeypatch: pytest.MonkeyPa
         assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in (first, second))
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this system has no IPv6")
+def test_every_address_is_one_of_both_families() -> None:
+    (listening,) = listening_sockets("::", 0)
+    port = listening.getsockname()[1]
+    with listening:
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, port), 30), listening.accept()[0]:
+                pass
+
+
 def test_a_port_that_is_taken_says_by_whom_and_what_to_do() -> None:
     (listening,) = listening_sockets("127.0.0.1", 0)
     port = listening.getsockname()[1]

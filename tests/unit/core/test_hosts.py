@@ -44,6 +44,10 @@ def test_a_malformed_listener_is_refused() -> None:
         ("a:0", "0.0.0.0", "a:77"),
         ("", "127.0.0.1", "localhost:77"),
         ("", "0.0.0.0", f"{socket.gethostname()}:77"),
+        ("", "[::]", f"{socket.gethostname()}:77"),
+        ("", "10.0.0.5", "10.0.0.5:77"),
+        ("", "fd00::5", "[fd00::5]:77"),
+        ("[fd00::5]:0", "[::]", "[fd00::5]:77"),
     ],
 )
 def test_what_others_dial(mine: str, host: str, address: str) -> None:

@@ -23,6 +23,8 @@ def test_the_bounds_as_docs_cli_has_them() -> None:
         "shared_memory": sys.platform == "linux",
         "shared_threshold": 131_072,
         "port": 0,
+        "streams": 4,
+        "far_seconds": 0.001,
         "arena_bytes": 1024 * mib,
         "arena_keep_bytes": 256 * mib,
         "receive_keep_bytes": 256 * mib,

@@ -9,8 +9,8 @@ import click
 import pytest
 
 from tenfold.cli import reachable as reachable_module
-from tenfold.cli.reachable import local_address, reachable
-from tenfold.cli.task_settings import TaskSettings, resolve_task
+from tenfold.cli.reachable import reachable
+from tenfold.cli.task_settings import TaskSettings, advertised_address, resolve_task
 
 
 def settings(control: str = "http://10.77.0.1:8080", **given: Any) -> TaskSettings:
@@ -68,10 +68,16 @@ def test_what_was_given_counts(asked: list[tuple[str, int]]) -> None:
     assert asked == []
 
 
+@pytest.mark.parametrize("bind", ["0.0.0.0:2222", "[::]:2222"])
+def test_a_task_on_every_interface_registers_that_address(bind: str) -> None:
+    found = reachable(settings(bind=bind))
+
+    assert found.bind == bind
+    assert advertised_address(found, 4711, "here") == "10.77.0.2:4711"
+    beside = reachable(settings("http://127.0.0.1:8080", bind=bind))
+    assert advertised_address(beside, 4711, "here") == "here:4711"
+
+
 def test_no_way_to_the_control_service_says_what_to_give() -> None:
     with pytest.raises(click.ClickException, match=r"no way to .* at http://nowhere.invalid:1 .*--address"):
         reachable(settings("http://nowhere.invalid:1"), patience=0.0)
-
-
-def test_the_address_towards_loopback_is_loopback() -> None:
-    assert local_address("127.0.0.1", 9) == "127.0.0.1"

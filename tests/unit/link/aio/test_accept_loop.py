@@ -196,7 +196,7 @@ def test_where_all_are_let_in_none_is_a_stranger(port: Port) -> None:
 def test_one_without_a_place_is_refused_in_words_that_name_the_limit(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    port, refused, stranger = Port(monkeypatch, most=1), Sock("127.0.0.1"), Sock("10.0.0.9", socket.AF_INET6)
+    port, refused, stranger = Port(monkeypatch, most=1), Sock("127.0.0.1"), Sock("fd00::9", socket.AF_INET6)
     port.gate.callers[stranger] = STRANGER
     with caplog.at_level(logging.DEBUG, LOGGER):
         port.come(Sock("127.0.0.1"), refused, stranger)
@@ -205,13 +205,13 @@ def test_one_without_a_place_is_refused_in_words_that_name_the_limit(
     assert (refused.closed, stranger.closed) == (1, 1)
     assert port.refused == [
         ("user 1", "connect", "there are 1 (TENFOLD_X)", "ipv4:127.0.0.1:7"),
-        ("user 2", "connect", "there are 1, all of those who are known (TENFOLD_X)", "ipv6:[10.0.0.9]:7"),
+        ("user 2", "connect", "there are 1, all of those who are known (TENFOLD_X)", "ipv6:[fd00::9]:7"),
     ]
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", "the port: a connection from ipv4:127.0.0.1:7 is refused: there are 1 (TENFOLD_X)."),
         (
             "DEBUG",
-            "the port: a connection from ipv6:[10.0.0.9]:7 is refused: "
+            "the port: a connection from ipv6:[fd00::9]:7 is refused: "
             "there are 1, all of those who are known (TENFOLD_X).",
         ),
     ]
@@ -512,6 +512,7 @@ def test_an_address_is_shown_as_grpc_writes_it() -> None:
     for family, address, text in (
         (socket.AF_INET, ("1.2.3.4", 5), "ipv4:1.2.3.4:5"),
         (socket.AF_INET6, ("::1", 5, 0, 0), "ipv6:[::1]:5"),
+        (socket.AF_INET6, ("::ffff:10.0.0.1", 5, 0, 0), "ipv4:10.0.0.1:5"),
         (socket.AF_UNIX, "", "its own machine"),
     ):
         assert shown(Sock("", family), address) == text  # type: ignore[arg-type]

@@ -684,6 +684,10 @@ def at(host: str = "127.0.0.1", tcp: bool = True, **settings: Any) -> Any:
     return LinkListener(TASK, lambda link: {}, dataclasses.replace(DEFAULT_LINK_SETTINGS, **settings), host, tcp=tcp)
 
 
+#: An IPv6 address means itself; every address means those of IPv4, too.
+ITSELF, EVERYBODY = (("setsockopt", socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only) for only in (1, 0))
+
+
 async def test_both_ways_in_are_opened(port: Port) -> None:
     made = at("[::1]")
     port.found = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 0, 0, 0)), ("never",)]
@@ -696,7 +700,7 @@ async def test_both_ways_in_are_opened(port: Port) -> None:
         socket.AF_UNIX, [("setblocking", False), ("bind", "\0" + name), ("listen", 128)]
     )  # fmt: skip
     assert (tcp.family, tcp.number) == (socket.AF_INET6, 6)
-    assert tcp.done == [("setblocking", False), ("bind", ("::1", 0, 0, 0)), ("listen", 128)]
+    assert tcp.done == [ITSELF, ("setblocking", False), ("bind", ("::1", 0, 0, 0)), ("listen", 128)]
     assert port.asked == [(("::1", 0), {"type": socket.SOCK_STREAM})]
     assert (port.watched, made.tcp_port) == ([unix, tcp], 4321)
     ((where, gate, places, take), more) = port.accepting[0]
@@ -707,6 +711,30 @@ async def test_both_ways_in_are_opened(port: Port) -> None:
     }  # fmt: skip
 
 
+async def test_every_address_is_one_of_both_families(port: Port) -> None:
+    port.found = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::", 0, 0, 0))]
+    await at("[::]", mode="tcp").start()
+
+    (tcp,) = ListeningSock.made
+    assert tcp.done == [EVERYBODY, ("setblocking", False), ("bind", ("::", 0, 0, 0)), ("listen", 128)]
+
+
+@pytest.mark.parametrize(("address", "there"), [("::", True), ("::1", False)])
+async def test_a_system_without_ipv6(port: Port, monkeypatch: pytest.MonkeyPatch, address: str, there: bool) -> None:
+    def make(family: int, kind: int, number: int = 0) -> ListeningSock:
+        if family == socket.AF_INET6:
+            raise OSError("Address family not supported by protocol")
+        return ListeningSock(family, kind, number)
+
+    monkeypatch.setattr(listener_module, "socket", SimpleNamespace(**{**NAMES, "socket": make}))
+    port.found = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, 0, 0, 0))]
+    made = at(address, mode="tcp")
+    await made.start()
+
+    assert made.tcp_port == (4321 if there else 0)
+    assert [sock.done[1] for sock in ListeningSock.made] == [("bind", ("0.0.0.0", 0))] * there
+
+
 async def test_a_port_that_was_asked_for_may_be_in_time_wait(port: Port) -> None:
     made = at(mode="tcp", port=999)
     port.found = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 0, 7, 8))]
@@ -714,6 +742,7 @@ async def test_a_port_that_was_asked_for_may_be_in_time_wait(port: Port) -> None
 
     (tcp,) = ListeningSock.made
     assert tcp.done == [
+        ITSELF,
         ("setsockopt", socket.SOL_SOCKET, socket.SO_REUSEADDR, 1),
         ("setblocking", False),
         ("bind", ("::1", 999, 7, 8)),

@@ -16,6 +16,7 @@ from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.protocol_error import ProtocolError
 from tenfold_link.wire.frames import ROW, SMALL, Frame, FrameKind, FrameReader, pack, unpack_ids
 from tenfold_link.wire.inflow import Inflow
+from tenfold_link.wire.spread import LEAST, SPREAD, Gathering
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -353,3 +354,76 @@ def test_a_frame_is_told_by_its_numbers() -> None:
     expected: list[Any] = [FrameKind.ERROR, 8, (1 << 63) + 5, b"text", [b"ab"]]
     assert [found.kind, found.method, found.call, found.header, contents(found)] == expected
     assert data[:2] == b"TL"
+
+
+# -- buffers over further connections ----------------------------------------------------------------------------------
+
+
+def spread_frame(*sizes: int, offset: int = 0) -> bytes:
+    """A frame whose large buffers are spread, and do not follow it."""
+    rows = [ROW.pack(size, SPREAD if size >= LEAST else 0, offset if size >= LEAST else 0) for size in sizes]
+    inline = b"".join(bytes([number]) * size for number, size in enumerate(sizes) if size < LEAST)
+    return pack(FrameKind.REQUEST, 5, 1, b"h", rows) + inline
+
+
+def gathering_reader(**options: Any) -> tuple[FrameReader, list[memoryview]]:
+    gathered: list[memoryview] = []
+
+    def gather(memory: memoryview) -> Gathering:
+        gathered.append(memory)
+        return Gathering(len(gathered) - 1, memory)
+
+    return FrameReader(DEFAULT_LINK_SETTINGS, _no_block, gather=gather, **options), gathered
+
+
+def _no_block(block: int, offset: int, size: int) -> Any:
+    raise ProtocolError("no arena")
+
+
+def test_a_spread_buffer_is_awaited_elsewhere_and_what_follows_waits_for_it() -> None:
+    reader, gathered = gathering_reader()
+    data = spread_frame(3, LEAST, 20_000, LEAST + 1, 2) + frame(4)
+    space = reader.buffer()
+    space[: len(data)] = data
+    assert reader.received(len(data)) == []
+    assert (reader.spread is not None, reader.awaited, [len(each) for each in gathered]) == (True, LEAST, [LEAST])
+    gathered[0][:] = b"\1" * LEAST
+    assert reader.received(LEAST - 1) == []
+    assert reader.received(1) == []
+    assert [len(each) for each in gathered] == [LEAST, LEAST + 1]
+    gathered[1][:] = b"\3" * (LEAST + 1)
+    first, second = reader.received(LEAST + 1)
+    assert reader.spread is None
+    assert contents(first) == [
+        b"\0" * 3, b"\1" * LEAST, b"\2" * 20_000, b"\3" * (LEAST + 1), b"\4" * 2,
+    ]  # fmt: skip
+    assert contents(second) == [b"\0" * 4]
+
+
+@pytest.mark.parametrize(("size", "offset"), [(LEAST - 1, 0), (LEAST, 1)])
+def test_what_is_no_spread_buffer(size: int, offset: int) -> None:
+    reader, _ = gathering_reader()
+    with pytest.raises(ProtocolError, match=f"a buffer of {size} bytes over further connections"):
+        feed(reader, pack(FrameKind.REQUEST, 5, 1, b"", [ROW.pack(size, SPREAD, offset)]))
+
+
+def test_without_further_connections_none_can_be_spread() -> None:
+    with pytest.raises(ProtocolError, match="over further connections"):
+        feed(reader_of(), spread_frame(LEAST))
+
+
+def test_a_spread_buffer_without_memory_ends_the_link() -> None:
+    def fails(size: int) -> Any:
+        raise MemoryError
+
+    for sizes in ((LEAST,), (20_000, LEAST)):
+        reader, _ = gathering_reader(allocate=fails)
+        with pytest.raises(MemoryError):
+            feed(reader, spread_frame(*sizes))
+
+
+def test_a_reader_that_is_dropped_awaits_nothing() -> None:
+    reader, _ = gathering_reader()
+    feed(reader, spread_frame(LEAST))
+    reader.drop()
+    assert (reader.spread, reader.awaited) == (None, 0)

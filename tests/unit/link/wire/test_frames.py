@@ -305,10 +305,11 @@ def test_what_was_received_in_part_is_let_go() -> None:
 
 
 def test_the_numbers_of_the_wire_are_what_other_releases_know() -> None:
-    assert [kind.name for kind in sorted(FrameKind)] == (
-        ["HELLO", "WELCOME", "REQUEST", "NOTIFY", "REPLY", "ERROR", "CANCEL", "PING", "PONG", "RELEASE", "GOODBYE"]
-    )
-    assert [int(kind) for kind in sorted(FrameKind)] == list(range(1, 12))
+    assert [kind.name for kind in sorted(FrameKind)] == [
+        *("HELLO", "WELCOME", "REQUEST", "NOTIFY", "REPLY", "ERROR", "CANCEL", "PING", "PONG", "RELEASE", "GOODBYE"),
+        "STREAMS",
+    ]
+    assert [int(kind) for kind in sorted(FrameKind)] == list(range(1, 13))
 
 
 def test_a_release_names_every_block_that_was_returned_and_takes_them() -> None:

@@ -14,6 +14,7 @@ from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.memory.arena import Arena, SharedBlock
 from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, SMALL, FrameKind
 from tenfold_link.wire.packing import Packer, unsent
+from tenfold_link.wire.spread import LEAST, SPREAD, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,3 +175,19 @@ def test_an_arena_that_has_no_room_leaves_it_to_the_socket(arena: Arena) -> None
 )
 def test_what_is_left_of_the_pieces(sent: int, left: list[bytes]) -> None:
     assert [bytes(piece) for piece in unsent([b"abc", b"", b"de"], sent)] == left
+
+
+def test_what_goes_over_further_connections() -> None:
+    settings = replace(DEFAULT_LINK_SETTINGS)
+    value = np.zeros(LEAST, np.uint8)
+    pieces = Packer(settings, None, spreads=True).pack(FrameKind.REPLY, 0, 2, b"h", [value, value[1:], value[:4]])
+    assert rows(pieces, 3) == [(LEAST, SPREAD, 0), (LEAST - 1, 0, 0), (4, 0, 0)]
+    spread = pieces[1]
+    assert isinstance(spread, Spread)
+    assert len(spread) == LEAST
+    assert [type(piece) for piece in pieces[2:]] == [memoryview, bytes]
+    (rest, *others) = unsent(pieces[1:], 10)
+    assert isinstance(rest, Spread)
+    assert len(rest) == LEAST - 10
+    assert others == pieces[2:]
+    assert rows(Packer(settings, None).pack(FrameKind.REPLY, 0, 2, b"h", [value]), 1) == [(LEAST, 0, 0)]

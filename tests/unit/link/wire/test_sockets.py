@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from typing import Any
 
 import pytest
@@ -17,12 +18,18 @@ class Sock:
         self.family, self.number = family, number
         self.options: list[Any] = []
         self.closed = 0
+        self.microseconds = 999
 
     def fileno(self) -> int:
         return self.number
 
     def setsockopt(self, *option: int) -> None:
         self.options.append(option)
+
+    def getsockopt(self, *option: int) -> bytes:
+        if option != (socket.IPPROTO_TCP, socket.TCP_INFO, 72):
+            raise OSError
+        return bytes(68) + self.microseconds.to_bytes(4, sys.byteorder)
 
     def close(self) -> None:
         self.closed += 1
@@ -104,6 +111,16 @@ def test_options_of_a_unix_socket() -> None:
     assert sock.options == BUFFERS
 
 
+def largest(sending: int, receiving: int, growing: int = 4 << 20) -> Any:
+    """What the system allows: fixed buffers, and those that grow by themselves."""
+    return {
+        "core/wmem_max": sending,
+        "core/rmem_max": receiving,
+        "ipv4/tcp_wmem": growing,
+        "ipv4/tcp_rmem": growing,
+    }.__getitem__
+
+
 @pytest.mark.parametrize(
     ("sending", "receiving", "buffers"),
     [(4 << 20, 4 << 20, BUFFERS), ((4 << 20) - 1, 4 << 20, BUFFERS[1:]), (4 << 20, (4 << 20) - 1, BUFFERS[:1])],
@@ -111,16 +128,53 @@ def test_options_of_a_unix_socket() -> None:
 def test_options_of_a_tcp_socket(
     monkeypatch: pytest.MonkeyPatch, sending: int, receiving: int, buffers: list[Any]
 ) -> None:
-    monkeypatch.setattr(sockets, "_largest_buffer", {"wmem_max": sending, "rmem_max": receiving}.__getitem__)
+    monkeypatch.setattr(sockets, "_largest_buffer", largest(sending, receiving, 64 << 20))
     sock: Any = Sock()
     sockets.tune(sock)
     assert sock.options == [TCP[0], *buffers, *TCP[1:]]
 
 
+@pytest.mark.parametrize(
+    ("most", "growing", "sizes"),
+    [
+        (64 << 20, 4 << 20, [16 << 20, 16 << 20]),
+        (5 << 20, 4 << 20, [5 << 20, 5 << 20]),
+        (16 << 20, 32 << 20, []),
+        (16 << 20, (32 << 20) - 1, [16 << 20, 16 << 20]),
+        (4 << 20, 8 << 20, []),
+        ((4 << 20) - 1, 4 << 20, []),
+    ],
+)
+def test_a_far_peer_has_more_under_way(
+    monkeypatch: pytest.MonkeyPatch, most: int, growing: int, sizes: list[int]
+) -> None:
+    """By a buffer of a fixed size, unless the system lets its own grow further."""
+    monkeypatch.setattr(sockets, "_largest_buffer", largest(most, most, growing))
+    sock: Any = Sock()
+    sock.microseconds = 1000
+    sockets.tune(sock)
+    assert [size for _, option, size in sock.options if option in (socket.SO_SNDBUF, socket.SO_RCVBUF)] == sizes
+
+
 def test_the_largest_buffer_is_the_system_s() -> None:
-    with open("/proc/sys/net/core/rmem_max") as file:
-        assert sockets._largest_buffer("rmem_max") == int(file.read())
-    assert sockets._largest_buffer("no_such_thing") == 0
+    for name in ("core/rmem_max", "ipv4/tcp_rmem"):
+        with open(f"/proc/sys/net/{name}") as file:
+            assert sockets._largest_buffer(name) == int(file.read().split()[-1])
+    assert sockets._largest_buffer("core/no_such_thing") == 0
+
+
+def test_the_round_trip_is_the_system_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    sock: Any = Sock()
+    sock.microseconds = 250_000
+    assert sockets.round_trip(sock) == 0.25
+    sock.getsockopt = lambda *_: b"short"
+    assert sockets.round_trip(sock) == 0
+    sock.getsockopt = Sock().getsockopt
+    monkeypatch.setattr(socket, "TCP_INFO", 1_000)
+    with socket.socket(socket.AF_UNIX) as unix:
+        assert sockets.round_trip(unix) == 0
+    monkeypatch.delattr(socket, "TCP_INFO")
+    assert sockets.round_trip(sock) == 0
 
 
 def test_processes_of_one_host_have_one_identity(monkeypatch: pytest.MonkeyPatch) -> None:

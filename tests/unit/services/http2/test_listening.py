@@ -168,3 +168,27 @@ def test_a_system_without_those_options_has_the_others(monkeypatch: pytest.Monke
     sock: Any = Connected()
     tune(sock, 60)
     assert len(sock.options) == 2
+
+
+class NoIpv6(FakeSocket):
+    """A system without IPv6 makes no such socket."""
+
+    def __init__(self, family: int, kind: int, number: int) -> None:
+        if family == V6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        super().__init__(family, kind, number)
+
+
+@pytest.mark.usefixtures("taken")
+@pytest.mark.parametrize("host", ["::", "[::]"])
+async def test_without_ipv6_every_address_is_one_of_ipv4(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    monkeypatch.setattr(listening.socket, "socket", NoIpv6)
+
+    class Asked(Loop):
+        async def getaddrinfo(self, asked: Any, port: int, **about: Any) -> Any:
+            return [info(V6, "::", port, 0, 0) if asked == "::" else info(V4, asked, port)]
+
+    monkeypatch.setattr(listening, "asyncio", SimpleNamespace(get_running_loop=lambda: Asked([])))
+    found, port = await listening_sockets(host, 5)
+    assert [sock.address for sock in found] == [("0.0.0.0", 5)]  # type: ignore[attr-defined] # they are fakes
+    assert port == 5
