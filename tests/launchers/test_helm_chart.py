@@ -10,6 +10,8 @@ import yaml
 
 helm = pytest.importorskip("helm_python", reason="helm-python-sdk is not installed: make engines")
 
+pytestmark = pytest.mark.thorough
+
 CHART = Path(__file__).resolve().parents[2] / "docs" / "helm" / "tenfold-control"
 SECRETS = {"tokens": {"secret": "the-tokens"}, "postgresql": {"secret": "the-password"}}
 
