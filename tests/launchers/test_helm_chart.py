@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
+
+from support import postgres
+from support.task_processes import PATIENCE
+from tenfold.cli.children import Children
 
 helm = pytest.importorskip("helm_python", reason="helm-python-sdk is not installed: make engines")
 
@@ -132,6 +137,37 @@ def test_objects_are_what_the_published_schemas_say(values: dict[str, Any]) -> N
     schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed: make engines")
     for found in rendered(**values).values():
         schemas.validate(found, schemas.latest_version(), strict=True)
+
+
+def test_a_service_with_the_charts_environment_is_ready(tmp_path: Path) -> None:
+    """A real one, on a PostgreSQL that wants the password."""
+    if why := postgres.why_not():
+        pytest.skip(why)
+    variables = environment(rendered(jobs="ps=1")["Deployment control"])
+    with postgres.PostgresServer() as server, Children() as children:
+        folder = server.url().partition("?host=")[2]
+        server.sql("CREATE ROLE tenfold LOGIN PASSWORD 'of-the-secret'")
+        server.sql("CREATE DATABASE tenfold OWNER tenfold")
+        Path(folder, "data", "pg_hba.conf").write_text("local tenfold tenfold scram-sha-256\nlocal all all trust\n")
+        server.sql("SELECT pg_reload_conf()")
+        (tmp_path / "tokens").write_text("0123456789abcdef0123456789abcdef\n")
+        given = {name: text for name, text in variables.items() if isinstance(text, str)}
+        given |= {
+            "TENFOLD_DATABASE": given["TENFOLD_DATABASE"].replace("control-postgresql", "") + f"?host={folder}",
+            "TENFOLD_TOKEN_FILE": str(tmp_path / "tokens"),
+            "TENFOLD_CONTROL_ADVERTISE": "",
+            "TENFOLD_HTTP_HOST": "127.0.0.1",
+            "TENFOLD_HTTP_PORT": "0",
+            "HOME": str(tmp_path),
+        }
+        children.start("wrong", ["-m", "tenfold.cli", "control"], env={**given, "PGPASSWORD": "another"})
+        assert children.wait_for_exit(["wrong"], PATIENCE) == ("wrong", 1)
+        assert "password authentication failed" in "\n".join(children.last_lines("wrong", 20))
+        children.start("control", ["-m", "tenfold.cli", "control"], env={**given, "PGPASSWORD": "of-the-secret"})
+        url = children.wait_for_line("control", r"listening on (http://\S+)", PATIENCE)[1]
+        only = container(rendered()["Deployment control"])
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert httpx.get(url + only[probe]["httpGet"]["path"], trust_env=False, timeout=PATIENCE).status_code == 200
 
 
 def test_helm_finds_no_fault_in_it() -> None:

@@ -4,6 +4,8 @@ what we send to an API server against the published schemas, where a library has
 from __future__ import annotations
 
 import io
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -136,6 +138,45 @@ def test_the_token_has_to_be_there(kube: KubeCluster, kube_options: dict[str, st
         return [each["state"]["waiting"]["message"] for each in statuses if "waiting" in each["state"]]
 
     kube.wait_for(lambda: waiting() == ['secrets "digits-token" not found'] * 3)
+
+
+def test_the_lines_of_the_page_run(
+    kube: KubeCluster, kube_options: dict[str, str], kubectl: Any, tmp_path: Path
+) -> None:
+    """As they stand, but for ports, which all pods of this machine share. `pip install` is not run."""
+    page = (_EXAMPLE.parents[1] / "docs" / "launchers" / "kubernetes.md").read_text(encoding="utf-8")
+    _, run, render = page.partition("```sh\n")[2].partition("```")[0].strip().splitlines()
+    programs, image = tmp_path / "programs", tmp_path / "image"
+    for folder in (programs, image):
+        folder.mkdir()
+        (folder / "trainer.py").write_text(_EXAMPLE.read_text(encoding="utf-8"))
+    for name, command in (("python3", ""), ("tenfold", "-m tenfold.cli")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {command} "$@"\n')
+        (programs / name).chmod(0o755)
+    kube.kubelet.images |= {
+        "registry.example/tenfold:0.1.0": ("/", str(programs)),
+        "registry.example/trainer:7": (str(image), str(programs)),
+    }
+    variables = {**os.environ, "KUBECONFIG": str(kube.kubeconfig), "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def typed(line: str) -> str:
+        line = line.replace(" -o image=", f" -o port={kube_options['port']} -o image=")
+        shell = ["bash", "-euc", line]
+        done = subprocess.run(
+            shell, cwd=programs, env=variables, capture_output=True, text=True, timeout=2 * PATIENCE, check=False
+        )
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        return done.stdout
+
+    assert sorted(re.findall(r"worker (\d): global step 2\d\d, ", typed(run))) == ["0", "1", "2", "3"]
+    kubectl("create", "secret", "generic", "digits-token", "--from-literal=token=0123456789abcdef0123456789abcdef")
+    typed(render)
+    kubectl("apply", "--validate=false", "-f", str(programs / "digits.yaml"))
+    kube.wait_for(
+        lambda: (kube.store.get("jobsets", "default", "digits").get("status") or {}).get("terminalState") is not None,
+        2 * PATIENCE,
+    )
+    assert kube.store.get("jobsets", "default", "digits")["status"] == {"restarts": 0, "terminalState": "Completed"}
 
 
 # -- published schemas

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from support.kube.store import Event, Object
 
-#: The image that there is.
+#: The image that is always there: this machine.
 IMAGE = "tenfold:test"
 #: Cores of a node.
 _CORES = 64
@@ -78,6 +78,8 @@ class Kubelet:
     def __init__(self, store: Store, folder: Path, nodes: int = 2) -> None:
         self._store, self._folder = store, folder
         self.nodes = [f"node-{number}" for number in range(1, nodes + 1)]
+        #: Images that there are → the folder in which their containers begin, and where their own programs lie.
+        self.images = {IMAGE: ("/", "")}
         self._turn = 0
         self._hosts = folder / "hosts"
         self._hosts.write_text("127.0.0.1 localhost\n")
@@ -164,7 +166,7 @@ class Kubelet:
 
     def _start(self, pod: Object) -> None:
         container = pod["spec"]["containers"][0]
-        if container["image"] != IMAGE:
+        if container["image"] not in self.images:
             for reason, message in (
                 ("ErrImagePull", f'failed to pull and unpack image "{container["image"]}": not found'),
                 ("ImagePullBackOff", f'Back-off pulling image "{container["image"]}": ErrImagePull: not found'),
@@ -177,7 +179,10 @@ class Kubelet:
             self._say(pod, "Pending", {"waiting": {"reason": "CreateContainerConfigError", "message": str(error)}})
             return
         self._name(pod)
-        where = container.get("workingDir") or "/"
+        begin, programs = self.images[container["image"]]
+        where = container.get("workingDir") or begin
+        if programs:
+            variables["PATH"] = f"{programs}:{variables['PATH']}"
         process = subprocess.Popen(
             ["unshare", "-m", "sh", "-c", _MOUNTS, "sh", str(self._hosts), where, *mounts, "--", *command],
             stdin=subprocess.DEVNULL,
