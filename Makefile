@@ -54,14 +54,14 @@ chaos: $(VENV)/.installed-dev ## Try every fault of docs/promises.md on real pro
 soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECONDS=600 for less): nothing hangs, grows or is wrong
 	$(BIN)/python benchmarks/soak_faults.py --seconds $(SECONDS)
 
-engines: ## Install what tests of launchers run on: OpenSSH, Slurm, kubectl (Debian, as root); Ray, Kubernetes's client in .venv-engines
+engines: ## Install what tests of launchers run on: OpenSSH, Slurm, kubectl (Debian, as root); Ray, Kubernetes's client, S3 in .venv-engines
 	@command -v sshd >/dev/null && command -v slurmctld >/dev/null && command -v munged >/dev/null && command -v kubectl >/dev/null || \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet openssh-client openssh-server slurm-wlm munge kubernetes-client || true
 	@$(MAKE) --no-print-directory VENV=$(ENGINES) $(ENGINES)/.installed-engines
 
-test-engines: ## Run the tests of launchers on the engines of `make engines`
+test-engines: ## Run the tests of launchers and stores on the engines of `make engines`
 	@$(MAKE) --no-print-directory VENV=$(ENGINES) $(ENGINES)/.installed-engines
-	TENFOLD_TEST_THOROUGH=1 $(ENGINES)/bin/python -m pytest tests/launchers
+	TENFOLD_TEST_THOROUGH=1 $(ENGINES)/bin/python -m pytest tests/launchers tests/storage
 
 fuzz: SECONDS := 60
 fuzz: $(VENV)/.installed-fuzz ## Search what reads others' bytes for faults (TARGET=records SECONDS=600; a minute for each target, else)
@@ -142,8 +142,8 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-dev
 	@touch $@
 
 $(VENV)/.installed-engines: $(VENV)/.installed-dev
-	@echo "Installing Ray and the client of Kubernetes into $(VENV) (once)"
-	@$(BIN)/python $(PIP) -e ".[ray,kubernetes,kubernetes-dev]"
+	@echo "Installing Ray, the client of Kubernetes and an S3 server into $(VENV) (once)"
+	@$(BIN)/python $(PIP) -e ".[ray,kubernetes,kubernetes-dev,s3,storage-dev]"
 	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python

@@ -1,19 +1,18 @@
-"""`tf.gfile`: files and folders of the local file system, with TensorFlow's names and errors.
+"""`tf.gfile`: files and folders of this machine and of stores (`s3://…`), with TensorFlow's names and errors.
 
 Errors are those of tenfold_core/errors.py (NotFoundError for a file that is not there, UnimplementedError for a scheme
-such as hdfs://, …). Follows TF 1.15's
-lib/io/file_io.py.
+that nothing here opens, …). Follows TF 1.15's lib/io/file_io.py.
 """
 
 from __future__ import annotations
 
-import glob
 import os
-import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +102,7 @@ class GFile:
         return True
 
     def flush(self) -> None:
-        """Passes what was written to the operating system."""
+        """Passes what was written to the operating system, or to the store: of a large file only `close` does that."""
         if self._writer is not None:
             with os_errors(self._name):
                 self._writer.flush()
@@ -148,7 +147,7 @@ class GFile:
         self.flush()
         if self._reader is None:
             with os_errors(self._name):
-                self._reader = open(local_path(self._name), "rb")  # noqa: SIM115 (closed by close)
+                self._reader = EVERYWHERE.open_to_read(file_path(self._name))
         return self._reader
 
     def _for_writing(self) -> IO[bytes]:
@@ -157,8 +156,8 @@ class GFile:
         if self._writer is None:
             with os_errors(self._name):
                 # "r+" makes the file, or empties it, as TensorFlow's does.
-                kind = "w+" if self._plain == "r+" else self._plain
-                self._writer = open(local_path(self._name), kind[0] + "b" + kind[1:])  # noqa: SIM115
+                opens = EVERYWHERE.append if self._plain[0] == "a" else EVERYWHERE.create
+                self._writer = opens(file_path(self._name))
         return self._writer
 
 
@@ -178,34 +177,30 @@ class FileStatistics(NamedTuple):
 
 
 def Exists(filename: str) -> bool:
-    return os.path.exists(local_path(filename))
+    return EVERYWHERE.exists(file_path(filename))
 
 
 def IsDirectory(dirname: str) -> bool:
-    return os.path.isdir(local_path(dirname))
+    return EVERYWHERE.is_folder(file_path(dirname))
 
 
 def Stat(filename: str) -> FileStatistics:
     """Raises NotFoundError."""
     with os_errors(filename):
-        found = os.stat(local_path(filename))
-    return FileStatistics(found.st_size, found.st_mtime_ns, IsDirectory(filename))
+        found = EVERYWHERE.stat(file_path(filename))
+    return FileStatistics(found.size, found.mtime_ns, found.is_folder)
 
 
 def Remove(filename: str) -> None:
     """Deletes a file. Raises NotFoundError."""
     with os_errors(filename):
-        os.remove(local_path(filename))
+        EVERYWHERE.unlink(file_path(filename))
 
 
 def DeleteRecursively(dirname: str) -> None:
-    """Deletes a folder with its contents, or a file. Raises NotFoundError."""
-    path = local_path(dirname)
+    """Deletes a folder with its contents, or a file. Raises NotFoundError, PermissionDeniedError for a whole bucket."""
     with os_errors(dirname):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            os.remove(path)
+        EVERYWHERE.remove_tree(file_path(dirname))
 
 
 def MkDir(dirname: str) -> None:
@@ -214,46 +209,54 @@ def MkDir(dirname: str) -> None:
     if Exists(dirname):
         return
     with os_errors(dirname):
-        os.mkdir(local_path(dirname))
+        EVERYWHERE.make_folder(file_path(dirname))
 
 
 def MakeDirs(dirname: str) -> None:
     """Makes a folder and its missing parents; an existing folder is not an error."""
     with os_errors(dirname):
-        os.makedirs(local_path(dirname), exist_ok=True)
+        EVERYWHERE.make_folders(file_path(dirname))
 
 
 def ListDirectory(dirname: str) -> list[str]:
-    """The names in a folder. Raises NotFoundError if `dirname` is not a folder."""
+    """The names in a folder. Raises NotFoundError if `dirname` is not a folder.
+
+    In a store such as S3 a folder is there while a file lies below it.
+    """
     if not IsDirectory(dirname):
         raise errors.NotFoundError(None, None, f"Could not find directory {dirname}")
     with os_errors(dirname):
-        return os.listdir(local_path(dirname))
+        return EVERYWHERE.names(file_path(dirname))
 
 
 def Glob(filename: str | Sequence[str]) -> list[str]:
     """The files that match the pattern, or any of several."""
     patterns = [filename] if isinstance(filename, (str, bytes)) else filename
-    return [found for pattern in patterns for found in sorted(glob.glob(local_path(pattern)))]
+    found = []
+    for pattern in patterns:
+        with os_errors(pattern):
+            found += EVERYWHERE.matching(file_path(pattern))
+    return found
 
 
 def Walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, its folders, its files) for each folder of a tree, parents first, or last with `in_order` false."""
-    yield from os.walk(local_path(top), topdown=in_order)
+    with os_errors(top):
+        yield from EVERYWHERE.walk(file_path(top), in_order)
 
 
 def Copy(oldpath: str, newpath: str, overwrite: bool = False) -> None:
     """Copies a file. Raises AlreadyExistsError unless `overwrite`."""
     _refuse_existing(newpath, overwrite)
     with os_errors(oldpath):
-        shutil.copyfile(local_path(oldpath), local_path(newpath))
+        EVERYWHERE.copy(file_path(oldpath), file_path(newpath))
 
 
 def Rename(oldname: str, newname: str, overwrite: bool = False) -> None:
     """Moves a file or folder within a file system. Raises AlreadyExistsError unless `overwrite`."""
     _refuse_existing(newname, overwrite)
     with os_errors(oldname):
-        os.replace(local_path(oldname), local_path(newname))
+        EVERYWHERE.replace(file_path(oldname), file_path(newname))
 
 
 def _refuse_existing(path: str, overwrite: bool) -> None:

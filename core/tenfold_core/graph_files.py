@@ -1,4 +1,4 @@
-"""The files that the ops of graphs may open: below one folder if the task has one, never the system's own.
+"""The files that the ops of graphs may open: below one folder or URL if the task has one, never the system's own.
 
 A graph is a program of its sender, so its file names are checked where they are opened. `graph_files()` is what
 kernels open through; a server sets it once when it starts (`use`), for the process. Decision 0072.
@@ -20,6 +20,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
+from tenfold_core.file_names import SCHEMES, file_path, is_url, is_within, parent, scheme_of
 from tenfold_core.files import Files
 from tenfold_core.memory_limits import tensor_limit
 
@@ -41,11 +42,13 @@ class GraphFiles(Files):
     """
 
     def __init__(self, root: str = "", most_bytes: int = 0) -> None:
+        #: The URL below which files are, if they are to lie elsewhere and nowhere here.
+        self.url_root = file_path(root).rstrip("/") if is_url(root) else None
         #: Absolute and without links; None: every folder.
-        self.root = os.path.realpath(root) if root else None
+        self.root = os.path.realpath(root) if root and self.url_root is None else None
         if self.root is not None and not os.path.isdir(self.root):
             raise errors.InvalidArgumentError(
-                None, None, f"TENFOLD_FILES (--files) is {root!r}; it may be a folder that exists."
+                None, None, f"TENFOLD_FILES (--files) is {root!r}; it may be a folder that exists, or a URL."
             )
         self._most_bytes = most_bytes
         homes = {os.path.realpath(os.path.expanduser("~"))}
@@ -59,13 +62,15 @@ class GraphFiles(Files):
 
     def matching(self, pattern: str) -> list[str]:
         """Those that match and may be opened. Raises PermissionDeniedError where the pattern begins elsewhere."""
+        if self._is_elsewhere(pattern):
+            return super().matching(pattern)
         _check_name(pattern)
         first = _MAGIC.search(pattern)
         fixed = os.path.dirname(pattern[: first.start()]) if first else pattern
         self._check(pattern, os.path.realpath(fixed or "."))
         return sorted(name for name in glob.iglob(pattern) if self._refusal(os.path.realpath(name)) is None)
 
-    def make_folders(self, path: str) -> None:
+    def _make_folders(self, path: str) -> None:
         _check_name(path)
         real = os.path.realpath(path)
         self._check(path, real)
@@ -108,6 +113,23 @@ class GraphFiles(Files):
             raise
         return descriptor
 
+    def _is_elsewhere(self, path: str) -> bool:
+        """Raises PermissionDeniedError for a URL that a graph may not use."""
+        if not super()._is_elsewhere(path):
+            return False
+        scheme = scheme_of(path)
+        why = None
+        if self.root is not None:
+            why = f"not below {self.root}, the folder that graphs may use on this task; "
+            why += "it is started with a URL as --files (TENFOLD_FILES) where graphs shall use URLs"
+        elif scheme not in SCHEMES:
+            why = f"graphs may use the schemes {', '.join(SCHEMES)} only"
+        elif self.url_root is not None and not is_within(_fixed(path), self.url_root):
+            why = f"not below {self.url_root}, which is what graphs may use on this task (--files, TENFOLD_FILES)"
+        if why is not None:
+            raise errors.PermissionDeniedError(None, None, f"{path}; {why}")
+        return True
+
     def _check(self, path: str, real: str) -> None:
         """Raises PermissionDeniedError."""
         why = self._refusal(real)
@@ -116,6 +138,8 @@ class GraphFiles(Files):
 
     def _refusal(self, real: str) -> str | None:
         """Why a graph may not use the file of this resolved name, or None."""
+        if self.url_root is not None:
+            return f"not below {self.url_root}, which is what graphs may use on this task (--files, TENFOLD_FILES)"
         if self.root is not None and not _is_within(real, self.root):
             return (
                 f"not below {self.root}, the folder that graphs may use on this task; another is set by --files "
@@ -139,6 +163,12 @@ class GraphFiles(Files):
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or folder == "/" or path.startswith(folder + "/")
+
+
+def _fixed(url: str) -> str:
+    """The folder where the names that match a pattern begin; a name that is none."""
+    first = _MAGIC.search(url)
+    return parent(url[: first.start()]) if first else url
 
 
 def _check_name(path: str) -> None:

@@ -13,7 +13,8 @@ import zlib
 from typing import TYPE_CHECKING, cast
 
 from tenfold_core import crc32c, errors
-from tenfold_core.checkpoint.files import local_path, os_error, os_errors
+from tenfold_core.file_errors import os_error, os_errors
+from tenfold_core.file_names import file_path, is_url
 from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _PIECE = 1 << 18
 _PORTION = 1 << 14
 #: Bytes of records that wait to be written together.
 _WAITING_BYTES = 1 << 16
+#: Bytes of a file elsewhere that are sent again with each flush, at most.
+_MOST_RESENT = 16 << 20
 #: zlib's window bits: 15, and 16 more for gzip's frame.
 _WINDOWS = {"ZLIB": 15, "GZIP": 31}
 
@@ -53,7 +56,7 @@ class ByteStream:
         #: What was unpacked; from `_at` on it was not read yet.
         self._unpacked, self._at = b"", 0
         with os_errors(path):
-            self._file = files.open_to_read(local_path(path))
+            self._file = files.open_to_read(file_path(path))
 
     def close(self) -> None:
         self._file.close()
@@ -207,8 +210,9 @@ class RecordWriter:
         #: What the file does not have yet, in order, and how many bytes that is.
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
+        self._size = 0
         with os_errors(path):
-            self._file = cast("BufferedWriter", files.create(local_path(path)))
+            self._file = cast("BufferedWriter", files.create(file_path(path)))
 
     def write(self, record: bytes) -> None:
         """Adds a record. Raises the disk's error, and has not taken it, where those before cannot be written."""
@@ -223,6 +227,13 @@ class RecordWriter:
         if self._packer is not None:
             self._add(self._packer.flush(zlib.Z_SYNC_FLUSH))
         self._write_out()
+        with os_errors(self.path):
+            self._file.raw.flush()  # a file elsewhere is sent
+
+    @property
+    def size(self) -> int:
+        """Bytes that were written, but for those that a packer holds back."""
+        return self._size
 
     def close(self) -> None:
         """Writes what is left. Harmless when it is closed already."""
@@ -238,6 +249,7 @@ class RecordWriter:
 
     def _add(self, data: bytes) -> None:
         self._waiting.append(data)
+        self._size += len(data)
         self._waiting_bytes += len(data)
 
     def _write_out(self) -> None:
@@ -256,6 +268,11 @@ class RecordWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def is_full(file: RecordWriter) -> bool:
+    """Whether a file of events is to be followed by another: one elsewhere, which each flush sends as a whole."""
+    return file.size >= _MOST_RESENT and is_url(file.path)
 
 
 def frame(record: bytes) -> bytes:

@@ -13,7 +13,10 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from tenfold_core import packed
-from tenfold_core.checkpoint.files import AtomicFile, local_path, os_errors
+from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 from tenfold_protos import meta_graph_pb2, saved_model_pb2
 
 if TYPE_CHECKING:
@@ -43,12 +46,12 @@ def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
     Raises OSError if there is no such file, or it is no file, the step's error for what the disk says
     (FailedPreconditionError for a folder in the file's place).
     """
-    folder = local_path(os.fsdecode(export_dir))
+    folder = file_path(os.fsdecode(export_dir))
     model = saved_model_pb2.SavedModel()
     path = os.path.join(folder, FILENAME_PB)
-    if os.path.exists(path):
-        with os_errors(path), open(path, "rb") as file:
-            data = file.read()
+    if EVERYWHERE.exists(path):
+        with os_errors(path):
+            data = EVERYWHERE.read_whole(path)
         try:
             model.ParseFromString(data)
         except DecodeError as error:
@@ -57,9 +60,9 @@ def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
             packed.name_as_ours(graph)
         return model
     path = os.path.join(folder, FILENAME_PBTXT)
-    if os.path.exists(path):
-        with os_errors(path), open(path, "rb") as file:
-            data = file.read()
+    if EVERYWHERE.exists(path):
+        with os_errors(path):
+            data = EVERYWHERE.read_whole(path)
         try:
             text_format.Merge(data.decode(), model, descriptor_pool=packed.Names())  # type: ignore[arg-type]
         except (text_format.ParseError, UnicodeDecodeError) as error:
@@ -72,10 +75,10 @@ def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
 
 def write(export_dir: str, model: SavedModel, as_text: bool = False) -> str:
     """Writes the file of a SavedModel, whole or not at all; its path. Blocks. Raises the step's error of the disk."""
-    folder = local_path(export_dir)
+    folder = file_path(export_dir)
     path = os.path.join(folder, FILENAME_PBTXT if as_text else FILENAME_PB)
     with os_errors(folder):
-        os.makedirs(folder, exist_ok=True)
+        EVERYWHERE.make_folders(folder)
     named = saved_model_pb2.SavedModel()
     named.CopyFrom(model)
     for graph in named.meta_graphs:
@@ -92,8 +95,8 @@ def write(export_dir: str, model: SavedModel, as_text: bool = False) -> str:
 
 def is_saved_model(export_dir: str | bytes | os.PathLike[str]) -> bool:
     """Whether a folder has the file of a SavedModel; whether it can be read is not looked at."""
-    folder = local_path(os.fsdecode(export_dir))
-    return any(os.path.exists(os.path.join(folder, name)) for name in (FILENAME_PB, FILENAME_PBTXT))
+    folder = file_path(os.fsdecode(export_dir))
+    return any(EVERYWHERE.exists(os.path.join(folder, name)) for name in (FILENAME_PB, FILENAME_PBTXT))
 
 
 def graph_with_tags(model: SavedModel, tags: Iterable[str]) -> MetaGraphDef:

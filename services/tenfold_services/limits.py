@@ -42,8 +42,8 @@ class Limits(FromEnvironment):
     #: Bytes that one tensor may take; 0: what TENFOLD_TENSOR_BYTES says, else half of the machine's memory. The limit
     #: belongs to the process: of several servers in it the last one to start decides.
     tensor_bytes: int = 0
-    #: The folder below which the ops of graphs may open files; empty: anywhere but in the system's own places and in a
-    #: home's hidden ones (`core/graph_files.py`). Of the process, as is …
+    #: The folder, or the URL, below which the ops of graphs may open files; empty: anywhere but in the system's own
+    #: places and in a home's hidden ones (`core/graph_files.py`). Of the process, as is …
     files: str = ""
     #: … what is read of a file, or of a record of it, into memory at once; 0: as much as a tensor may take.
     file_bytes: int = 0

@@ -16,6 +16,7 @@ from tenfold.cli.launching import launch_options
 from tenfold.cli.run_views import display_of_run, listed, moving_line, show
 from tenfold.cli.tables import plain_console
 from tenfold.cli.tokens import token_option
+from tenfold_core.file_names import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,7 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
     type=click.Path(file_okay=False),
     default=".",
     show_default=True,
-    help="Folder, on the service's machine, in which the program starts.",
+    help="Folder, on the service's machine, in which the program starts; or a URL, whose files are sent.",
 )
 @click.option("--upload", is_flag=True, help="Send the folder of --working-dir, where the service does not have it.")
 @click.option(
@@ -124,6 +125,7 @@ def submit(
     The tasks run on its machine or, with --on, on an engine that it reaches (`tenfold launchers`). Prints the run's
     name. It goes on without this command, and without the control service.
     """
+    upload = upload or is_url(working_dir)  # the service may not reach that store
     with asking(control, token) as client:
         run = client.submit_run(
             command,

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     "--files",
     envvar="TENFOLD_FILES",
     show_envvar=True,
-    help="The folder below which graphs may use files; without it, anywhere but in the system's places.",
+    help="The folder, or the URL, below which graphs may use files; without it, anywhere but in the system's places.",
 )
 @click.option(
     "--link-port",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenfold.control.calls import call, stream
@@ -71,14 +70,14 @@ class RunCalls:
 
     @call
     def upload_folder(self, folder: str) -> Requests[str]:
-        """Uploads a working directory, unless the service has it; returns the `package` for `submit_run`.
+        """Uploads a working directory (a path or a URL), unless the service has it; the `package` for `submit_run`.
 
         Version control, virtual environments and caches are left out. Raises NotADirectoryError.
         """
         from tenfold.runs.package import pack
 
         with tempfile.TemporaryFile() as file:
-            name = yield from Work(lambda: pack(Path(folder), file))
+            name = yield from Work(lambda: pack(folder, file))
             path = path_of("packages", name)
             try:
                 yield from Request("GET", path, nothing)

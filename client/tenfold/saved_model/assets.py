@@ -6,14 +6,15 @@ unless the second equals the first.
 
 from __future__ import annotations
 
-import filecmp
 import os
 from typing import TYPE_CHECKING, Any
 
 from tenfold import gfile, logging
 from tenfold.graph.tensor import Tensor
 from tenfold_core import dtypes
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 from tenfold_core.saved_model import ASSETS_DIRECTORY
 from tenfold_protos import meta_graph_pb2
 
@@ -68,7 +69,7 @@ def filename_to_add(path: str, paths: dict[str, str]) -> str:
     if other is None or other == path:
         return name
     with os_errors(path):
-        if filecmp.cmp(local_path(path), local_path(other), shallow=False):
+        if EVERYWHERE.same(file_path(path), file_path(other)):
             return name
     unique, number = name, 1
     while unique in paths:

@@ -18,7 +18,9 @@ from tenfold.graph.tensor import Tensor
 from tenfold.saved_model import assets, constants, signature_def_utils
 from tenfold.train.saver import Saver
 from tenfold_core import saved_model as files
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path, parent
+from tenfold_core.files import EVERYWHERE
 from tenfold_protos import saved_model_pb2, types_pb2
 
 if TYPE_CHECKING:
@@ -47,10 +49,10 @@ class _SavedModelBuilder:
         self._saved_model = saved_model_pb2.SavedModel(saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION)
         self._export_dir = os.fspath(export_dir)
         self._has_saved_variables = False
-        folder = local_path(self._export_dir)
+        folder = file_path(self._export_dir)
         with os_errors(folder):
-            os.makedirs(folder, exist_ok=True)
-            if os.listdir(folder):
+            EVERYWHERE.make_folders(folder)
+            if EVERYWHERE.is_folder(folder) and EVERYWHERE.names(folder):
                 raise AssertionError(
                     "Export directory already exists, and isn't empty. Please choose a different export directory, or "
                     f"delete all the contents of the specified directory: {self._export_dir}"
@@ -122,9 +124,9 @@ class _SavedModelBuilder:
 
     def _save_variables(self, sess: Any, saver: Saver | None) -> Saver:
         prefix = files.variables_path(self._export_dir)
-        folder = os.path.dirname(local_path(prefix))
+        folder = parent(file_path(prefix))
         with os_errors(folder):
-            os.makedirs(folder, exist_ok=True)
+            EVERYWHERE.make_folders(folder)
         saver = _saver_or_new(saver)
         saver.save(sess, prefix, write_meta_graph=False, write_state=False)
         return saver

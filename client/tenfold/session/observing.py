@@ -16,6 +16,8 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core.file_names import is_url
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -204,7 +206,7 @@ class StepObserver:
         """The program writes event files there."""
         with self._lock:
             if len(self._logdirs) < _LOGDIRS:
-                self._logdirs.setdefault(os.path.abspath(path), True)
+                self._logdirs.setdefault(path if is_url(path) else os.path.abspath(path), True)
 
     def collect(self, last: bool = False) -> Activity:
         """What has been since the last call; if this is the `last`, with the newest step of each combination."""

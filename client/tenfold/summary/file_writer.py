@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
 from tenfold.session import observing
-from tenfold_core.checkpoint.files import local_path
-from tenfold_core.records import RecordWriter
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
+from tenfold_core.records import RecordWriter, is_full
 from tenfold_protos import event_pb2, graph_pb2, meta_graph_pb2, summary_pb2
 
 if TYPE_CHECKING:
@@ -46,27 +47,31 @@ class EventFileWriter:
         return self._logdir
 
     def _open(self) -> None:
-        folder = local_path(self._logdir)
-        os.makedirs(folder or os.curdir, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
-        path = os.path.join(folder, name + self._suffix)
-        number = 0
-        while os.path.exists(path):
-            # two writers within a second
-            number += 1
-            path = os.path.join(folder, f"{name}.{number}{self._suffix}")
-        self._file = RecordWriter(path)
+        folder = file_path(self._logdir)
+        EVERYWHERE.make_folders(folder or os.curdir)
+        self._file = self._begin_file(folder)
         if observing.observer is not None:
             observing.observer.note_logdir(self._logdir)
-        version = event_pb2.Event(wall_time=time.time(), file_version=FILE_VERSION)
-        self._file.write(version.SerializeToString())
-        self._file.flush()
         #: Records to write; an Event is set once all before it are on the disk; None ends the thread.
         self._queue: queue.Queue[bytes | threading.Event | None] = queue.Queue(self._max_queue)
         self._error: Exception | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="event-file-writer", daemon=True)
         self._thread.start()
+
+    def _begin_file(self, folder: str) -> RecordWriter:
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
+        path = os.path.join(folder, name + self._suffix)
+        number = 0
+        while EVERYWHERE.exists(path):
+            # two writers within a second
+            number += 1
+            path = os.path.join(folder, f"{name}.{number}{self._suffix}")
+        file = RecordWriter(path)
+        version = event_pb2.Event(wall_time=time.time(), file_version=FILE_VERSION)
+        file.write(version.SerializeToString())
+        file.flush()
+        return file
 
     def add_event(self, event: event_pb2.Event) -> None:
         """Queues an event; does nothing if the writer is closed. Raises what writing an earlier one raised."""
@@ -113,6 +118,9 @@ class EventFileWriter:
                 if isinstance(item, threading.Event) or time.monotonic() > flushed + self._flush_secs:
                     self._file.flush()
                     flushed = time.monotonic()
+                    if is_full(self._file):
+                        full, self._file = self._file, self._begin_file(file_path(self._logdir))
+                        full.close()
             except Exception as error:
                 logging.error("Event file in %s: %s", self._logdir, error)
                 self._error = error

@@ -123,6 +123,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "tenfold.train.saver": ("Saver", "import_meta_graph"),
     "tenfold.train.meta_graph": ("export_meta_graph",),
     "tenfold.train.write_graph": ("write_graph",),
+    # not in TensorFlow
+    "tenfold.train.safetensors_files": ("export_safetensors", "load_safetensors", "restore_safetensors"),
     "tenfold_protos.cluster_pb2": ("ClusterDef", "JobDef"),
     "tenfold_protos.tensorflow_server_pb2": ("ServerDef",),
     "tenfold_protos.saver_pb2": ("SaverDef",),

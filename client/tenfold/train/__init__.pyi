@@ -78,6 +78,9 @@ from tenfold.train.queue_runner import QueueRunner
 from tenfold.train.queue_runner import add_queue_runner
 from tenfold.train.queue_runner import start_queue_runners
 from tenfold.train.rmsprop import RMSPropOptimizer
+from tenfold.train.safetensors_files import export_safetensors
+from tenfold.train.safetensors_files import load_safetensors
+from tenfold.train.safetensors_files import restore_safetensors
 from tenfold.train.saver import Saver
 from tenfold.train.saver import import_meta_graph
 from tenfold.train.scaffold import Scaffold
@@ -189,6 +192,7 @@ __all__ = [
     "experimental",
     "exponential_decay",
     "export_meta_graph",
+    "export_safetensors",
     "generate_checkpoint_state_proto",
     "get_checkpoint_mtimes",
     "get_checkpoint_state",
@@ -204,6 +208,7 @@ __all__ = [
     "linear_cosine_decay",
     "list_variables",
     "load_checkpoint",
+    "load_safetensors",
     "load_variable",
     "match_filenames_once",
     "maybe_batch",
@@ -218,6 +223,7 @@ __all__ = [
     "range_input_producer",
     "remove_checkpoint",
     "replica_device_setter",
+    "restore_safetensors",
     "sdca_fprint",
     "sdca_optimizer",
     "sdca_shrink_l1",

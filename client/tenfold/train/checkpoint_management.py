@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 from google.protobuf import text_format
 
 from tenfold import logging
-from tenfold_core.checkpoint.files import AtomicFile, local_path
+from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.file_errors import os_error
+from tenfold_core.file_names import file_path, is_absolute, is_url, join, relative
+from tenfold_core.files import EVERYWHERE
 from tenfold_protos import checkpoint_state_pb2, saver_pb2
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ def generate_checkpoint_state_proto(
         )
     if not os.path.isabs(save_dir):
         # the folder may be moved as a whole
-        paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
+        paths = [path if os.path.isabs(path) else relative(path, save_dir) for path in paths]
     return checkpoint_state_pb2.CheckpointState(
         model_checkpoint_path=paths[-1],
         all_model_checkpoint_paths=paths,
@@ -72,9 +75,9 @@ def update_checkpoint_state(
     state_file = os.path.join(save_dir, latest_filename or _LATEST)
     paths = list(all_model_checkpoint_paths or ())
     if save_relative_paths:
-        paths = [os.path.relpath(path, save_dir) if os.path.isabs(path) else path for path in paths]
-        if os.path.isabs(model_checkpoint_path):
-            model_checkpoint_path = os.path.relpath(model_checkpoint_path, save_dir)
+        paths = [relative(path, save_dir) if is_absolute(path) else path for path in paths]
+        if is_absolute(model_checkpoint_path):
+            model_checkpoint_path = relative(model_checkpoint_path, save_dir)
     state = generate_checkpoint_state_proto(
         save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
     )
@@ -83,31 +86,33 @@ def update_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state.  Please use a "
             "different save path."
         )
-    with AtomicFile(local_path(state_file)) as out:
+    with AtomicFile(file_path(state_file)) as out:
         out.write(text_format.MessageToString(state).encode())
 
 
 def get_checkpoint_state(checkpoint_dir: str | None, latest_filename: str | None = None) -> CheckpointState | None:
     """The state of the folder, with paths that work from here; None if there is none or it cannot be read.
 
-    Raises ValueError if it names no checkpoint.
+    Raises ValueError if it names no checkpoint, the step's error where a store cannot be asked.
     """
     folder = os.fspath(checkpoint_dir or "")
     state_file = os.path.join(folder, latest_filename or _LATEST)
     state = checkpoint_state_pb2.CheckpointState()
     try:
-        with open(local_path(state_file), encoding="utf-8") as file:
-            text_format.Merge(file.read(), state)
+        text_format.Merge(EVERYWHERE.read_whole(file_path(state_file)).decode(), state)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+        if isinstance(error, OSError) and is_url(state_file):
+            # a store that cannot be asked: to go on would be to train from the beginning
+            raise os_error(state_file, error) from None
         logging.warning("%s: %s", type(error).__name__, error)
         logging.warning("%s: Checkpoint ignored", state_file)
         return None
     if not state.model_checkpoint_path:
         raise ValueError(f"Invalid checkpoint state loaded from {folder}")
-    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
-    state.all_model_checkpoint_paths[:] = [os.path.join(folder, path) for path in state.all_model_checkpoint_paths]
+    state.model_checkpoint_path = join(folder, state.model_checkpoint_path)
+    state.all_model_checkpoint_paths[:] = [join(folder, path) for path in state.all_model_checkpoint_paths]
     return state
 
 
@@ -130,14 +135,14 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """When each of the checkpoints that exist was written, in seconds since the epoch."""
     files = [_first_file(prefix) for prefix in checkpoint_prefixes]
-    return [os.stat(file).st_mtime for file in files if file]
+    return [EVERYWHERE.stat(file).mtime_ns / 1e9 for file in files if file]
 
 
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Deletes the checkpoint's files and its meta graph. What is not there is no error."""
-    checkpoint_prefix = local_path(checkpoint_prefix)
+    checkpoint_prefix = file_path(checkpoint_prefix)
     patterns = [glob.escape(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))]
     if checkpoint_format_version == _V2:
         # the index first: readers ignore the data files without it
@@ -146,8 +151,8 @@ def remove_checkpoint(
     else:
         patterns.append(checkpoint_prefix)
     for pattern in patterns:
-        for file in glob.glob(pattern):
-            os.remove(file)
+        for file in EVERYWHERE.matching(pattern):
+            EVERYWHERE.unlink(file)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
@@ -157,9 +162,9 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 
 def _first_file(prefix: str) -> str:
     """A file whose existence shows that the checkpoint is there; "" without."""
-    prefix = local_path(prefix)
+    prefix = file_path(prefix)
     index = f"{prefix}.index"
-    if os.path.exists(index):
+    if EVERYWHERE.exists(index):
         return index
     # a V1 prefix may be a pattern of shards, NAME-?????-of-00004
-    return next(iter(sorted(glob.glob(prefix))), "")
+    return next(iter(EVERYWHERE.matching(prefix)), "")

@@ -6,7 +6,6 @@ training/checkpoint_utils.py; warm_starting.py builds on this.
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,8 @@ from tenfold.train.checkpoint_management import latest_checkpoint
 from tenfold.train.saveable import VariableSaveable
 from tenfold_core import errors
 from tenfold_core.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
-from tenfold_core.checkpoint.files import local_path
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,16 +33,17 @@ class CheckpointReader:
     """One checkpoint, by its prefix. Raises NotFoundError if there is none, or a tensor is asked for that it lacks."""
 
     def __init__(self, filepattern: str) -> None:
-        self._pattern = local_path(filepattern)
-        with self._opened() as reader:
+        self._pattern = file_path(filepattern)
+        with self.opened() as reader:
             self._entries: dict[str, tuple[DType, tuple[int, ...]]] = {}
             for name in reader.names():
                 found = reader.dtype_and_shape(name)
                 if found is not None:
                     self._entries[name] = found
 
-    def _opened(self) -> BundleReader | SliceTableReader:
-        if os.path.exists(meta_filename(self._pattern)):
+    def opened(self) -> BundleReader | SliceTableReader:
+        """The checkpoint's files; the caller closes them."""
+        if EVERYWHERE.exists(meta_filename(self._pattern)):
             return BundleReader(self._pattern)
         return SliceTableReader(self._pattern)
 
@@ -62,7 +63,7 @@ class CheckpointReader:
         """The whole value, as an array of the caller's own. Blocks on the disk."""
         if tensor_str not in self._entries:
             raise errors.NotFoundError(None, None, f"Key {tensor_str} not found in checkpoint")
-        with self._opened() as reader:
+        with self.opened() as reader:
             rank = len(self._entries[tensor_str][1])
             value = reader.read_slice(tensor_str, TensorSlice.full(rank))
         return value if rank else value[()]
@@ -82,8 +83,8 @@ NewCheckpointReader = CheckpointReader
 
 def checkpoint_filename(ckpt_dir_or_file: str) -> str | None:
     """The checkpoint itself, or the newest one of a folder."""
-    path = local_path(ckpt_dir_or_file)
-    return latest_checkpoint(path) if os.path.isdir(path) else path
+    path = file_path(ckpt_dir_or_file)
+    return latest_checkpoint(path) if EVERYWHERE.is_folder(path) else path
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:

@@ -18,7 +18,10 @@ from tenfold import logging
 from tenfold.graph import get_default_graph, import_graph_def
 from tenfold.graph.collections import GraphKeys
 from tenfold_core import opdefs, packed
-from tenfold_core.checkpoint.files import AtomicFile, local_path, os_errors
+from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 from tenfold_protos import (
     control_flow_pb2,
     graph_pb2,
@@ -201,7 +204,7 @@ def export_meta_graph(
             if as_text
             else named.SerializeToString()
         )
-        with AtomicFile(local_path(filename)) as out:
+        with AtomicFile(file_path(filename)) as out:
             out.write(data)
     return definition
 
@@ -256,11 +259,11 @@ def read_meta_graph_file(filename: str) -> MetaGraphDef:
     Raises OSError if it is not there or is neither, the step's error for what the disk says (FailedPreconditionError
     for a folder).
     """
-    path = local_path(filename)
-    if not os.path.exists(path):
+    path = file_path(filename)
+    if not EVERYWHERE.exists(path):
         raise OSError(f"File {filename} does not exist.")
-    with os_errors(filename), open(path, "rb") as file:
-        data = file.read()
+    with os_errors(filename):
+        data = EVERYWHERE.read_whole(path)
     definition = meta_graph_pb2.MetaGraphDef()
     try:
         definition.ParseFromString(data)

@@ -21,7 +21,7 @@ from tenfold.session.base_session import BaseSession
 from tenfold.train import checkpoint_management, meta_graph, saver_ops, training_util
 from tenfold.train.saveable import SaveableObject
 from tenfold_core import errors
-from tenfold_core.checkpoint.files import local_path
+from tenfold_core.file_names import file_path, is_url, parent
 from tenfold_protos import saver_pb2
 
 if TYPE_CHECKING:
@@ -43,10 +43,13 @@ class Saver:
 
     `var_list` is a list or a dictionary name → variable (default: all saveable objects of the graph when it is built).
     The newest `max_to_keep` checkpoints are kept (0 or None: all), and beside them one every
-    `keep_checkpoint_every_n_hours`. `sharded` lets every device's task write its own file. With `defer_build`, `build`
-    must be called before the graph is finalized.
+    `keep_checkpoint_every_n_hours`. `sharded` lets every device's task write its own file, in a folder that all of
+    them share or in a store. With `gather` (not TensorFlow's) the session's own task writes and reads all files, a
+    device's part after another, so only its disk is used. With `defer_build`, `build` must be called before the graph
+    is finalized.
 
-    Raises ValueError without variables unless `allow_empty`, or for a `var_list` together with `defer_build`.
+    Raises ValueError without variables unless `allow_empty`, for a `var_list` together with `defer_build`, or for
+    `gather` with format V1.
     """
 
     def __init__(
@@ -66,7 +69,10 @@ class Saver:
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
+        gather: bool = False,
     ) -> None:
+        if gather and write_version != saver_pb2.SaverDef.V2:
+            raise ValueError("gather=True needs write_version=SaverDef.V2, the default: V1 has no parts to merge")
         if defer_build and var_list:
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
@@ -77,6 +83,7 @@ class Saver:
         self._var_list, self._reshape, self._sharded = var_list, reshape, sharded
         self._max_to_keep, self._keep_hours = max_to_keep, keep_checkpoint_every_n_hours
         self._name, self._restore_sequentially, self._filename = name, restore_sequentially, filename
+        self._gather = gather
         self.saver_def = saver_def
         self._allow_empty, self._write_version = allow_empty, write_version
         self._pad_step_number, self._save_relative_paths = pad_step_number, save_relative_paths
@@ -117,6 +124,7 @@ class Saver:
                 restore_sequentially=self._restore_sequentially,
                 filename=self._filename,
                 write_version=self._write_version,
+                gather=self._gather,
             )
         elif self._name:
             # of an imported meta graph: its ops have the scope of the import in their names
@@ -182,7 +190,7 @@ class Saver:
         strip_default_attrs: bool,
         save_debug_info: bool,
     ) -> str | None:
-        folder = os.path.dirname(save_path)
+        folder = parent(save_path)
         file = save_path
         if global_step is not None:
             step = (
@@ -191,7 +199,7 @@ class Saver:
                 else training_util.global_step(sess, global_step)
             )
             file = f"{save_path}-{step:08d}" if self._pad_step_number else f"{save_path}-{step}"
-        elif os.path.basename(save_path) == latest_filename and not self._sharded:
+        elif os.path.basename(save_path) == latest_filename and not (self._sharded or self._gather):
             raise ValueError(f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{save_path}'")
         saved = None if self._is_empty else self._save_variables(sess, file, save_path)
         if saved is not None and observing.observer is not None:
@@ -222,7 +230,7 @@ class Saver:
         try:
             saved = sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: file})
         except (errors.FailedPreconditionError, errors.NotFoundError) as error:
-            if os.path.isdir(os.path.dirname(local_path(save_path)) or "."):
+            if is_url(save_path) or os.path.isdir(os.path.dirname(file_path(save_path)) or "."):
                 raise
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         return saved.decode() if isinstance(saved, bytes) else str(saved)

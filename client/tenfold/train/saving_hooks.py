@@ -16,6 +16,9 @@ from tenfold.train import training_util
 from tenfold.train.checkpoint_management import checkpoint_exists
 from tenfold.train.hook_timer import SecondOrStepTimer
 from tenfold.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 from tenfold_protos import config_pb2, event_pb2, summary_pb2
 
 if TYPE_CHECKING:
@@ -93,13 +96,16 @@ class CheckpointSaverHook(SessionRunHook):
 
     def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         from tenfold.train.meta_graph import create_meta_graph_def
+        from tenfold.train.shared_folders import check_shared_folder
         from tenfold.train.write_graph import write_graph
 
+        saver = self._get_saver()
+        if getattr(saver, "saver_def", None):
+            check_shared_folder(session, self._checkpoint_dir, saver.saver_def)
         step = session.run(self._global_step_tensor)
         graph = get_default_graph()
         graph_def = graph.as_graph_def(add_shapes=True)
         write_graph(graph_def, self._checkpoint_dir, "graph.pbtxt")
-        saver = self._get_saver()
         meta_graph_def = create_meta_graph_def(graph_def=graph_def, saver_def=saver.saver_def if saver else None)
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(meta_graph_def)
@@ -337,5 +343,5 @@ class ProfilerHook(SessionRunHook):
         trace = Timeline(step_stats).generate_chrome_trace_format(
             show_dataflow=self._show_dataflow, show_memory=self._show_memory
         )
-        with open(path, "w") as out:
-            out.write(trace)
+        with os_errors(path), EVERYWHERE.create(file_path(path)) as out:
+            out.write(trace.encode())

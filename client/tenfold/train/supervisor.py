@@ -223,6 +223,10 @@ class Supervisor:
                 init_feed_dict=self._init_feed_dict,
                 init_fn=self._init_fn,
             )
+            if self._saver and self._logdir and self._saver.saver_def:
+                from tenfold.train.shared_folders import check_shared_folder
+
+                check_shared_folder(sess, self._logdir, self._saver.saver_def)
             self._write_graph()
             if start_standard_services:
                 logging.info("Starting standard services.")

@@ -7,7 +7,9 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from tenfold_core.checkpoint.files import AtomicFile, local_path
+from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 
 
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
@@ -15,8 +17,8 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     definition = (
         graph_or_graph_def.as_graph_def() if hasattr(graph_or_graph_def, "as_graph_def") else graph_or_graph_def
     )
-    folder = local_path(logdir)
-    os.makedirs(folder, exist_ok=True)
+    folder = file_path(logdir)
+    EVERYWHERE.make_folders(folder)
     path = os.path.join(folder, name)
     data = text_format.MessageToString(definition).encode() if as_text else definition.SerializeToString()
     with AtomicFile(path) as out:

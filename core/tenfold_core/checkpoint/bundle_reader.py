@@ -7,7 +7,6 @@ size that a file claims is believed before it was held against the file's real s
 from __future__ import annotations
 
 import math
-import os
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,10 @@ import numpy as np
 
 from tenfold_core import crc32c, dtypes, errors
 from tenfold_core.checkpoint.coding import get_varint
-from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
 from tenfold_core.checkpoint.table import SSTable
-from tenfold_core.files import EVERYWHERE, Files
+from tenfold_core.file_errors import os_errors
+from tenfold_core.files import EVERYWHERE, Files, Opened
 from tenfold_core.memory_limits import has_arrays
 from tenfold_protos import tensor_bundle_pb2
 
@@ -56,7 +55,7 @@ class BundleReader:
     def __init__(self, prefix: str, *, files: Files = EVERYWHERE) -> None:
         self.prefix = prefix
         self._opener = files
-        self._files: dict[int, tuple[int, int]] = {}
+        self._files: dict[int, Opened] = {}
         self._table = SSTable(meta_filename(prefix), files=files)
         try:
             self._header = self._read_header()
@@ -67,7 +66,7 @@ class BundleReader:
     def close(self) -> None:
         self._table.close()
         while self._files:
-            os.close(self._files.popitem()[1][0])
+            self._files.popitem()[1].close()
 
     def __enter__(self) -> BundleReader:
         return self
@@ -228,7 +227,7 @@ class BundleReader:
         self._fill(name, entry, file, out.reshape(-1).view(np.uint8))
         return out
 
-    def _located(self, name: str, entry: Entry) -> tuple[DType, tuple[int, ...], int]:
+    def _located(self, name: str, entry: Entry) -> tuple[DType, tuple[int, ...], Opened]:
         """Type, shape and file of a value whose bytes are all there. Raises what `read` raises for others."""
         dtype, shape = self._dtype(name, entry), self._shape(name, entry)
         if not dtype.is_numpy_compatible and dtype is not dtypes.variant:
@@ -242,34 +241,33 @@ class BundleReader:
         # Each string has at least its length, a byte; and there is the checksum of the lengths.
         if fixed is None and entry.size < count + 4:
             raise self._damaged(name, entry, f"Invalid size in bundle entry: {count} strings do not fit {entry.size}")
-        file, file_size = self._file(name, entry)
-        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > file_size:
-            raise self._damaged(name, entry, f"the file ends before the tensor does, at {file_size}")
+        file = self._file(name, entry)
+        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > file.size:
+            raise self._damaged(name, entry, f"the file ends before the tensor does, at {file.size}")
         return dtype, shape, file
 
-    def _file(self, name: str, entry: Entry) -> tuple[int, int]:
-        """The descriptor and the size of the entry's data file."""
+    def _file(self, name: str, entry: Entry) -> Opened:
+        """The entry's data file."""
         found = self._files.get(entry.shard_id)
         if found is None:
             if not 0 <= entry.shard_id < max(self._header.num_shards, 1):
                 raise self._damaged(name, entry, f"shard {entry.shard_id} of {self._header.num_shards}")
             path = data_filename(self.prefix, entry.shard_id, self._header.num_shards)
             with os_errors(path):
-                descriptor = self._opener.descriptor(path)
-                found = self._files[entry.shard_id] = (descriptor, os.fstat(descriptor).st_size)
+                found = self._files[entry.shard_id] = self._opener.open_by_places(path)
         return found
 
-    def _fill(self, name: str, entry: Entry, file: int, out: np.ndarray[Any, Any]) -> None:
+    def _fill(self, name: str, entry: Entry, file: Opened, out: np.ndarray[Any, Any]) -> None:
         """Reads the entry's bytes into `out` (uint8) and holds them against their checksum."""
         crc = self._read_pieces(name, entry, file, out)
         self._check(name, entry, crc)
 
-    def _read_pieces(self, name: str, entry: Entry, file: int, out: np.ndarray[Any, Any]) -> int:
+    def _read_pieces(self, name: str, entry: Entry, file: Opened, out: np.ndarray[Any, Any]) -> int:
         crc = at = 0
         with os_errors(data_filename(self.prefix, entry.shard_id, self._header.num_shards)):
             while at < out.size:
                 piece = out[at : at + _PIECE]
-                got = os.preadv(file, [piece.data], entry.offset + at)
+                got = file.read_into(piece.data, entry.offset + at)
                 if not got:
                     raise self._damaged(name, entry, f"the file ended after {at} bytes of the tensor")
                 crc = crc32c.extend(crc, piece[:got])
@@ -285,7 +283,7 @@ class BundleReader:
                 f"Checksum does not match: stored {stored:08d} vs. calculated on the restored bytes {crc:08d}",
             )
 
-    def _strings(self, name: str, entry: Entry, file: int, count: int) -> np.ndarray[Any, Any]:
+    def _strings(self, name: str, entry: Entry, file: Opened, count: int) -> np.ndarray[Any, Any]:
         """Strings: their lengths as varints, the lengths' checksum, then their bytes one after the other."""
         raw = np.empty(entry.size, np.uint8)
         self._read_pieces(name, entry, file, raw)
@@ -312,7 +310,7 @@ class BundleReader:
             at += length
         return out
 
-    def _variants(self, name: str, entry: Entry, file: int, count: int) -> np.ndarray[Any, Any]:
+    def _variants(self, name: str, entry: Entry, file: Opened, count: int) -> np.ndarray[Any, Any]:
         """Messages, as bytes: each has its length before it and a checksum of all so far behind it."""
         raw = np.empty(entry.size, np.uint8)
         self._read_pieces(name, entry, file, raw)

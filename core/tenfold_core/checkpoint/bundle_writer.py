@@ -7,7 +7,6 @@ appear under their names only when they are whole. Used by the kernel SaveV2. Fo
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,10 @@ import numpy as np
 from tenfold_core import crc32c, dtypes, errors
 from tenfold_core.checkpoint.bundle_reader import data_filename, meta_filename
 from tenfold_core.checkpoint.coding import put_varint
-from tenfold_core.checkpoint.files import AtomicFile, make_folder, os_error
+from tenfold_core.checkpoint.files import AtomicFile, make_folder
 from tenfold_core.checkpoint.table import TableWriter
+from tenfold_core.file_errors import os_error
+from tenfold_core.file_names import parent
 from tenfold_core.files import EVERYWHERE, Files
 from tenfold_protos import tensor_bundle_pb2
 
@@ -43,7 +44,7 @@ class BundleWriter:
     def __init__(self, prefix: str, *, files: Files = EVERYWHERE) -> None:
         self.prefix = prefix
         self._files = files
-        make_folder(os.path.dirname(prefix), files=files)
+        make_folder(parent(prefix), files=files)
         self._data = AtomicFile(data_filename(prefix, 0, 1), files=files)
         self._size = 0
         self._entries: dict[bytes, tensor_bundle_pb2.BundleEntryProto] = {}
@@ -95,10 +96,9 @@ class BundleWriter:
             write_index(self.prefix, 1, self._entries, partial(self._data.publish, sync=False), files=self._files)
         except errors.OpError:
             self._data.discard()
-            if not self._files.exists(meta_filename(self.prefix)):
-                # the index alone was refused
-                with contextlib.suppress(OSError, errors.OpError):
-                    self._files.unlink(self._data.path)
+            with contextlib.suppress(OSError, errors.OpError):
+                if not self._files.exists(meta_filename(self.prefix)):
+                    self._files.unlink(self._data.path)  # the index alone was refused
             raise
 
     def discard(self) -> None:

@@ -1,77 +1,27 @@
 """Files that appear whole or not at all: written under a temporary name, flushed to the disk, then renamed.
 
-Used by bundle_writer.py, merge.py and v1.py, and by the kernels of cpu/io.py for the texts of errors. The temporary
+Where a file elsewhere (a URL) is written, all of it is sent, and one request makes it appear: url_streams.py. Used by
+bundle_writer.py, merge.py and v1.py, and by the kernels of cpu/io.py for the texts of errors. The temporary
 names are TensorFlow's (`.tempstate` and a number), so that its tools know what a killed task left behind.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import re
 import secrets
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tenfold_core import errors
+from tenfold_core.file_errors import os_error, os_errors
+from tenfold_core.file_names import is_url
 from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import TracebackType
 
-#: What TensorFlow takes for the scheme of a file's name.
-_SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.]*)://")
+    from tenfold_core.url_streams import UrlWriter
 
-_CLASSES: dict[int, type[errors.OpError]] = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.EEXIST: errors.AlreadyExistsError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.EROFS: errors.FailedPreconditionError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-    errno.EDQUOT: errors.ResourceExhaustedError,
-    errno.EMFILE: errors.ResourceExhaustedError,
-    errno.ENAMETOOLONG: errors.InvalidArgumentError,
-}
-
-
-def os_error(name: str, error: OSError) -> errors.OpError:
-    """The step's error for what the operating system said of a file: TensorFlow's class and its `NAME; reason`."""
-    kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
-    return kind(None, None, f"{name}; {error.strerror or error}")
-
-
-def local_path(name: bytes | str) -> str:
-    """The name of a file on this machine: `file://` in front of it is TensorFlow's way to say so.
-
-    Raises UnimplementedError for another scheme, such as `hdfs://`, which would else become a folder of that name.
-    """
-    path = os.fsdecode(name)
-    scheme = _SCHEME.match(path)
-    if scheme is None:
-        return path
-    if scheme[1] != "file":
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"File system scheme '{scheme[1]}' not implemented (file: '{path}'). There are the files of this machine: "
-            "a path, or file:// before it; mount what lies elsewhere.",
-        )
-    return path[len("file://") :]
-
-
-@contextlib.contextmanager
-def os_errors(name: str) -> Iterator[None]:
-    """Turns an OSError of the block into the step's error about the file `name`."""
-    try:
-        yield
-    except OSError as error:
-        raise os_error(name, error) from None
-    except ValueError as error:  # a name with a zero byte in it
-        raise errors.InvalidArgumentError(None, None, f"{name!r}; {error}") from None
 
 
 class AtomicFile:
@@ -87,9 +37,13 @@ class AtomicFile:
         self._temporary = f"{path}.tempstate{secrets.randbits(64)}"
         #: Whether all of it has reached the disk.
         self._prepared = False
+        #: What takes it, if it lies elsewhere.
+        self._url: UrlWriter | None = None
         with os_errors(path):
+            if is_url(path):
+                self._url = files.create_unpublished(path)
             #: Buffered by us in large pieces: tensors go straight through.
-            self.out: BinaryIO = files.create(self._temporary)
+            self.out = cast("BinaryIO", self._url) if self._url is not None else files.create(self._temporary)
 
     def __enter__(self) -> BinaryIO:
         return self.out
@@ -109,8 +63,11 @@ class AtomicFile:
         if self._prepared:
             return
         with os_errors(self.path):
-            self.out.flush()
-            os.fsync(self.out.fileno())
+            if self._url is not None:
+                self._url.prepare()
+            else:
+                self.out.flush()
+                os.fsync(self.out.fileno())
         self._prepared = True
 
     def publish(self, *, sync: bool = True) -> None:
@@ -121,6 +78,10 @@ class AtomicFile:
         try:
             self.prepare()
             with os_errors(self.path):
+                if self._url is not None:
+                    self._url.publish()
+                    self._url.close()
+                    return
                 self.out.close()
                 self._files.replace(self._temporary, self.path)
                 if sync:
@@ -131,6 +92,9 @@ class AtomicFile:
 
     def discard(self) -> None:
         """Removes what was written. Never raises."""
+        if self._url is not None:
+            self._url.close()
+            return
         with contextlib.suppress(OSError):
             self.out.close()
         with contextlib.suppress(OSError, errors.OpError):

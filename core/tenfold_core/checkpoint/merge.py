@@ -7,13 +7,14 @@ Follows tensor_bundle.cc's MergeBundles.
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.checkpoint.bundle_reader import BundleReader, Entry, data_filename, meta_filename
 from tenfold_core.checkpoint.bundle_writer import shape_of, write_index
-from tenfold_core.checkpoint.files import make_folder, os_errors
+from tenfold_core.checkpoint.files import make_folder
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import parent
 from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def merge_bundles(
     Nothing is renamed unless every index could be read. Raises InvalidArgumentError for a missing bundle (unless
     allowed) and for a tensor that two of them hold whole.
     """
-    folder = os.path.dirname(destination)
+    folder = parent(destination)
     make_folder(folder, files=files)
     merge = _Merge(files)
     found = []

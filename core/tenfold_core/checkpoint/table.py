@@ -8,15 +8,13 @@ checksum. `TableWriter` never holds more than a block; `SSTable` maps the file. 
 from __future__ import annotations
 
 import bisect
-import mmap
-import os
 import struct
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from tenfold_core import crc32c, errors
 from tenfold_core.checkpoint.coding import get_varint, put_varint
-from tenfold_core.checkpoint.files import os_errors
 from tenfold_core.checkpoint.snappy import decompress
+from tenfold_core.file_errors import os_errors
 from tenfold_core.files import EVERYWHERE, Files
 
 if TYPE_CHECKING:
@@ -115,19 +113,19 @@ class TableWriter:
 
 
 class SSTable:
-    """A table on the disk, mapped into memory. Every block's checksum is verified when it is read.
+    """A table in a file, of which a block is in memory at a time. Every block's checksum is verified when it is read.
 
     Raises DataLossError, naming the file and the offset, wherever the bytes make no sense. Close it when done.
     """
 
     def __init__(self, path: str, *, files: Files = EVERYWHERE) -> None:
         self.path = path
-        with os_errors(path), files.open_to_read(path) as file:
-            size = os.fstat(file.fileno()).st_size
+        with os_errors(path):
+            self._map = files.mapped(path)
+        try:
+            size = len(self._map)
             if size < FOOTER_BYTES:
                 raise self._damaged(0, f"file is too short to be an sstable: {size} bytes")
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        try:
             index = self._read_footer(size)
             entries = self._entries(index)
         except BaseException:

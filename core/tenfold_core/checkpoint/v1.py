@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tenfold_core import dtypes, errors, tensor_util
-from tenfold_core.checkpoint.files import AtomicFile, os_error
+from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.checkpoint.slices import MAX_RANK, TensorSlice, overlap
 from tenfold_core.checkpoint.table import SSTable, TableWriter
+from tenfold_core.file_errors import os_error
 from tenfold_core.files import EVERYWHERE, Files
 from tenfold_core.memory_limits import has_arrays
 from tenfold_protos import saved_tensor_slice_pb2, tensor_pb2

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.checkpoint.files import local_path
+from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import RecordReader
 from tenfold_kernels.arrays import invalid, objects, text_attr
@@ -64,7 +64,7 @@ class RecordYielder:
 
     def _next_files(self) -> list[str]:
         self._epoch += 1
-        files = [name for pattern in self._patterns for name in sorted(graph_files().matching(local_path(pattern)))]
+        files = [name for pattern in self._patterns for name in sorted(graph_files().matching(file_path(pattern)))]
         if not files:
             raise errors.not_found(f"Found no files at {','.join(self._patterns)}")
         random.Random(f"{self._seed} {self._epoch}").shuffle(files)

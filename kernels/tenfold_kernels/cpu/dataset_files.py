@@ -11,7 +11,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import RecordWriter
 from tenfold_kernels.arrays import Array, invalid, text_attr
@@ -193,7 +194,7 @@ def build_snapshot(node: KernelNode) -> Compute:
     name = text_attr(node, "snapshot_name") or "snapshot"
 
     def compute(dataset: Array, path: Array) -> Any:
-        found, folder = dataset_of(dataset), text(path, "path")
+        found, folder = dataset_of(dataset), file_path(text(path, "path"))
         verify(types, shapes, found.types, found.shapes)
         if mode == "passthrough":
             return found.as_array()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream, RecordReader
 from tenfold_kernels.arrays import Array, invalid, shape_text
@@ -159,7 +160,7 @@ def build_fixed_length(node: KernelNode) -> Compute:
         kind = "" if compression is None else compression_of(compression)
 
         def records(name: bytes) -> Iterator[bytes]:
-            path = os.fsdecode(name)
+            path = file_path(name)
             if not kind:
                 with os_errors(path):
                     body = graph_files().size(path) - header - footer

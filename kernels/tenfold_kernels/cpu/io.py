@@ -9,7 +9,8 @@ import os
 
 import numpy as np
 
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path, parent
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, objects, one_number, output_type, scalar_object, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -18,7 +19,7 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 def _text(value: Array, what: str) -> str:
     if value.ndim:
         raise invalid(f"{what} must be a scalar tensor, got shape {shape_text(value.shape)}")
-    return local_path(bytes(value[()]))
+    return file_path(bytes(value[()]))
 
 
 def _with_suffix(basename: Array, suffix: str) -> Array:
@@ -61,7 +62,7 @@ def build_write_file(node: KernelNode) -> Compute:
         if contents.ndim:
             raise invalid(f"Contents tensor must be scalar, got shape {shape_text(contents.shape)}")
         with os_errors(name):
-            graph_files().make_folders(os.path.dirname(name) or ".")
+            graph_files().make_folders(parent(name) or ".")
             with graph_files().create(name) as file:
                 file.write(bytes(contents[()]))
 
@@ -75,8 +76,8 @@ def build_matching_files(node: KernelNode) -> Compute:
     def compute(pattern: Array) -> Array:
         names: set[str] = set()
         for item in pattern.reshape(-1).tolist():
-            with os_errors(local_path(item)):
-                names.update(graph_files().matching(local_path(item)))
+            with os_errors(file_path(item)):
+                names.update(graph_files().matching(file_path(item)))
         return objects([os.fsencode(n) for n in sorted(names)])
 
     return compute

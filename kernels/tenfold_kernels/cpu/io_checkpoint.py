@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import checkpoint, dtypes, errors
-from tenfold_core.checkpoint.files import local_path
+from tenfold_core.file_names import file_path, parent
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 
 
 def _text(value: bytes) -> str:
-    return local_path(value)
+    return file_path(value)
 
 
 def _texts(value: Array) -> list[str]:
     return [_text(item) for item in value.reshape(-1).tolist()]
+
+
+def _plain(value: Array) -> list[str]:
+    """Names of tensors, which are no files."""
+    return [os.fsdecode(item) for item in value.reshape(-1).tolist()]
 
 
 def _check_v2_inputs(prefix: Array, names: Array, specs: Array) -> tuple[str, list[str], list[str]]:
@@ -43,7 +48,7 @@ def _check_v2_inputs(prefix: Array, names: Array, specs: Array) -> tuple[str, li
         raise invalid(
             f"tensor_names and shape_and_slices have different number of elements: {names.size} vs. {specs.size}"
         )
-    return _texts(prefix)[0], _texts(names), _texts(specs)
+    return _texts(prefix)[0], _plain(names), _plain(specs)
 
 
 def _parsed_spec(spec: str, value: Array) -> tuple[tuple[int, ...], checkpoint.TensorSlice]:
@@ -147,7 +152,7 @@ def build_merge_v2(node: KernelNode) -> Compute:
         where, sources = _texts(destination)[0], _texts(prefixes)
         checkpoint.merge_bundles(sources, where, allow_missing_files=allow_missing, files=graph_files())
         if delete:
-            for folder in {os.path.dirname(source) for source in sources} - {os.path.dirname(where)}:
+            for folder in {parent(source) for source in sources} - {parent(where)}:
                 with contextlib.suppress(OSError):  # not empty, or gone with another task's merge
                     graph_files().remove_folder(folder)
 
@@ -162,8 +167,8 @@ def build_save(node: KernelNode) -> Compute:
     def compute(filename: Array, tensor_names: Array, *rest: Array) -> None:
         if filename.size != 1:
             raise invalid(f"Input 0 (filename) must be a string scalar; got a tensor of {filename.size}elements")
-        names = _texts(tensor_names)
-        specs = _texts(rest[0]) if fixed == 3 else [""] * len(names)
+        names = _plain(tensor_names)
+        specs = _plain(rest[0]) if fixed == 3 else [""] * len(names)
         values = rest[fixed - 2 :]
         if len(specs) != len(names):
             raise invalid(f"Expected {len(names)} elements for the tensor shapes and slices but got {len(specs)}")
@@ -199,9 +204,9 @@ def build_restore(node: KernelNode) -> Compute:
         if not tensor_name.size or (shape_and_slice is not None and not shape_and_slice.size):
             raise invalid("Input 1 (file_pattern) must be a have at least 1 elements")
         pattern = _texts(file_pattern)[0]
-        spec = "" if shape_and_slice is None else _texts(shape_and_slice)[0]
+        spec = "" if shape_and_slice is None else _plain(shape_and_slice)[0]
         with checkpoint.SliceTableReader(pattern, files=graph_files()) as reader:
-            return _restore_v1(reader, pattern, _texts(tensor_name)[0], spec, dtype)
+            return _restore_v1(reader, pattern, _plain(tensor_name)[0], spec, dtype)
 
     return compute
 

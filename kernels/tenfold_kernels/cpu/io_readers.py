@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream, RecordReader
 from tenfold_kernels.arrays import Array, invalid, scalar_object, shape_text, text_attr
@@ -45,7 +46,7 @@ def build_text_line_reader(node: KernelNode) -> Compute:
         raise invalid(f"skip_header_lines must be >= 0 not {skip}")
 
     def records(work: bytes) -> Iterator[Record]:
-        with ByteStream(local_path(work), files=graph_files()) as stream:
+        with ByteStream(file_path(work), files=graph_files()) as stream:
             number = 0
             while (line := stream.read_line()) is not None:
                 number += 1
@@ -61,7 +62,7 @@ def build_tf_record_reader(node: KernelNode) -> Compute:
     compression = text_attr(node, "compression_type")
 
     def records(work: bytes) -> Iterator[Record]:
-        with RecordReader(local_path(work), compression, files=graph_files()) as reader:
+        with RecordReader(file_path(work), compression, files=graph_files()) as reader:
             offset = reader.offset
             while (record := reader.read()) is not None:
                 yield _key(work, offset), record
@@ -87,7 +88,7 @@ def build_fixed_length_record_reader(node: KernelNode) -> Compute:
 
     def records(work: bytes) -> Iterator[Record]:
         compression = encoding if encoding in ("ZLIB", "GZIP") else ""
-        with ByteStream(local_path(work), compression, files=graph_files()) as stream:
+        with ByteStream(file_path(work), compression, files=graph_files()) as stream:
             if not stream.skip(header):
                 return
             held = b""
@@ -110,7 +111,7 @@ def build_whole_file_reader(node: KernelNode) -> Compute:
     """The file's name and its contents."""
 
     def records(work: bytes) -> Iterator[Record]:
-        name = local_path(work)
+        name = file_path(work)
         with os_errors(name):
             contents = graph_files().read_whole(name)
         yield work, contents

@@ -7,14 +7,15 @@ the disk. Follows generate_vocab_remapping_op.cc and load_and_remap_matrix_op.cc
 from __future__ import annotations
 
 import itertools
-import os
 from typing import Any
 
 import numpy as np
 
 from tenfold_core import dtypes
 from tenfold_core.checkpoint import BundleReader, SliceTableReader, TensorSlice, meta_filename
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import length
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -23,14 +24,14 @@ from tenfold_kernels.registry import Compute, KernelNode, kernel
 def _path(value: Array, what: str) -> str:
     if value.size != 1:
         raise invalid(f"{what} input should have a single element, got {value.size} instead.")
-    return local_path(value.reshape(-1)[0])
+    return file_path(value.reshape(-1)[0])
 
 
 def _lines(path: str, start: int, count: int) -> list[bytes]:
     """Lines `start` up to `count` of them, without their ends; all for -1. Fewer only at the end of the file."""
     stop = None if count < 0 else start + count
     with os_errors(path), graph_files().open_to_read(path) as file:
-        graph_files().check_bytes(path, os.fstat(file.fileno()).st_size)
+        graph_files().check_bytes(path, length(file))
         return [line.rstrip(b"\n").removesuffix(b"\r") for line in itertools.islice(file, start, stop)]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core.checkpoint.files import local_path
+from tenfold_core.file_names import file_path
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -170,7 +170,7 @@ def build_initialize_from_text_file(node: KernelNode) -> Compute:
         table = _table_of(node, handle)
         if filename.ndim:
             raise invalid(f"filename should be a single string, but got {shape_text(filename.shape)}")
-        name = local_path(filename.item())
+        name = file_path(filename.item())
         if not name:
             raise invalid("filename cannot be empty.")
         _check_columns(table, key_index, value_index)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import philox
@@ -153,7 +154,7 @@ def build_skipgram(node: KernelNode) -> Compute:
 
     Reads the text in its first step, and blocks while it does.
     """
-    path = local_path(node.attrs["filename"])
+    path = file_path(node.attrs["filename"])
     batch, window = int(node.attrs["batch_size"]), int(node.attrs["window_size"])
     least, subsample = int(node.attrs["min_count"]), float(node.attrs["subsample"])
     if batch < 0 or window < 1:

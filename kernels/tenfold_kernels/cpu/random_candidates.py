@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.file_errors import os_errors
 from tenfold_core.graph_files import graph_files
 from tenfold_core.memory_limits import allow
 from tenfold_kernels import philox

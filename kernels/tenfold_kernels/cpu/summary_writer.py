@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_core import dtypes
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.cpu import summary, summary_media
 from tenfold_kernels.registry import Compute, KernelNode, kernel, no_kernel
@@ -49,7 +50,7 @@ def build_create_summary_file_writer(node: KernelNode) -> Compute:
     """Opens a file of the task's machine, unless the writer has one open."""
 
     def compute(writer: Any, logdir: Array, max_queue: Array, flush_millis: Array, filename_suffix: Array) -> None:
-        folder = local_path(_text(logdir, "logdir"))
+        folder = file_path(_text(logdir, "logdir"))
         with os_errors(folder):
             resource_of(node, writer, SummaryWriter).open(
                 folder,

@@ -8,13 +8,13 @@ and lookup_util.cc.
 from __future__ import annotations
 
 import math
-import os
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tenfold_core import errors
+from tenfold_core.files import length
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.quota import size_of
@@ -395,7 +395,7 @@ def _opened(filename: str) -> Any:
     try:
         file = graph_files().open_to_read(filename)
         try:
-            graph_files().check_bytes(filename, os.fstat(file.fileno()).st_size)
+            graph_files().check_bytes(filename, length(file))
         except errors.OpError:
             file.close()
             raise

@@ -15,7 +15,7 @@ import weakref
 
 from tenfold_core import errors
 from tenfold_core.graph_files import graph_files
-from tenfold_core.records import RecordWriter
+from tenfold_core.records import RecordWriter, is_full
 from tenfold_kernels.arrays import invalid
 from tenfold_protos import event_pb2
 
@@ -33,6 +33,9 @@ class SummaryWriter:
     _max_queue: int
     _flush_seconds: float
     _flushed: float
+    #: Where its file is, for the one after it.
+    _logdir: str
+    _suffix: str
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,12 +54,17 @@ class SummaryWriter:
             graph_files().make_folders(logdir or ".")
             self._max_queue, self._flush_seconds = max_queue, flush_millis / 1000
             self._flushed = time.monotonic()
-            self._file = RecordWriter(_new_path(logdir, suffix), files=graph_files())
-            # A session that ends without closing its writers loses nothing that was written.
-            self._finalizer = weakref.finalize(self, _finish, self._file, self._waiting)
-            version = event_pb2.Event(wall_time=time.time(), file_version=_FILE_VERSION)
-            self._file.write(version.SerializeToString())
-            self._file.flush()
+            self._logdir, self._suffix = logdir, suffix
+            self._begin_file()
+
+    def _begin_file(self) -> None:
+        file = RecordWriter(_new_path(self._logdir, self._suffix), files=graph_files())
+        version = event_pb2.Event(wall_time=time.time(), file_version=_FILE_VERSION)
+        file.write(version.SerializeToString())
+        file.flush()
+        self._file = file
+        # A session that ends without closing its writers loses nothing that was written.
+        self._finalizer = weakref.finalize(self, _finish, file, self._waiting)
 
     def add(self, event: bytes) -> None:
         """Queues a serialized event; writes when the queue is long or old. Raises NotFoundError if no file is open, and
@@ -107,6 +115,12 @@ class SummaryWriter:
             del self._waiting[:done]
         self._flushed = time.monotonic()
         file.flush()
+        if is_full(file):
+            finalizer = self._finalizer
+            self._begin_file()
+            if finalizer is not None:
+                finalizer.detach()
+            file.close()
 
 
 def _new_path(logdir: str, suffix: str) -> str:

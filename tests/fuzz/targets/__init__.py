@@ -40,6 +40,7 @@ TARGETS: dict[str, Target] = {
     "checkpoint_bundles": Target("checkpoints of format V2: index and data", _FILES),
     "checkpoint_tables": Target("checkpoints of format V1", _FILES),
     "checkpoint_states": Target("the file `checkpoint`", ("tenfold.train.checkpoint_management",)),
+    "safetensors": Target("safetensors files", ("tenfold_core.safetensors", "tenfold_core.files")),
     "records": Target("TFRecord files, compressed or not", _FILES),
     "event_files": Target("event files", (*_FILES, "tenfold.summary.summary_iterator")),
     "pods": Target("statuses of Kubernetes pods, and last words of their containers", ("tenfold.launchers",)),

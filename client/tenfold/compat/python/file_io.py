@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import filecmp as _compare
 import os
 import secrets
 from typing import Any
@@ -21,7 +20,9 @@ from tenfold.gfile import Remove as delete_file
 from tenfold.gfile import Rename as rename
 from tenfold.gfile import Stat as stat
 from tenfold.gfile import Walk as walk
-from tenfold_core.checkpoint.files import local_path, os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
+from tenfold_core.files import EVERYWHERE
 
 __all__ = [
     "FileIO",
@@ -90,4 +91,4 @@ def file_crc32(filename: str, block_size: int = 0) -> str:
 def filecmp(filename_a: str, filename_b: str) -> bool:
     """Whether two files have the same content. Raises NotFoundError."""
     with os_errors(os.fspath(filename_a)):
-        return _compare.cmp(local_path(filename_a), local_path(filename_b), shallow=False)
+        return EVERYWHERE.same(file_path(filename_a), file_path(filename_b))

@@ -16,7 +16,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
-from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.file_errors import os_errors
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import RecordReader, RecordWriter
 from tenfold_kernels.resources.datasets import states

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tenfold_core import dtypes, errors
-from tenfold_core.checkpoint.files import os_errors
+from tenfold_core.file_errors import os_errors
+from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_core.records import ByteStream
 from tenfold_core.tensor_shape import TensorShape
@@ -391,8 +392,7 @@ class Matching(Dataset):
             nonlocal pattern, given, names, has_any
             while pattern < len(self._patterns):
                 if names is None:
-                    found = graph_files().matching(os.fsdecode(self._patterns[pattern]))
-                    names = [name for name in found if not graph_files().is_folder(name)]
+                    names = graph_files().matching_files(file_path(self._patterns[pattern]))
                 if given < len(names):
                     has_any = True
                     given += 1

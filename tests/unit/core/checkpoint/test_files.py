@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tenfold_core import errors
-from tenfold_core.checkpoint.files import AtomicFile, local_path, make_folder, os_errors
+from tenfold_core.checkpoint.files import AtomicFile, make_folder
+from tenfold_core.file_errors import os_errors
 from tenfold_core.files import Files
 
 if TYPE_CHECKING:
@@ -103,15 +104,3 @@ def test_one_folder_is_made_and_may_be_there(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(errors.NotFoundError, match="b/c"):
         make_folder(str(tmp_path / "b/c"))
     assert os.listdir(tmp_path) == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("path", "local"), [("/a/b", "/a/b"), ("a", "a"), ("file:///a/b", "/a/b"), ("file://a", "a"), ("a:b", "a:b")]
-)
-def test_paths_with_and_without_a_scheme(path: str, local: str) -> None:
-    assert local_path(path) == local
-
-
-def test_another_scheme_is_refused_by_name() -> None:
-    with pytest.raises(errors.UnimplementedError, match=r"'gs' not implemented \(file: 'gs://b/x'\)"):
-        local_path("gs://b/x")
