@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).with_name("saving_program.py")
 #: More changes than a save makes.
 MOST = 60
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 
 def saved_or_killed(folder: str, at: int) -> bool:
@@ -81,6 +81,8 @@ def test_a_disk_and_s3_have_the_same_bytes_in_the_end(store: S3Server, tmp_path:
     found = store.objects("run/")
     assert {key.removeprefix("run/") for key in found} == set(os.listdir(here))
     for name in os.listdir(here):
+        if name.endswith(".meta"):
+            continue  # a protocol buffer's map has another order in each process; test_s3.py compares it in one
         content = (Path(here) / name).read_bytes()
         if name == "checkpoint":
             content = content.replace(f"{here}/".encode(), b"")  # relative in a store, as its folder may be moved

@@ -59,10 +59,16 @@ class _CoordinatedSessionCreator(SessionCreator):
         self.tf_sess = self._session_creator.create_session()
         # OutOfRangeError is no clean stop here: the training loop must get it
         self.coord = Coordinator(clean_stop_exception_types=[])
-        if get_collection(GraphKeys.QUEUE_RUNNERS):
-            queue_runner.start_queue_runners(sess=self.tf_sess, coord=self.coord)
-        for hook in self._hooks:
-            hook.after_create_session(self.tf_sess, self.coord)
+        try:
+            if get_collection(GraphKeys.QUEUE_RUNNERS):
+                queue_runner.start_queue_runners(sess=self.tf_sess, coord=self.coord)
+            for hook in self._hooks:
+                hook.after_create_session(self.tf_sess, self.coord)
+        except BaseException:
+            # nobody has the session yet who could close it
+            self.coord.request_stop()
+            self.tf_sess.close()
+            raise
         return CoordinatedSession(HookedSession(self.tf_sess, self._hooks), self.coord, self._stop_grace_period_secs)
 
 

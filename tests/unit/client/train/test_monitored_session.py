@@ -339,3 +339,21 @@ def test_a_step_with_hooks_is_one_that_the_session_remembers() -> None:
     assert first["other"].tolist() == [1.0, 2.0]
     assert second is None
     assert third[1] == 1
+
+
+def test_a_session_is_closed_where_a_hook_fails_before_anybody_has_it() -> None:
+    class Refuses(tf.train.SessionRunHook):
+        session: Any = None
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            self.session, self.coord = session, coord
+            raise ValueError("refused")
+
+    hook = Refuses()
+    tf.train.get_or_create_global_step()
+    with pytest.raises(ValueError, match="refused"):
+        tf.train.MonitoredSession(hooks=[hook])
+
+    assert hook.coord.should_stop()
+    with pytest.raises(RuntimeError, match="closed"):
+        hook.session.run(tf.train.get_global_step())
