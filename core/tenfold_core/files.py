@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from tenfold_core.url_streams import UrlWriter
+
 
 class Opened(Protocol):
     """A file that is read by places. `read_into` returns how many bytes it has read, 0 at the end."""
@@ -144,7 +146,7 @@ class Files:
         with self._at(path, follow=True) as (folder, name):
             return _opened(self._open(path, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, folder), "ab")
 
-    def create_unpublished(self, url: str) -> url_files.UrlWriter:
+    def create_unpublished(self, url: str) -> UrlWriter:
         """A file elsewhere, to write to, that appears when it is published. Raises ValueError for a path."""
         if not self._is_elsewhere(url):
             raise ValueError(f"{url} is a path of this machine")

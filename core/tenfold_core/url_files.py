@@ -234,7 +234,8 @@ def walk(url: str, top_down: bool) -> Iterator[tuple[str, list[str], list[str]]]
     except FileNotFoundError:
         return
     own = place.path.strip("/")
-    folders, files = [], []
+    folders: list[str] = []
+    files: list[str] = []
     for info in found:
         name = info["name"].rstrip("/")
         if name.strip("/") != own:
