@@ -192,6 +192,8 @@ def test_one_that_was_closed_leaves_nothing_to_be_done_at_the_end(tmp_path: Path
 class FullDisk:
     """A file that takes some records more."""
 
+    path, size = "here", 0
+
     def __init__(self, takes: int) -> None:
         self.takes = takes
         self.records: list[bytes] = []
