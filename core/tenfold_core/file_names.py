@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from tenfold_core import errors
@@ -32,6 +33,8 @@ class Scheme(NamedTuple):
     has_host: bool
     #: Where its library looks for credentials, for the message when there are none.
     credentials: str
+    #: What fsspec needs besides, and imports late.
+    module: str = ""
 
 
 _AWS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile (AWS_PROFILE, ~/.aws), or the role of the machine"
@@ -45,7 +48,7 @@ SCHEMES = {
     "s3a": _S3,
     "gs": _GS,
     "gcs": _GS,
-    "hdfs": Scheme("hdfs", RENAME, True, True, "the user of the process, or a Kerberos ticket (kinit)"),
+    "hdfs": Scheme("hdfs", RENAME, True, True, "the user of the process, or a Kerberos ticket (kinit)", "pyarrow"),
     "memory": Scheme("storage", PUT, True, False, ""),
 }
 _OTHER = Scheme("storage", RENAME, True, True, "what its library says")
@@ -106,7 +109,10 @@ def library(scheme: str, path: str) -> Any:
 def _library(scheme: str) -> Any:
     import fsspec
 
-    return fsspec.get_filesystem_class(scheme)
+    found = fsspec.get_filesystem_class(scheme)
+    if module := SCHEMES.get(scheme, _OTHER).module:
+        import_module(module)
+    return found
 
 
 # -- what os.path is for paths -----------------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ def as_os_error(url: str, error: Exception) -> OSError:
         busy = status == 429 or status >= 500
         number = errno.EAGAIN if busy else _BY_STATUS.get(status, errno.EIO)
         return _refused(url, text) if number == errno.EACCES else OSError(number, text)
+    if isinstance(error, ImportError):
+        return OSError(errno.ENOSYS, f"a library of this file system is not installed: {text}")
     if isinstance(error, NotImplementedError):
         return OSError(errno.ENOSYS, f"this file system cannot do that ({text})")
     if isinstance(error, (ValueError, TypeError)) or "ParamValidationError" in names:

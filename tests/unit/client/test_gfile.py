@@ -121,6 +121,11 @@ def test_records_that_are_damaged_or_missing(tmp_path: Path) -> None:
 
 def test_a_scheme_that_nobody_serves_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was a folder of that name once."""
+
+    def missing(scheme: str) -> None:
+        raise ImportError("not here")
+
+    monkeypatch.setattr("tenfold_core.file_names._library", missing)
     monkeypatch.chdir(tmp_path)
     attempts = [
         lambda: gfile.Exists("hdfs://there/it"),

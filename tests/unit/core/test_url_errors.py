@@ -71,6 +71,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         (HttpError(503), errno.EAGAIN),
         (HttpError(418), errno.EIO),
         (NotImplementedError(), errno.ENOSYS),
+        (ModuleNotFoundError("No module named x"), errno.ENOSYS),
         (ValueError("Invalid bucket name"), errno.EINVAL),
         (RuntimeError("odd"), errno.EIO),
     ],
