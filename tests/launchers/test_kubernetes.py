@@ -14,6 +14,7 @@ from support.task_processes import PATIENCE
 from tenfold.launchers import LaunchRefusedError, Resources
 from tenfold.launchers.interface import LaunchRequest
 from tenfold.launchers.kubernetes import KubernetesLauncher
+from tenfold.launchers.kubernetes_tasks import PodTasks
 
 from .conformance import LauncherConformance, Lines
 
@@ -282,6 +283,39 @@ def test_a_node_that_ends_a_pod_tells_the_program_first(
         kube.kubelet.evict(kube.names("pods")[0], "Evicted", "The node was low on resource: memory.")
         lines.wait_for("worker/0", "saved")
         assert processes.wait_for_exit(["worker/0"], PATIENCE) == ("worker/0", 0)
+
+
+def test_a_run_goes_on_when_nobody_takes_its_output(
+    kube_options: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Gone(Lines):
+        def __call__(self, name: str, line: str) -> None:
+            raise BrokenPipeError
+
+    with opened(kube_options, tmp_path, Gone(), "print('one\\ntwo')") as processes:
+        processes.addresses({"ps": 1, "worker": 2})
+        processes.start("worker/0", ["program.py"])
+        assert processes.wait_for_exit(["worker/0"], PATIENCE) == ("worker/0", 0)
+        assert processes.last_lines("worker/0", 5) == ["one", "two"]
+    assert [each.message for each in caplog.records].count("the output of the run is not shown any more") == 1
+
+
+def test_a_fault_in_a_thread_of_ours_ends_the_run(
+    kube_options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: PodTasks, *arguments: object) -> None:
+        raise ZeroDivisionError
+
+    lines = Lines()
+    with opened(kube_options, tmp_path, lines) as processes:
+        processes.addresses({"ps": 1, "worker": 2})
+        monkeypatch.setattr(PodTasks, "on_pod", fail)
+        processes.start("worker/0", ["program.py"])
+        assert processes.wait_for_exit(["worker/0"], PATIENCE) == ("worker/0", -9)
+        assert processes.error("worker/0") == {
+            "type": "HostLost",
+            "message": "watch-pods has failed: ZeroDivisionError()",
+        }
 
 
 def test_a_lease_that_is_gone_ends_the_run(kube: KubeCluster, kube_options: dict[str, str], tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ class KubernetesApi:
     def patch_job(self, name: str, body: Object, within: float = _AGAIN_S) -> Object:
         return self._call(self._batch.patch_namespaced_job, name, self.namespace, body, within=within)
 
-    def delete_job(self, name: str) -> None:
-        """And what it owns, after it."""
-        self._delete(self._batch.delete_namespaced_job, name, {"propagationPolicy": "Background"})
+    def delete_job(self, name: str, within: float = _AGAIN_S) -> None:
+        """And what it owns, after it. One that is gone is no error."""
+        self._delete(self._batch.delete_namespaced_job, name, {"propagationPolicy": "Background"}, within=within)
 
     def create_service(self, body: Object) -> Object:
         return self._call(self._core.create_namespaced_service, self.namespace, body)

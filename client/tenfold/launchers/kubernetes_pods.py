@@ -82,6 +82,8 @@ class KubernetesProcesses:
         #: Why there is no lease any more; empty while there is.
         self._lost = ""
         self._said_control = False
+        #: Whether `echo` still takes lines.
+        self._shown = True
 
     # -- beginning and ending
 
@@ -149,9 +151,9 @@ class KubernetesProcesses:
         self._stop.set()
         if self._api is None:
             return
-        if self._owner and not self._lost:
+        if self._owner:
             try:
-                self._api.delete_job(self._run.name)
+                self._api.delete_job(self._run.name, _CALL_S if self._lost else _LEAVE_S)
             except ApiRefusedError as error:
                 self._say(f"job/{self._run.name} is not deleted ({error}); it ends within {self._run.lease} s")
         for thread in threads:
@@ -163,7 +165,16 @@ class KubernetesProcesses:
             self._changed.wait_for(lambda: all(task.exit_code is not None for task in tasks), max(0.0, seconds))
 
     def _start_thread(self, body: Callable[[], None], name: str) -> None:
-        thread = threading.Thread(target=body, name=name, daemon=True)
+        """Starts it. A fault of ours in it ends the run: nobody would hear of its pods."""
+
+        def guarded() -> None:
+            try:
+                body()
+            except Exception as error:
+                log.exception("%s has failed", name)
+                self._lose(f"{name} has failed: {error!r}")
+
+        thread = threading.Thread(target=guarded, name=name, daemon=True)
         with self._changed:
             self._threads = [*(each for each in self._threads if each.is_alive()), thread]
             thread.start()
@@ -342,7 +353,7 @@ class KubernetesProcesses:
     def _line(self, task: PodTask, text: str) -> None:
         with self._changed:
             task.lines.append(text)
-        self._echo(task.name, text)
+        self._show(task.name, text)
 
     # -- the thread that looks after the run
 
@@ -417,4 +428,13 @@ class KubernetesProcesses:
             self._say(f"pod/{pod} is not removed: {error}")
 
     def _say(self, text: str) -> None:
-        self._echo("run", text)
+        self._show("run", text)
+
+    def _show(self, name: str, text: str) -> None:
+        """To who watches; one who is gone is no reason to stop."""
+        if self._shown:
+            try:
+                self._echo(name, text)
+            except Exception:
+                self._shown = False
+                log.exception("the output of the run is not shown any more")
