@@ -68,6 +68,8 @@ class RunTask(Answer):
     error: TaskError | None
     #: What it wrote last; of a task that failed.
     last_lines: tuple[str, ...]
+    #: Where its engine shows it, an http or https URL.
+    page: str | None = None
 
 
 @answer

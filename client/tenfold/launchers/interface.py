@@ -44,6 +44,8 @@ class LaunchRequest:
     resources: Mapping[str, Resources] = field(default_factory=dict)
     #: The engine's own options, which the launcher has checked (`Launcher.options`).
     options: Mapping[str, str] = field(default_factory=dict)
+    #: Where people watch it: an address of a control service's dashboard; empty without one.
+    page: str = ""
 
 
 class TaskProcesses(Protocol):
@@ -108,7 +110,8 @@ class TaskProcesses(Protocol):
         ...
 
     def place(self, name: str) -> dict[str, Any]:
-        """Where the task runs, for a report: its `host`, its `pid` where that is known."""
+        """Where the task runs, for a report: its `host`; where they are known its `pid`, and the `page` at which the
+        engine shows it, an http or https URL."""
         ...
 
     def clear(self) -> None:

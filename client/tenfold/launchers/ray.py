@@ -11,12 +11,8 @@ import contextlib
 import importlib.util
 import os
 import socket
-import subprocess
-import sys
 import threading
-import time
 import uuid
-from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,6 +20,7 @@ from tenfold.launchers import agent_protocol as protocol
 from tenfold.launchers.agent_processes import AgentProcesses, AgentSpec
 from tenfold.launchers.interface import LaunchRefusedError, Resources, checked_options, choice
 from tenfold.launchers.placing import own_agents
+from tenfold.launchers.ray_actor import END_S, AgentActor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,10 +29,10 @@ if TYPE_CHECKING:
     from tenfold.launchers.agent_pipe import Heard
     from tenfold.launchers.interface import LaunchRequest
 
-#: Seconds for Ray to find room, to answer a call, and of one look for messages.
-_PLACE_S, _ANSWER_S, _LOOK_S = 60.0, 30.0, 2.0
-#: Seconds for an agent to stop its tasks.
-_END_S = 30.0
+#: Seconds for Ray to find room, and to answer a call.
+_PLACE_S, _ANSWER_S = 60.0, 30.0
+#: Set in the jobs of `ray job submit`.
+_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 
 
 class RayLauncher:
@@ -71,21 +68,30 @@ class RayProcesses(AgentProcesses):
         super().__init__(request, echo, [], partial(own_agents, request.jobs))
         self._groups: list[Any] = []
         self._connected = False
+        #: Ray's dashboard, where it has one that is known here.
+        self._dashboard = ""
 
     def __enter__(self) -> Self:
         import ray
+        from ray.job_config import JobConfig
 
         try:
             if not ray.is_initialized():
                 address = self._request.options.get("address") or os.environ.get("RAY_ADDRESS") or "auto"
                 _require_answer(address)
-                ray.init(
+                job = {"tenfold run": self._request.run, "tenfold dashboard": self._request.page}
+                context = ray.init(
                     address=address,
+                    # `ray job submit` has described its job itself
+                    job_config=None if _JOB in os.environ else JobConfig(metadata=job),
                     logging_level="error",
                     configure_logging=False,
                     log_to_driver=False,
                 )
                 self._connected = True
+                if shown := getattr(context, "dashboard_url", None):
+                    self._dashboard = f"http://{shown}"
+                    self._say(f"Ray's dashboard: {self._dashboard}")
             self.set_agents(self._specs())
         except BaseException as error:
             self._leave()
@@ -101,6 +107,13 @@ class RayProcesses(AgentProcesses):
             super().__exit__(kind, error, tb)
         finally:
             self._leave()
+
+    def place(self, name: str) -> dict[str, Any]:
+        line = self._agents[name].line
+        found = super().place(name)
+        if self._dashboard and isinstance(line, RayLine) and line.actor:
+            found["page"] = f"{self._dashboard}/#/actors/{line.actor}"
+        return found
 
     def _leave(self) -> None:
         import ray
@@ -127,8 +140,9 @@ class RayProcesses(AgentProcesses):
                 bundles = [bundle_of(self._request.resources.get(job)) for job, _ in tasks]
                 group = self._placed_group(bundles, strategy)
                 for number, (job, index) in enumerate(tasks):
+                    shown = f"tenfold {job}/{index} of {self._request.run} {self._request.page}".rstrip()
                     connect = partial(
-                        RayLine, group, number, bundles[number], self._request.options.get("python"), self._request.run
+                        RayLine, group, number, bundles[number], self._request.options.get("python"), shown
                     )
                     found.append(AgentSpec(f"{job}/{index}", connect))
         return found
@@ -157,7 +171,7 @@ class RayLine:
         number: int,
         bundle: Mapping[str, float],
         python: str | None,
-        run: str,
+        shown: str,
         heard: Heard,
         lost: Callable[[str], None],
         say: Callable[[str], None],
@@ -175,7 +189,9 @@ class RayLine:
             max_concurrency=4,
             name=None,
         )
-        self._actor = actor.remote(python, run)
+        self._actor = actor.remote(python, shown)
+        #: Its id, by which Ray shows it; empty until it runs.
+        self.actor = ""
         self._thread = threading.Thread(target=self._read, name="agent:ray", daemon=True)
         self._thread.start()
 
@@ -203,7 +219,7 @@ class RayLine:
         import ray
 
         with contextlib.suppress(Exception):
-            ray.get(self._actor.close.remote(), timeout=_END_S)
+            ray.get(self._actor.close.remote(), timeout=END_S)
         self.end("it was closed")
         self._thread.join(_ANSWER_S)
 
@@ -213,6 +229,7 @@ class RayLine:
 
         why = "its agent has ended"
         try:
+            self.actor = ray.get(self._actor.actor_id.remote())
             while (lines := ray.get(self._actor.read.remote())) is not None:
                 for line in lines:
                     found = protocol.read(line)
@@ -224,68 +241,6 @@ class RayLine:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
         self._lost(self._why or why)
-
-
-class AgentActor:
-    """On a node: an agent as its child, and what it says. Ray makes an actor of it."""
-
-    def __init__(self, python: str | None, run: str) -> None:
-        import ray
-
-        self._changed = threading.Condition()
-        self._lines: deque[str] = deque()
-        self._ended = False
-        self._process = subprocess.Popen(
-            [python or sys.executable, "-P", "-m", "tenfold.launchers.agent"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-            env={**os.environ, protocol.ADDRESS: ray.util.get_node_ip_address()},
-        )
-        self._writing = threading.Lock()
-        threading.Thread(target=self._listen, name="listen", daemon=True).start()
-        threading.Thread(target=self._ping, name="ping", daemon=True).start()
-
-    def write(self, text: str) -> None:
-        """To the agent."""
-        assert self._process.stdin is not None
-        with self._writing, contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(text)
-            self._process.stdin.flush()
-
-    def read(self) -> list[str] | None:
-        """What it has said since; waits for a moment where it has not. None at its end."""
-        with self._changed:
-            self._changed.wait_for(lambda: bool(self._lines) or self._ended, _LOOK_S)
-            found = list(self._lines)
-            self._lines.clear()
-            return None if self._ended and not found else found
-
-    def close(self) -> None:
-        """Ends it, in order."""
-        assert self._process.stdin is not None
-        with self._writing, contextlib.suppress(OSError, ValueError):
-            self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_S)
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline(protocol.LONGEST):
-            with self._changed:
-                self._lines.append(line)
-                self._changed.notify_all()
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    def _ping(self) -> None:
-        while self._process.poll() is None:
-            self.write(protocol.written("ping"))
-            time.sleep(protocol.PING_S)
 
 
 def _require_answer(address: str) -> None:

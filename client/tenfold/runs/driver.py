@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from tenfold.launchers.interface import LaunchRefusedError
 from tenfold.runs.machine import Action, Do, RunMachine, RunTask, TaskKey, Verdict
 from tenfold_core.run_states import SERVERS, RunState, RunTaskState, error_line, standing
 
@@ -60,13 +61,20 @@ class RunDriver:
         self._processes.wake()
 
     def run(self) -> Verdict:
-        """Drives until the run is over. Blocks. Raises LaunchRefusedError where not a task could be started."""
+        """Drives until the run is over. Blocks. Raises LaunchRefusedError where not a task could be started; a refusal
+        at a restart ends the run as failed."""
         self._do(self._machine.start(time.monotonic()))
         while not self._machine.over:
             self._next()
         verdict = self._machine.verdict
         assert verdict is not None
         return verdict
+
+    def not_started(self, why: str) -> Report:
+        """Ends a run that the engine does not take, as `why` says; the last report, which names the tasks."""
+        if self._machine.verdict is None:
+            self._machine.not_started(why, time.monotonic())
+        return self.report()
 
     def report(self) -> Report:
         """The run as it is now, in the form of `POST /v1/runs/{run}:report`."""
@@ -128,7 +136,14 @@ class RunDriver:
                     # what the task wrote has been shown
                     self._say(f"Error: {task.name} {action.text}{self._error(task.key)}")
                 case Do.START if task is not None:
-                    self._start(task)
+                    try:
+                        self._start(task)
+                    except LaunchRefusedError as error:
+                        if self._machine.attempt == 1:
+                            raise
+                        # the first task of an attempt asks for all: none of them has started
+                        self._do(self._machine.not_started(str(error), time.monotonic()))
+                        return
                 case Do.TERMINATE if task is not None:
                     self._processes.terminate(task.name)
                 case Do.KILL if task is not None:
@@ -183,4 +198,3 @@ class RunDriver:
             "host": None,
             **self._notes[task.key],
         }
-

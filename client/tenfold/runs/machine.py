@@ -126,6 +126,16 @@ class RunMachine:
             return [Action(Do.REPORT, key, described(code)), *self._failed(task, now)]
         return self._judge(now)
 
+    def not_started(self, why: str, now: float) -> list[Action]:
+        """The engine does not take the tasks that were to start now, as `why` says, and so the run has failed."""
+        tasks = [task for task in self.tasks.values() if task.state in (RunTaskState.RUNNING, RunTaskState.WAITING)]
+        for task in tasks:
+            task.starts -= task.state is RunTaskState.RUNNING
+            task.state = RunTaskState.FAILED
+        names = ", ".join(task.name for task in tasks[:20]) + (", …" if len(tasks) > 20 else "")
+        reason = f"{names} cannot start{' again' if self.attempt > 1 else ''}: {why}"
+        return [Action(Do.SAY, text=reason), *self._decide(RunState.FAILED, reason, 1, now)]
+
     def stop(self, reason: str, now: float, exit_code: int = 0) -> list[Action]:
         """Somebody wants the run to end now."""
         if self.verdict is None:

@@ -99,10 +99,10 @@ class RunPlan:
         leaders = [(job, 0) for job in ("chief", "master", "worker") if job in self.jobs]
         return next(iter(leaders or (task for task in self.tasks if task[0] != SERVERS)))
 
-    def request(self, run: str, working_dir: str, options: Mapping[str, str]) -> LaunchRequest:
-        """What a launcher is asked for."""
+    def request(self, run: str, working_dir: str, options: Mapping[str, str], page: str = "") -> LaunchRequest:
+        """What a launcher is asked for. `page`: where people watch the run."""
         files = [] if self.command or self.program[0] == "-m" else [self.program[0]]
-        return LaunchRequest(run, self.jobs, working_dir, files, self.resources, options)
+        return LaunchRequest(run, self.jobs, working_dir, files, self.resources, options, page)
 
     def arguments(self, job: str, index: int, cluster: Mapping[str, list[str]]) -> list[str]:
         """The task's program and arguments, as children.py takes them."""

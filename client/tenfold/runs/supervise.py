@@ -100,8 +100,11 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
                 driver.run()
             last = driver.report()
         except (OSError, ValueError, LaunchRefusedError) as error:
-            last = {"state": str(RunState.FAILED), "reason": f"it cannot be started: {error}"}
-            last |= {"attempt": 0, "restarts": 0, "tasks": []}
+            if driver is None:
+                last = {"state": str(RunState.FAILED), "reason": f"it cannot be started: {error}"}
+                last |= {"attempt": 0, "restarts": 0, "tasks": []}
+            else:
+                last = driver.not_started(str(error))
             say(last["reason"])
             reporter.put(last)
             reporter.start()
@@ -121,7 +124,9 @@ def _processes(run: dict[str, Any], plan: RunPlan, folder: Path, echo: Echo) -> 
     name = run.get("launcher", LocalLauncher.name)
     if name == LocalLauncher.name:
         return LocalProcesses(echo, len(plan.tasks), errors=folder / "errors", whole=True)
-    return launcher(name).open(plan.request(run["id"], os.getcwd(), submission.get("launcher_options") or {}), echo)
+    page = f"{run['control'].partition(',')[0]}/#/runs/{run['id']}"
+    request = plan.request(run["id"], os.getcwd(), submission.get("launcher_options") or {}, page)
+    return launcher(name).open(request, echo)
 
 
 if __name__ == "__main__":

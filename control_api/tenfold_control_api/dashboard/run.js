@@ -159,7 +159,7 @@ function RunTasks({ run, tasks }) {
     { name: "memory", num: true, cell: (task) => bytes(of(task)?.figures.resident_bytes), key: (task) => of(task)?.figures.resident_bytes },
     { name: "processor", num: true, cell: (task) => (of(task)?.figures.cpu_seconds === undefined ? "–" : duration(of(task).figures.cpu_seconds)), key: (task) => of(task)?.figures.cpu_seconds },
     { name: "starts", num: true, cell: (task) => count(task.starts), key: (task) => task.starts },
-    { name: "process", cell: (task) => (task.pid ? `${task.pid} on ${task.host}` : "–") },
+    { name: "process", cell: (task) => { const where = task.pid ? `${task.pid} on ${task.host}` : "–"; return task.page ? html`<a href=${task.page} rel="noreferrer">${where}</a>` : where; } },
     { name: "error", wide: true, cell: (task) => (task.error ? `${task.error.type ?? "error"}${task.error.node ? ` at ${task.error.node}` : ""}${task.error.task ? ` on ${task.error.task}` : ""}` : "") },
   ];
   return html`<${Card} title="Tasks" note=${`${count(run.tasks.length)} of ${count(Object.values(run.jobs).reduce((a, b) => a + b, 0))} started`}>

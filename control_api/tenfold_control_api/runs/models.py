@@ -158,6 +158,7 @@ class RunTaskReport(_Part):
     starts: Annotated[int, Field(ge=0)] = 0
     host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)] | None = None
     pid: int | None = None
+    page: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s\x00]+$")] | None = None
     exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
     started: Moment | None = None
     ended: Moment | None = None
@@ -327,6 +328,7 @@ class RunTaskView(BaseModel):
     starts: int
     host: str | None
     pid: int | None
+    page: str | None = Field(default=None, description="Where its engine shows it, such as a page of Ray's dashboard.")
     exit_code: int | None
     signal: str | None = Field(description="The signal that ended it, e.g. SIGKILL.")
     started: str | None

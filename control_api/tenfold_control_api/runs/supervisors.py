@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
+from tenfold_control_api.runs.record import LOCAL
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.user_folders import default_database, run_folder
 
@@ -43,6 +44,8 @@ _PASSED_PREFIXES = (
     *("LC_", "PYTHON", "CONDA_", "CUDA_", "CUDNN_", "CUPY_", "NVIDIA_", "NCCL_", "ROCR_", "HIP_", "OMP_", "OPENBLAS_"),
     *("MKL_", "KMP_", "GOTO_", "VECLIB_", "NUMEXPR_", "NUMBA_", "MALLOC_", "OTEL_"),
 )
+#: By what engines are reached: for supervisors of runs that others start, and no programs of this machine.
+_ENGINES = ("SLURM_CONF", "RAY_ADDRESS", "KUBECONFIG", "SSH_AUTH_SOCK")
 #: Parts of names that hold secrets whatever they begin with: headers of OpenTelemetry, an index of conda.
 _SECRET = ("HEADERS", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "KEY", "COOKIE", "DSN")
 
@@ -132,7 +135,7 @@ class LocalSupervisors:
             pid = os.posix_spawn(
                 sys.executable,
                 [sys.executable, "-P", *module],
-                self._environment(),
+                self._environment(engines=run.launcher != LOCAL),
                 file_actions=[(os.POSIX_SPAWN_DUP2, *each) for each in ((source, 0), (log, 1), (log, 2))],
                 setsid=True,
             )
@@ -186,8 +189,9 @@ class LocalSupervisors:
             os.close(lock)
         return None
 
-    def _environment(self) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if name in self._passed or passes(name)}
+    def _environment(self, *, engines: bool) -> dict[str, str]:
+        passed = self._passed.union(_ENGINES) if engines else self._passed
+        inherited = {name: value for name, value in os.environ.items() if name in passed or passes(name)}
         file = self._tokens.for_programs(self._folder / "tokens")
         if file is not None:
             inherited["TENFOLD_TOKEN_FILE"] = str(file)

@@ -121,6 +121,7 @@ def task_view(task: Mapping[str, Any]) -> RunTaskView:
         starts=task["starts"],
         host=task["host"],
         pid=task["pid"],
+        page=task.get("page"),
         exit_code=code,
         signal=signal_name(-code) if code is not None and code < 0 else None,
         started=_time(task["started"]),

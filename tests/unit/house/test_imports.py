@@ -109,7 +109,7 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
         {"tenfold.session", "tenfold.cli", "tenfold_control_api", "tenfold_core.access.channel"},
     ),
     "cryptography": ({"tenfold_core.access.issue"}, set()),
-    "ray": (set(), {"tenfold.launchers.ray"}),
+    "ray": (set(), {"tenfold.launchers.ray", "tenfold.launchers.ray_actor"}),
     "kubernetes": (set(), {"tenfold.launchers.kubernetes_api", "tenfold.distribute.cluster_resolver.kubernetes"}),
     "urllib3": (set(), {"tenfold.launchers.kubernetes_api", "tenfold.distribute.cluster_resolver.kubernetes"}),
     "asyncio": (

@@ -266,3 +266,29 @@ def test_a_run_is_patient_between_a_failure_and_its_verdict() -> None:
     run.ended(W0, 0, 2.0)
 
     assert (waits, run.patient) == (True, False)
+
+
+def test_tasks_that_the_engine_does_not_take_again_are_named_and_fail() -> None:
+    run = machine(restarts=1, gang=True)
+    run.ended(W0, 1, 1.0)
+    run.ended(W1, -signal.SIGTERM, 1.1)
+    again = run.ended(PS, -signal.SIGTERM, 1.2)
+    assert told(again, Do.START) == [PS, W0, W1]
+
+    said = run.not_started("n1: its host is gone", 1.3)
+
+    reason = "ps/0, worker/0, worker/1 cannot start again: n1: its host is gone"
+    assert said == [Action(Do.SAY, text=reason)]
+    assert verdict(run) == (RunState.FAILED, reason, 1)
+    assert set(states(run).values()) == {"failed"}
+    assert [task.starts for task in run.tasks.values()] == [1, 1, 1]
+    assert run.over
+
+
+def test_a_run_that_has_not_begun_fails_with_its_tasks() -> None:
+    run = RunMachine(RunPlan({"ps": 1, "worker": 1}, ("trainer.py",)))
+
+    run.not_started("no room", 0.0)
+
+    assert verdict(run) == (RunState.FAILED, "ps/0, worker/0 cannot start: no room", 1)
+    assert run.over
