@@ -6,6 +6,10 @@ Start a cluster in one terminal, and one copy of this program for each of its wo
     python examples/digits.py --task-index 0
     python examples/digits.py --task-index 1
 
+or let Tenfold start both, here or with --on where your machines are:
+
+    tenfold run --ps 1 --workers 2 examples/digits.py
+
 Each copy is the client of one worker ("between-graph replication"): it builds the same graph as the other copies, feeds
 it its own batches, and applies its gradients to the shared variables without waiting for the others ("asynchronous").
 """
@@ -89,7 +93,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train a classifier of handwritten digits on a Tenfold cluster.")
     # The control service knows the cluster's tasks; by default it is the one of TENFOLD_CONTROL, or of this machine.
     parser.add_argument("--cluster", default="tenfold:///default", help="as in tenfold://host:8080/default")
-    parser.add_argument("--task-index", type=int, default=0, help="which worker is ours; 0 is the chief")
+    # A task of `tenfold run` is told which one it is; its cluster is the run's.
+    ours = tf.distribute.cluster_resolver.TFConfigClusterResolver().task_id or 0
+    parser.add_argument("--task-index", type=int, default=ours, help="which worker is ours; 0 is the chief")
     parser.add_argument("--steps", type=int, default=2000, help="training steps of all workers together")
     args = parser.parse_args()
     print(f"accuracy {train(args.cluster, args.task_index, args.steps):.3f}")

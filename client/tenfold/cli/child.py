@@ -14,8 +14,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from tenfold.cli import run_server
 from tenfold.cli.modules_apart import keep_apart
-from tenfold.runs import program_report
+from tenfold.runs import program_report, run_cluster
 from tenfold.runs.error_file import ReportedExit, leave_error
 from tenfold_core import log_setup
 
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> None:
     watch_parent()
     if (logs := log_setup.asked_for()) is not None:
         log_setup.configure(*logs, task=_task())
+    run_cluster.start = run_server.start
     reporter = program_report.begin()
     try:
         become(arguments)

@@ -1,8 +1,9 @@
 """Targets that name a cluster instead of an address: "tenfold://host:port/cluster", "tenfold://host:port/cluster/job/index".
 
 The control service at host:port knows where the cluster's masters are. Without host:port, "tenfold:///cluster", it is
-the one that TENFOLD_CONTROL names, else this machine's. `tf.Session` asks `find_master` (session/targets.py), programs
-that place variables ask `cluster_spec`.
+the one that TENFOLD_CONTROL names, else this machine's; in a task of a run whose control service has no such cluster it
+is the run's own (runs/run_cluster.py). `tf.Session` asks `find_master` (session/targets.py), programs that place
+variables ask `cluster_spec`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import httpx
 
 from tenfold.control.client import ControlClient
 from tenfold.control.problem import problem_of
+from tenfold.runs import run_cluster
 from tenfold_core import errors
 from tenfold_core.access.credentials import shown_token
 
@@ -68,6 +70,8 @@ def find_master(target: str, timeout: float | None = None) -> str:
     not come, UnavailableError when no control service is there.
     """
     wanted = ControlTarget.parse(target)
+    if (own := _of_this_run(target, wanted)) is not None:
+        return own.master(wanted.job, wanted.index)
     with _asking(wanted) as client:
         return client.wait_for_master(
             wanted.cluster, wanted.job, wanted.index, timeout=PATIENCE_S if timeout is None else timeout
@@ -78,8 +82,26 @@ def cluster_spec(target: str = "tenfold:///default", *, timeout: float = 60.0) -
     """The addresses of the cluster of a tenfold:// target, once all of its tasks have registered; for
     `tf.train.replica_device_setter(cluster=…)`. Blocks; raises as `find_master` does."""
     wanted = ControlTarget.parse(target)
+    if (own := _of_this_run(target, wanted)) is not None:
+        return own.spec
     with _asking(wanted) as client:
         return client.wait_for_spec(wanted.cluster, until_complete=True, timeout=timeout).cluster_spec()
+
+
+def _of_this_run(target: str, wanted: ControlTarget) -> run_cluster.RunCluster | None:
+    """The cluster of the run whose task this process is, with its server started, where the target means that one."""
+    own = run_cluster.of_target(target)
+    if own is None:
+        return None
+    if os.environ.get("TENFOLD_CONTROL"):
+        try:
+            with _asking(wanted) as client:
+                client.spec(wanted.cluster)
+            return None
+        except errors.NotFoundError:
+            pass
+    run_cluster.serve(own)
+    return own
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tenfold.runs import run_cluster
 from tenfold.runs.program_end import how_it_ended, watch_exit
 from tenfold.runs.program_report import CONTROL, RUN, Place, ProgramReporter
 from tenfold.runs.server_registration import ServerRegistration
@@ -221,6 +222,8 @@ def _named() -> Service | None:
 def _asked(target: str) -> Service | None:
     """The service that the target names, or that the program has asked for the cluster of this target."""
     if target.startswith("tenfold://"):
+        if run_cluster.of_target(target) is not None:
+            return None  # the cluster of its own run: there is nobody to tell
         from tenfold.control.targets import ControlTarget
 
         try:
