@@ -1,6 +1,6 @@
 """A real Slurm for tests: munged, slurmctld and several slurmd on this machine, as root, with all files in a folder.
 
-Two partitions, `low` and `high`; a job of `high` takes the nodes of one of `low`, which is requeued.
+Partitions `low` and `long`, and `high`, a job of which takes the nodes of one of the others, which is requeued.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def why_not() -> str | None:
 
 
 class SlurmCluster:
-    """Nodes n1, n2, … of two cores each. `variables` is what a client needs in its environment."""
+    """Nodes n1, n2, … as its arguments say. `variables` is what a client needs in its environment."""
 
-    def __init__(self, folder: Path, nodes: int = 3) -> None:
+    def __init__(self, folder: Path, nodes: int = 3, *, cores: int = 2, memory: int = 2000) -> None:
+        """Each node has so many cores and MiB of memory, whatever this machine has."""
         self.folder, self.nodes = folder, [f"n{number}" for number in range(1, nodes + 1)]
         self.variables = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": _PATH}
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -77,24 +78,30 @@ class SlurmCluster:
             f"SlurmdLogFile={folder}/slurmd-%n.log",
             "PreemptType=preempt/partition_prio",
             "PreemptMode=REQUEUE",
-            "SchedulerParameters=sched_interval=1,batch_sched_delay=0",
+            "SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1",
             "KillWait=5",
             "SlurmdTimeout=10",
             "ReturnToService=2",
             "MpiDefault=none",
+            "SlurmdParameters=config_overrides",
+            # a het job is planned by the back-fill scheduler
+            "SchedulerType=sched/backfill",
         ]
         for name, port in zip(self.nodes, ports[1:], strict=True):
-            lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=2000")
+            lines.append(
+                f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} RealMemory={memory}"
+            )
         members = ",".join(self.nodes)
         lines += [
             f"PartitionName=low Nodes={members} Default=YES MaxTime=INFINITE State=UP PriorityTier=1",
+            f"PartitionName=long Nodes={members} MaxTime=INFINITE State=UP PriorityTier=1",
             f"PartitionName=high Nodes={members} MaxTime=INFINITE State=UP PriorityTier=10",
         ]
         (folder / "slurm.conf").write_text("\n".join(lines) + "\n")
         self._start("slurmctld", ["slurmctld", "-D"])
         for name in self.nodes:
             self.start_node(name)
-        _until(lambda: self._idle() == len(self.nodes), "the nodes", self._words)
+        self.wait_for_nodes()
 
     def start_node(self, name: str) -> None:
         self._start(name, ["slurmd", "-N", name, "-D"])
@@ -116,6 +123,14 @@ class SlurmCluster:
     def jobs(self) -> list[str]:
         """The jobs that wait or run, "ID STATE"."""
         return self.run("squeue", "--noheader", "--format=%i %T").splitlines()
+
+    def wait_for_state(self, job: str, state: str) -> None:
+        """Until the job is in that state, as squeue has it."""
+        _until(lambda: f"{job} {state}" in self.jobs(), f"job {job}, {state},", self._words)
+
+    def wait_for_nodes(self) -> None:
+        """Until all nodes are up and have nothing to do."""
+        _until(lambda: self._idle() == len(self.nodes), "the nodes", self._words)
 
     def close(self) -> None:
         with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):

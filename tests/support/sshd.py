@@ -25,12 +25,16 @@ def why_not() -> str | None:
 
 
 class SshHosts:
-    """Hosts n1, n2, … of `config`, a configuration of OpenSSH's client. `kill` ends one as a loss of power would."""
+    """Hosts n1 (or node1), n2, … of `config`, a configuration of OpenSSH's client. `kill` ends one as a loss of power
+    would."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder, self.config = folder, folder / "config"
         self.names = [f"n{number}" for number in range(1, count + 1)]
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
+        #: Where processes on the hosts have their temporary files.
+        self.scratch = folder / "tmp"
+        self.scratch.mkdir()
         key = folder / "key"
         for file in (key, folder / "host_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
@@ -40,7 +44,7 @@ class SshHosts:
         self._ports = {name: free_ports(1, self.address(name))[0] for name in self.names}
         lines = []
         for name in self.names:
-            lines += [f"Host {name}", f"  HostName {self.address(name)}", f"  Port {self._ports[name]}"]
+            lines += [f"Host {name} node{name[1:]}", f"  HostName {self.address(name)}", f"  Port {self._ports[name]}"]
         lines += ["Host *", f"  IdentityFile {key}", "  IdentitiesOnly yes", "  StrictHostKeyChecking accept-new"]
         lines += [f"  UserKnownHostsFile {folder / 'known_hosts'}"]
         self.config.write_text("\n".join(lines) + "\n")
@@ -55,7 +59,7 @@ class SshHosts:
         settings.write_text(
             f"ListenAddress {self.address(name)}:{self._ports[name]}\nHostKey {self.folder / 'host_key'}\n"
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}\nPidFile none\nUsePAM no\nStrictModes no\n"
-            "PasswordAuthentication no\nMaxStartups 100\n"
+            f"PasswordAuthentication no\nMaxStartups 100\nSetEnv TMPDIR={self.scratch}\n"
         )
         with (self.folder / f"{name}.log").open("ab") as log:
             self._servers[name] = subprocess.Popen([_SERVER, "-D", "-e", "-f", str(settings)], stderr=log)

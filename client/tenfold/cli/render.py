@@ -36,6 +36,19 @@ def render() -> None:
     show_default=True,
     help="Seconds before the end of its time at which the job is told: programs save, and end.",
 )
+@click.option(
+    "--array",
+    metavar="NUMBERS",
+    help="A job for each, as 0-7 or 0-15%4; $SLURM_ARRAY_TASK_ID in an argument is its number.",
+)
+@click.option("--wait", is_flag=True, help="`sbatch` ends with the job, and with its exit code.")
+@click.option(
+    "--restarts",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many times tasks that fail are started again within the job, all together.",
+)
 @launch_options
 @click.argument("program", required=True)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -43,6 +56,9 @@ def slurm(
     cluster: ClusterOptions,
     name: str,
     warning: int,
+    array: str | None,
+    wait: bool,
+    restarts: int,
     on: str,
     launcher_options: dict[str, str],
     resources: dict[str, Resources],
@@ -52,21 +68,26 @@ def slurm(
     """Write a job script for `sbatch` that runs PROGRAM as every task of a cluster.
 
     Slurm starts it again after a preemption or the loss of a node (--requeue): a program with a checkpoint directory
-    goes on where it was.
+    goes on where it was. Where parameter servers and workers need different things (--cores ps=1,worker=8) it is a
+    heterogeneous job.
     """
     from tenfold.launchers import LaunchRefusedError
     from tenfold.launchers.interface import checked_options
     from tenfold.launchers.slurm import SlurmLauncher
-    from tenfold.launchers.slurm_script import job_script
+    from tenfold.launchers.slurm_script import ARRAY, job_script
 
+    if array is not None and not ARRAY.fullmatch(array):
+        raise click.BadParameter(f"{array!r} is no list of numbers as 0-7, 1,3,5 or 0-15%4", param_hint="--array")
     try:
         options = checked_options(SlurmLauncher(), launcher_options)
     except LaunchRefusedError as error:
         raise click.UsageError(str(error)) from None
     python = options.get("python", sys.executable)
     command = [python, "-P", "-m", "tenfold.cli", "run", *cluster.arguments()]
-    command += [*launch_arguments("slurm", {"python": python}, resources), program, *arguments]
-    script = job_script(name, cluster.jobs, resources, options, os.getcwd(), command, warning)
+    command += [f"--restarts={restarts}"] if restarts else []
+    there = {"python": python, **({"scratch": options["scratch"]} if "scratch" in options else {})}
+    command += [*launch_arguments("slurm", there, resources), program, *arguments]
+    script = job_script(name, cluster.jobs, resources, options, os.getcwd(), command, warning, array=array, wait=wait)
     click.echo(script, nl=False)
 
 

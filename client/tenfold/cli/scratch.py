@@ -22,10 +22,11 @@ _PREFIX = "tenfold-"
 
 
 @contextmanager
-def scratch_folder(kind: str) -> Iterator[Path]:
-    """A folder `tenfold-KIND-…` of this process, removed on leaving."""
-    remove_abandoned(kind)
-    path, lock = _locked(kind)
+def scratch_folder(kind: str, parent: str | None = None) -> Iterator[Path]:
+    """A folder `tenfold-KIND-…` of this process, removed on leaving; in `parent`, or among the system's
+    temporary files. Raises OSError."""
+    remove_abandoned(kind, parent)
+    path, lock = _locked(kind, parent)
     try:
         yield path
     finally:
@@ -33,9 +34,9 @@ def scratch_folder(kind: str) -> Iterator[Path]:
         os.close(lock)
 
 
-def remove_abandoned(kind: str) -> None:
+def remove_abandoned(kind: str, parent: str | None = None) -> None:
     """Removes the folders of this user and kind whose processes are gone."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{kind}-*"):
+    for path in Path(parent or tempfile.gettempdir()).glob(f"{_PREFIX}{kind}-*"):
         with contextlib.suppress(OSError):  # another process removes it, too
             if path.is_symlink() or path.stat().st_uid != os.getuid():
                 continue
@@ -47,9 +48,9 @@ def remove_abandoned(kind: str) -> None:
                 os.close(lock)
 
 
-def _locked(kind: str) -> tuple[Path, int]:
+def _locked(kind: str, parent: str | None) -> tuple[Path, int]:
     while True:
-        path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{kind}-"))
+        path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{kind}-", dir=parent))
         lock = -1
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -9,6 +9,7 @@
     agent_protocol.py   what the two ends say to each other
     agent_pipe.py       our end of one agent
     agent_processes.py  the tasks of a run over all agents
+    working_dir.py      how the working directory comes to the hosts
     hosts.py, placing.py  a list of hosts as users write it; which task goes to which
 
 A launcher starts, watches and stops. What happens next in a run is decided by runs/machine.py, wherever it runs.

@@ -13,20 +13,20 @@ import os
 import queue
 import signal
 import socket
+import tempfile
 import threading
 import time
 import zipfile
 from contextlib import ExitStack
 from importlib import metadata
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, Any
 
 from tenfold.cli.scratch import scratch_folder
 from tenfold.launchers import agent_protocol as protocol
 from tenfold.launchers.local import LocalProcesses, free_ports
+from tenfold.launchers.working_dir import has_rsync
 from tenfold_core.exit_codes import STOP_SIGNALS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Agent:
@@ -43,6 +43,7 @@ class Agent:
         self._running: set[str] = set()
         self._package: IO[bytes] | None = None
         self._left = 0
+        #: Where the working directory goes that is sent.
         self._folder: Path | None = None
 
     def run(self) -> None:
@@ -53,6 +54,7 @@ class Agent:
             host=socket.gethostname(),
             address=os.environ.get(protocol.ADDRESS) or socket.gethostname(),
             pid=os.getpid(),
+            rsync=has_rsync(),
         )
         for each in STOP_SIGNALS:
             signal.signal(each, lambda number, frame: self._put(None))
@@ -110,9 +112,9 @@ class Agent:
 
     def _do(self, kind: str, message: protocol.Message) -> bool:
         match kind:
-            case "begin":
+            case "begin" | "room":
                 try:
-                    self._begin(message)
+                    (self._begin if kind == "begin" else self._make_room)(message)
                 except (OSError, ValueError) as error:
                     self._say("failed", why=str(error))
                     return False
@@ -132,18 +134,40 @@ class Agent:
 
     def _begin(self, message: protocol.Message) -> None:
         """Goes to the working directory, which is here or comes in pieces. Raises OSError and ValueError."""
+        if message["scratch"]:
+            place = os.path.expandvars(message["scratch"])
+            if not os.path.isdir(place):
+                raise ValueError(f"it has no scratch folder {place}")
+            # of this process, too: what tasks leave there goes with it
+            tempfile.tempdir = os.environ["TMPDIR"] = str(self._held.enter_context(scratch_folder("tasks", place)))
+        if message["package"]:
+            self._room(message["working_dir"])
         self._held.enter_context(processes := LocalProcesses(self._line, message["tasks"], whole=True))
         self._processes = processes
         if message["package"]:
-            self._folder = self._held.enter_context(scratch_folder("agent"))
-            self._package = self._held.enter_context((self._folder / "package.zip").open("w+b"))
+            self._package = self._held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - held to the end
             self._left = message["package"]
             return
-        folder = message["working_dir"]
+        folder = _path_here(message["working_dir"])
         if not os.path.isdir(folder):
             raise ValueError(f"it has no folder {folder}")
         os.chdir(folder)
         self._begun(message["files"])
+
+    def _make_room(self, message: protocol.Message) -> None:
+        """A folder for the working directory, which rsync brings. Raises OSError."""
+        self._say("room", path=str(self._room(message["folder"])))
+
+    def _room(self, folder: str) -> Path:
+        """That folder, made if it is not there, and left at the end; without a name one of this process's own. Raises
+        OSError."""
+        if folder:
+            self._folder = Path(_path_here(folder)).absolute()
+            self._folder.mkdir(parents=True, exist_ok=True)
+        else:
+            self._folder = self._held.enter_context(scratch_folder("agent")) / "work"
+            self._folder.mkdir()
+        return self._folder
 
     def _take(self, piece: bytes) -> bool:
         """A piece of the package; with the last one the tasks can begin."""
@@ -153,10 +177,9 @@ class Agent:
             self._package.write(piece)
             self._left -= len(piece)
             if self._left <= 0:
-                work = self._folder / "work"
                 with zipfile.ZipFile(self._package) as package:
-                    package.extractall(work)
-                os.chdir(work)
+                    package.extractall(self._folder)
+                os.chdir(self._folder)
                 self._begun(())
         except (OSError, zipfile.BadZipFile) as error:
             self._say("failed", why=f"the working directory cannot be written: {error}")
@@ -185,6 +208,11 @@ class Agent:
             return
         self._running.add(name)
         self._say("started", name=name, pid=self._processes.place(name)["pid"])
+
+
+def _path_here(path: str) -> str:
+    """A path that is not absolute may begin with ~ or a variable of this host."""
+    return path if os.path.isabs(path) else os.path.expanduser(os.path.expandvars(path))
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from tenfold.launchers import agent_protocol as protocol
 
@@ -31,6 +31,26 @@ _WAITING = 10_000
 _WORDS = 20
 #: Seconds for the command to end once its input is closed: an agent stops its tasks meanwhile; and once it was killed.
 _END_S, _KILLED_S = 30.0, 5.0
+
+
+class AgentLine(Protocol):
+    """Our end of an agent. AgentPipe is one over a command's pipes."""
+
+    def send(self, kind: str, **members: Any) -> None:
+        """Never blocks. What is sent to an agent that is lost is lost, too."""
+        ...
+
+    def send_slowly(self, kind: str, **members: Any) -> bool:
+        """`send` of a large message: waits for room, within a bound. Whether it was taken."""
+        ...
+
+    def end(self, why: str) -> None:
+        """Breaks the connection now; the agent ends its tasks."""
+        ...
+
+    def close(self) -> None:
+        """Ends the agent, which stops what runs, and waits for it, within a bound."""
+        ...
 
 
 class AgentPipe:

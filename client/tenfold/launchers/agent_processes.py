@@ -7,21 +7,17 @@ lost is started anew before its tasks start again.
 
 from __future__ import annotations
 
-import base64
 import logging
-import os
-import tempfile
 import threading
 import time
 from collections import deque
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.cli.children import KEPT_LINES
 from tenfold.launchers import agent_protocol as protocol
 from tenfold.launchers.interface import LaunchRefusedError
+from tenfold.launchers.working_dir import BEGIN_S, WorkingDir
 from tenfold_core.access.tokens import new_token
 from tenfold_core.address import join_address
 from tenfold_core.loopback import is_loopback
@@ -30,15 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from tenfold.launchers.agent_pipe import Heard
+    from tenfold.launchers.agent_pipe import AgentLine, Heard
     from tenfold.launchers.interface import LaunchRequest
+    from tenfold.launchers.working_dir import RsyncTarget
 
 log = logging.getLogger(__name__)
 
 #: Seconds for all agents to end, which each has a bound for.
 CLOSE_S = 60.0
-#: Seconds for an agent to be there, for the working directory to be there, and for an answer.
-CONNECT_S, BEGIN_S, ANSWER_S = 60.0, 300.0, 30.0
+#: Seconds for an agent to be there, and for an answer.
+CONNECT_S, ANSWER_S = 60.0, 30.0
 #: The exit code of tasks whose host is lost: nobody knows what became of them, and they are not to go on.
 _KILLED = -9
 #: By any of these a task shows who it is; without one the run makes a token of its own.
@@ -55,26 +52,8 @@ class AgentSpec:
     connect: Callable[[Heard, Callable[[str], None], Callable[[str], None]], AgentLine]
     #: What tasks reach it by; None: by what the agent says of its host.
     address: str | None = None
-
-
-class AgentLine(Protocol):
-    """Our end of an agent. AgentPipe is one over a command's pipes."""
-
-    def send(self, kind: str, **members: Any) -> None:
-        """Never blocks. What is sent to an agent that is lost is lost, too."""
-        ...
-
-    def send_slowly(self, kind: str, **members: Any) -> bool:
-        """`send` of a large message: waits for room, within a bound. Whether it was taken."""
-        ...
-
-    def end(self, why: str) -> None:
-        """Breaks the connection now; the agent ends its tasks."""
-        ...
-
-    def close(self) -> None:
-        """Ends the agent, which stops what runs, and waits for it, within a bound."""
-        ...
+    #: Where rsync may send the working directory, if the host has it.
+    rsync: RsyncTarget | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +64,8 @@ class _Agent:
     line: AgentLine | None = None
     host: str = ""
     address: str = ""
+    #: Whether it has rsync.
+    rsync: bool = False
     begun: bool = False
     ports: list[int] | None = None
     cleared: bool = False
@@ -118,13 +99,12 @@ class AgentProcesses:
     ) -> None:
         """`place(names of agents that are there)` gives the agent of each task; it raises ValueError where they are too
         few. `sync`: the working directory is sent to each agent, and not looked for there."""
-        self._request, self._echo, self._place, self._sync = request, echo, place, sync
+        self._request, self._echo, self._place = request, echo, place
+        self._folder = WorkingDir(request, sync=sync)
         self._changed = threading.Condition()
         self._agents = {spec.name: _Agent(spec) for spec in specs}
         self._tasks: dict[str, _Task] = {}
         self._placed: Mapping[str, str] = {}
-        self._held = ExitStack()
-        self._package: IO[bytes] | None = None
         self._token: str | None = None
         self._closing = False
 
@@ -135,16 +115,21 @@ class AgentProcesses:
         with self._changed:
             self._closing = True
             lines = [agent.line for agent in self._agents.values() if agent.line is not None]
+        self._folder.close()
         closers = [threading.Thread(target=line.close, name="close-agent") for line in lines]
         for closer in closers:
             closer.start()
         for closer in closers:
             closer.join(CLOSE_S)
-        self._held.close()
 
     def set_agents(self, specs: Sequence[AgentSpec]) -> None:
         """The agents, where they were not known before."""
         self._agents = {spec.name: _Agent(spec) for spec in specs}
+
+    @property
+    def _share(self) -> int:
+        """How many tasks share the cores of a host, about."""
+        return max(1, sum(self._request.jobs.values()) // len(self._agents))
 
     # -- before an attempt
 
@@ -185,22 +170,13 @@ class AgentProcesses:
     def _connect(self, agents: Sequence[_Agent]) -> list[_Agent]:
         """Starts the agents that are not there, and waits for them; those that are. Raises LaunchRefusedError where
         none is."""
-        package = self._packed() if self._sync else None
         missing = [agent for agent in agents if agent.line is None or agent.lost]
         for agent in missing:
             self._start_agent(agent)
         self._wait_for(missing, lambda agent: bool(agent.host), CONNECT_S, "it did not answer")
         for agent in (each for each in missing if not each.lost):
             assert agent.line is not None
-            agent.line.send(
-                "begin",
-                working_dir=self._request.working_dir,
-                files=list(self._request.files),
-                package=0 if package is None else os.fstat(package.fileno()).st_size,
-                tasks=max(1, sum(self._request.jobs.values()) // len(self._agents)),
-            )
-            if package is not None:
-                self._send_package(agent, package)
+            self._folder.begin(agent.line, agent.spec.rsync if agent.rsync else None, self._share)
         self._wait_for(missing, lambda agent: agent.begun, BEGIN_S, "the working directory was not there in time")
         there = [agent for agent in agents if not agent.lost]
         if not there:
@@ -235,22 +211,6 @@ class AgentProcesses:
         for agent in late:
             if agent.line is not None:
                 agent.line.end(agent.lost)
-
-    def _packed(self) -> IO[bytes]:
-        """The working directory as one file."""
-        from tenfold.runs.package import pack
-
-        if self._package is None:
-            self._package = self._held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - kept for later attempts
-            pack(Path(self._request.working_dir), self._package)
-        return self._package
-
-    def _send_package(self, agent: _Agent, package: IO[bytes]) -> None:
-        assert agent.line is not None
-        package.seek(0)
-        while piece := package.read(protocol.PIECE_BYTES):
-            if not agent.line.send_slowly("piece", data=base64.b64encode(piece).decode()):
-                return
 
     # -- tasks
 
@@ -343,6 +303,8 @@ class AgentProcesses:
             match kind:
                 case "ready":
                     self._ready(agent, message)
+                case "room" if agent.spec.rsync is not None:
+                    self._send_folder(agent, agent.spec.rsync, message["path"])
                 case "begun":
                     agent.begun = True
                 case "failed":
@@ -369,6 +331,20 @@ class AgentProcesses:
             )
         else:
             agent.host, agent.address = message["host"], agent.spec.address or message["address"]
+            agent.rsync = message["rsync"]
+
+    def _send_folder(self, agent: _Agent, target: RsyncTarget, path: str) -> None:
+        """Under the condition."""
+        assert agent.line is not None
+        line = agent.line
+
+        def failed(why: str) -> None:
+            with self._changed:
+                agent.lost = agent.lost or why
+                self._changed.notify_all()
+            line.end(why)
+
+        self._folder.send(line, target, path, self._share, failed)
 
     def _lost(self, agent: _Agent, why: str) -> None:
         with self._changed:

@@ -47,6 +47,8 @@ class SlurmLauncher:
         "reservation": "as salloc's --reservation",
         "nodelist": "as salloc's --nodelist",
         "exclude": "as salloc's --exclude",
+        "folder": "the path of the working directory on the nodes (default: the same as here)",
+        "scratch": "a folder of each node for temporary files, as /scratch/$SLURM_JOB_ID: TMPDIR is one below it",
         "patience": "seconds to wait for the allocation (default: as long as it takes)",
         "python": "the interpreter there that has Tenfold (default: the path of this one)",
     }
@@ -69,12 +71,24 @@ class SlurmProcesses(AgentProcesses):
 
     def __init__(self, request: LaunchRequest, echo: Callable[[str, str], None]) -> None:
         super().__init__(request, echo, [], partial(own_agents, request.jobs))
+        #: What each component of the job has, one by job where it is heterogeneous; known with the job.
+        self._groups = 1
+        #: Whether all tasks had their steps once.
+        self._began = False
         #: What holds the allocation that we asked for.
         self._salloc: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        job = os.environ.get(_JOB) or self._allocated()
         jobs = self._request.jobs
+        if job := os.environ.get(_JOB, ""):
+            self._groups = int(os.environ.get("SLURM_HET_SIZE") or 1)
+        else:
+            job = self._allocated()
+        if self._groups not in (1, len(jobs)):
+            raise LaunchRefusedError(
+                f"Slurm: job {job} has {self._groups} components, and the run the jobs {', '.join(jobs)}: it needs "
+                "one, or one for each"
+            )
         self.set_agents([self._spec(job, name, index) for name, size in jobs.items() for index in range(size)])
         return super().__enter__()
 
@@ -85,9 +99,31 @@ class SlurmProcesses(AgentProcesses):
             if self._salloc is not None:
                 self._give_back(self._salloc)
 
+    def addresses(self, jobs: Mapping[str, int]) -> dict[str, list[str]]:
+        try:
+            found = super().addresses(jobs)
+        except LaunchRefusedError as error:
+            if self._began and self._requeued():
+                raise LaunchRefusedError(f"{error}; the job is queued again") from None
+            raise
+        self._began = True
+        return found
+
+    def _requeued(self) -> bool:
+        """Has Slurm queue this job again, if that is a batch job, since the nodes that it has do not do any more. Slurm
+        does so itself, but only once it has noticed that a node is gone, which takes it minutes."""
+        job = os.environ.get(_JOB)
+        if self._salloc is not None or job is None or shutil.which("scontrol") is None:
+            return False
+        asked = subprocess.run(
+            ["scontrol", "requeue", job], capture_output=True, text=True, check=False, timeout=_RETURN_S
+        )
+        if asked.returncode:
+            self._say(f"job {job} is not queued again: {asked.stderr.strip() or asked.stdout.strip()}")
+        return asked.returncode == 0
+
     def _spec(self, job: str, name: str, index: int) -> AgentSpec:
-        groups = int(os.environ.get("SLURM_HET_SIZE", "1")) if self._salloc is None else 1
-        group = [f"--het-group={list(self._request.jobs).index(name)}"] if groups > 1 else []
+        group = [f"--het-group={list(self._request.jobs).index(name)}"] if self._groups > 1 else []
         agent = [self._request.options.get("python", sys.executable), "-P", "-m", "tenfold.launchers.agent"]
         command = ["srun", f"--jobid={job}", *group, "--ntasks=1", "--nodes=1", "--exact", "--unbuffered"]
         command += [f"--job-name={name}", "--kill-on-bad-exit=1", *of_resources(self._request.resources.get(name))]
@@ -101,11 +137,15 @@ class SlurmProcesses(AgentProcesses):
         The nodes are given back when what salloc runs has ended: `cat`, whose input ends with this process.
         """
         patience = self._request.options.get("patience")
-        command = ["salloc", f"--job-name=tenfold-{self._request.run}"]
-        command += ["--immediate=" + patience] if patience else []
-        command += [*site_options(self._request.options), *request_of(self._request.jobs, self._request.resources)]
+        asked = [f"--job-name=tenfold-{self._request.run}", *site_options(self._request.options)]
+        asked += ["--immediate=" + patience] if patience else []
+        components = components_of(self._request.jobs, self._request.resources)
+        self._groups = len(components)
+        command = ["salloc"]
+        for number, needs in enumerate(components):
+            command += [*([":"] if number else []), *asked, *needs]
         self._salloc = process = subprocess.Popen(
-            [*command, "sh", "-c", "echo job $SLURM_JOB_ID; exec cat"],
+            [*command, "sh", "-c", "echo job ${SLURM_JOB_ID:-$SLURM_JOB_ID_HET_GROUP_0}; exec cat"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -163,6 +203,15 @@ def of_resources(resources: Resources | None) -> list[str]:
     if resources is not None and resources.gpus:
         found.append(f"--gres=gpu:{resources.gpus}")
     return found
+
+
+def components_of(jobs: Mapping[str, int], resources: Mapping[str, Resources]) -> list[list[str]]:
+    """What a run needs, as options of each component of its job: one for all tasks where they need the same, else one
+    for each of `jobs`, of a heterogeneous job."""
+    needs = [resources.get(name, Resources()) for name in jobs]
+    if len({(needed.cores or 1, needed.memory, needed.gpus) for needed in needs}) == 1:
+        return [request_of(jobs, resources)]
+    return [request_of({name: size}, resources) for name, size in jobs.items()]
 
 
 def request_of(jobs: Mapping[str, int], resources: Mapping[str, Resources]) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tenfold.launchers.interface import LaunchRequest
+    from tenfold.launchers.working_dir import RsyncTarget
 
 #: Seconds for ssh to say what its configuration has of a host.
 _ASK_S = 10.0
@@ -43,7 +44,9 @@ class SshLauncher:
         "hosts": "the hosts: n1,n2 or n[1-4]",
         "hosts_file": "a file with a host a line: NAME [slots=NUMBER] [address=NAME]",
         "place": "spread (default): one host after the other; pack: a host's slots filled before the next one's",
-        "sync": "no (default): the working directory is shared; yes: it is sent to each host, for the time of the run",
+        "sync": "no (default): the working directory is shared; yes: it is sent to each host, by rsync if both have it",
+        "folder": "its path there (default: the same as here; with sync=yes a folder for the time of the run)",
+        "scratch": "a folder there for temporary files: TMPDIR is one below it, for the time of the run",
         "python": "the interpreter there that has Tenfold (default: the path of this one)",
         "config": "a configuration of OpenSSH in place of ~/.ssh/config",
     }
@@ -60,7 +63,13 @@ class SshLauncher:
         hosts = _hosts(options)
         of_name = {host.name: host for host in hosts}
         specs = [
-            AgentSpec(host.name, partial(AgentPipe, command(host, options)), address(host, options)) for host in hosts
+            AgentSpec(
+                host.name,
+                partial(AgentPipe, command(host, options)),
+                address(host, options),
+                rsync_target(host, options),
+            )
+            for host in hosts
         ]
 
         def place_on(names: Sequence[str]) -> Mapping[str, str]:
@@ -73,6 +82,13 @@ def command(host: Host, options: Mapping[str, str]) -> list[str]:
     """What starts the agent on the host."""
     agent = shlex.join([options.get("python", sys.executable), "-P", "-m", "tenfold.launchers.agent"])
     return ["ssh", *_config(options), *_OPTIONS, "--", host.name, f"exec {agent}"]
+
+
+def rsync_target(host: Host, options: Mapping[str, str]) -> RsyncTarget:
+    """By what rsync reaches the host."""
+    user, at, name = host.name.rpartition("@")
+    shown = f"{user}{at}[{name}]" if ":" in name else host.name
+    return shown, ["ssh", *_config(options), *_OPTIONS]
 
 
 def address(host: Host, options: Mapping[str, str]) -> str:

@@ -111,6 +111,29 @@ def test_a_job_script_is_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     refused = CliRunner().invoke(cli, ["render", "slurm", "-o", "colour=red", "train.py"])
     assert (refused.exit_code, "slurm has no option 'colour'" in refused.output) == (2, True)
+    wrong = CliRunner().invoke(cli, ["render", "slurm", "--array", "1..3", "train.py"])
+    assert (wrong.exit_code, "'1..3' is no list of numbers as 0-7, 1,3,5 or 0-15%4" in wrong.output) == (2, True), (
+        wrong.output
+    )
+
+
+def test_a_sweep_is_an_array_whose_number_stands_in_an_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = [
+        "-o",
+        "scratch=/scratch/$SLURM_JOB_ID",
+        "--array=0-3",
+        "--wait",
+        "train.py",
+        "--seed=$SLURM_ARRAY_TASK_ID",
+    ]
+    done = CliRunner().invoke(cli, ["render", "slurm", *arguments])
+    assert done.exit_code == 0, done.output
+    assert "#SBATCH --array=0-3\n#SBATCH --wait\n" in done.output
+    assert "'-oscratch=/scratch/$SLURM_JOB_ID'" in done.output
+    assert done.output.endswith(' train.py --seed="$SLURM_ARRAY_TASK_ID"\n')
 
 
 def test_a_run_on_an_engine_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

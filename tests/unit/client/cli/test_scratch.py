@@ -44,3 +44,14 @@ def test_what_nobody_holds_goes_with_the_next_start(temporary: Path) -> None:
     assert sorted(each.name for each in temporary.iterdir()) == [
         *("mine", "tenfold-run-other", "tenfold-up-file", "tenfold-up-link")
     ]
+
+
+def test_a_folder_elsewhere(temporary: Path) -> None:
+    place = temporary / "scratch"
+    (place / "tenfold-tasks-abandoned").mkdir(parents=True)
+
+    with scratch_folder("tasks", str(place)) as folder:
+        assert folder.parent == place
+        assert list(place.iterdir()) == [folder]
+
+    assert list(place.iterdir()) == []
