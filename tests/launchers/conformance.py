@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import psutil
 import pytest
 
+from support.left_over import left_over
+from support.run_programs import Service
 from support.task_processes import PATIENCE
+from tenfold.cli.children import Children
 from tenfold.launchers import LaunchRefusedError
 from tenfold.launchers.interface import LaunchRequest
 from tenfold.launchers.registry import launcher
@@ -27,8 +30,20 @@ from tenfold.launchers.registry import launcher
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from support.gates import Gate
     from tenfold.launchers import TaskProcesses
 
+#: Says who it is, and waits to be told to go on; parameter servers wait to be ended.
+_AT_A_GATE = """
+import os, socket, sys
+me = os.environ["TENFOLD_TASK"]
+if me.startswith("ps"):
+    sys.stdin.read()
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
+    gate.sendall(f"{me} {os.environ['TENFOLD_ATTEMPT']}".encode())
+    gate.recv(16)
+print(me, "goes on", flush=True)
+"""
 #: A secret that must be on no command line.
 _SECRET = "0123456789-a-secret-of-the-run"
 
@@ -223,6 +238,35 @@ class LauncherConformance:
             found = next(match for line in process.stdout if (match := re.match(r"pid (\d+)", line)))
             process.kill()
         assert not _alive([int(found[1])])
+
+    @pytest.mark.thorough
+    def test_a_run_survives_the_death_of_the_process_that_launched_it(
+        self, options: dict[str, str], gate: Gate, tmp_path: Path
+    ) -> None:
+        """Over REST, as with `tenfold submit`: the control service is killed, and finds the run again."""
+        self.program(tmp_path, _AT_A_GATE)
+        body = {
+            **{"launcher": self.name, "launcher_options": options, "jobs": {"ps": 1, "worker": 2}},
+            **{"entrypoint": ["python", "program.py", str(gate.port)], "working_dir": str(tmp_path)},
+        }
+        with Children() as children:
+            service = Service(children, tmp_path)
+            with service.client() as api:
+                name = api.post("/v1/runs", json=body).raise_for_status().json()["name"]
+                gate.wait_for("worker/0 1", "worker/1 1")
+            service.kill()
+            gate.tell("worker/0 1")
+            service.start()
+            with service.client() as api:
+                running = api.get(f"/v1/runs/{name}").json()
+                gate.tell("worker/1 1")
+                ended = api.get(f"/v1/runs/{name}", params={"wait": "60s", "ended": "true"}).json()
+                logs = api.get(f"/v1/runs/{name}/logs", params={"format": "text"}).text
+        assert (running["state"], running["launcher"]) == ("RUNNING", self.name)
+        assert (ended["state"], ended["reason"], ended["attempt"]) == ("SUCCEEDED", "every worker has finished", 1)
+        assert [task["exit_code"] for task in ended["tasks"] if task["job"] == "worker"] == [0, 0]
+        assert all(f"worker/{index} goes on" in logs for index in range(2)), logs
+        assert left_over(tmp_path) == []
 
     # -- refusing
 

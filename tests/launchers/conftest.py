@@ -1,21 +1,33 @@
 """The engines that tests of launchers run on: real ones, on this machine; skipped with the reason where one is not
-installed (`make engines`)."""
+installed (`make engines`). Each starts once, and has to leave no process and no file behind."""
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from support import slurm_cluster, sshd
+from support.gates import Gate
 from support.kube import cluster
+from support.left_over import left_over
+from support.task_processes import PATIENCE
+from tenfold.cli.scratch import remove_abandoned
+from tenfold.launchers.local import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DASHBOARD_PORT = free_ports(1)[0]
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture(scope="session")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshHosts]:
     """Three hosts that ssh reaches."""
     if (why := sshd.why_not()) is not None:
@@ -23,9 +35,13 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshHosts]:
     made = sshd.SshHosts(tmp_path_factory.mktemp("hosts"), 3)
     yield made
     made.close()
+    assert left_over(made.folder) == []
+    for kind in ("run", "agent", "tasks"):  # of killed hosts: the next start removes what nobody holds
+        remove_abandoned(kind, str(made.scratch))
+    assert list(made.scratch.iterdir()) == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm_cluster.SlurmCluster]:
     """Slurm with three nodes, in this process's environment."""
     if (why := slurm_cluster.why_not()) is not None:
@@ -36,19 +52,54 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm_cluster.Sl
             patch.setenv(name, value)
         yield made
     made.close()
+    assert left_over(made.folder) == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[Any]:
-    """Ray with three nodes of two cores each."""
+    """Ray with three nodes and, where all of it is installed, its dashboard; it tells nobody of it."""
     pytest.importorskip("ray", reason="Ray is not installed: make engines")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    for _ in range(2):
-        made.add_node(num_cpus=2)
+    # Ray's sockets have long names below it
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        shown = {
+            "include_dashboard": _has_dashboard(),
+            "dashboard_host": "127.0.0.1",
+            "dashboard_port": _DASHBOARD_PORT,
+        }
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "temp_dir": str(folder), **shown})
+        for _ in range(2):
+            made.add_node(num_cpus=4)
+        yield made
+        # some of its processes have names that say nothing of the folder
+        processes = [each for each in psutil.Process().children(recursive=True) if "ray" in " ".join(each.cmdline())]
+        made.shutdown()
+    left = psutil.wait_procs(processes, timeout=PATIENCE)[1]
+    assert [each.cmdline() for each in left] == []
+    assert left_over(folder) == []
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def ray_dashboard(ray_cluster: Any) -> str:
+    """Where it is, an http URL."""
+    if not _has_dashboard():
+        pytest.skip("Ray's dashboard is not installed: make engines")
+    return f"http://127.0.0.1:{_DASHBOARD_PORT}"
+
+
+def _has_dashboard() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("aiohttp", "aiohttp_cors", "opencensus"))
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
     yield made
-    made.shutdown()
+    made.close()
 
 
 @pytest.fixture(scope="module")

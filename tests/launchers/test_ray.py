@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
+from support.left_over import left_over
+from support.run_programs import Service
 from support.task_processes import PATIENCE
+from tenfold.cli.children import Children
 from tenfold.launchers import LaunchRefusedError, Resources
 from tenfold.launchers.interface import LaunchRequest
 from tenfold.launchers.ray import RayLauncher
@@ -16,8 +20,11 @@ from .conformance import LauncherConformance, Lines
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.gates import Gate
 
-pytestmark = pytest.mark.thorough
+
+# an engine starts within the first test that needs it
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 
 class TestRay(LauncherConformance):
@@ -75,3 +82,33 @@ def test_a_cluster_that_there_is_not_is_refused(tmp_path: Path) -> None:
         processes,
     ):
         pass
+
+
+def test_rays_dashboard_and_ours_lead_to_each_other(
+    ray_cluster: Any, ray_dashboard: str, gate: Gate, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        "import os, socket, sys\nwith socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as gate:\n"
+        "    gate.sendall(os.environ['TENFOLD_TASK'].encode())\n    gate.recv(16)\n"
+    )
+    body = {
+        **{"launcher": "ray", "launcher_options": {"address": ray_cluster.address}, "jobs": {"worker": 1}},
+        **{"entrypoint": ["python", "program.py", str(gate.port)], "working_dir": str(tmp_path)},
+    }
+    with Children() as children:
+        service = Service(children, tmp_path)
+        with service.client() as api:
+            name = api.post("/v1/runs", json=body).raise_for_status().json()["name"]
+            gate.wait_for("worker/0")
+            (task,) = api.get(f"/v1/runs/{name}").json()["tasks"]
+            actor = task["page"].rpartition("/")[2]
+            asked = httpx.get(f"{ray_dashboard}/logical/actors/{actor}", trust_env=False, timeout=PATIENCE)
+            gate.tell("worker/0")
+            ended = api.get(f"/v1/runs/{name}", params={"wait": "60s", "ended": "true"}).json()
+            logs = api.get(f"/v1/runs/{name}/logs", params={"format": "text"}).text
+    assert task["page"] == f"{ray_dashboard}/#/actors/{actor}"
+    shown = asked.raise_for_status().json()["data"]["detail"]
+    assert shown["reprName"] == f"tenfold worker/0 of {name} {service.url}/#/runs/{name}"
+    assert f"Ray's dashboard: {ray_dashboard}" in logs
+    assert ended["state"] == "SUCCEEDED", ended
+    assert left_over(tmp_path) == []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from support.gates import Gate
+from support.left_over import left_over
 from support.run_programs import Service
 from support.task_processes import PATIENCE
 from tenfold.cli.children import Children
@@ -22,6 +22,7 @@ from tenfold.cli.children import Children
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.gates import Gate
     from support.kube.cluster import KubeCluster
     from support.slurm_cluster import SlurmCluster
     from support.sshd import SshHosts
@@ -62,6 +63,43 @@ with tf.train.MonitoredTrainingSession(
 print("ends", flush=True)
 """
 
+#: Trains as TensorFlow's guide has it; worker 0 stops at step 20 where nothing was saved before, until it is told
+#: to go on.
+FLAGS_TRAINER = """
+import argparse, socket
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+for name in ("ps_hosts", "worker_hosts", "job_name", "log_dir"):
+    parser.add_argument("--" + name)
+for name in ("task_index", "gate"):
+    parser.add_argument("--" + name, type=int)
+FLAGS = parser.parse_args()
+cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
+if FLAGS.job_name == "ps":
+    server.join()
+first = tf.train.latest_checkpoint(FLAGS.log_dir) is None
+with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:%d" % FLAGS.task_index, cluster=cluster)):
+    step = tf.train.get_or_create_global_step()
+    loss = tf.square(tf.get_variable("w", initializer=3.0))
+    train = tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=step)
+hooks = [tf.train.StopAtStepHook(last_step=40)]
+chief = FLAGS.task_index == 0
+with tf.train.MonitoredTrainingSession(
+    master=server.target, is_chief=chief, checkpoint_dir=FLAGS.log_dir, hooks=hooks, save_checkpoint_steps=5
+) as session:
+    print("begins at", session.run(step), flush=True)
+    while not session.should_stop():
+        if not chief:
+            session.run(step)
+        elif session.run([train, step])[1] == 20 and first:
+            with socket.create_connection(("127.0.0.1", FLAGS.gate)) as gate:
+                gate.sendall(b"worker/0 1")
+                gate.recv(16)
+print("ends", flush=True)
+"""
+
 
 _ENGINES = ("ssh", "slurm", "ray", "kubernetes")
 
@@ -82,13 +120,6 @@ def engine(request: pytest.FixtureRequest) -> list[str]:
         options: dict[str, str] = request.getfixturevalue("kube_options")
         return [*on, *(f"-o{name}={value}" for name, value in options.items())]
     return on
-
-
-@pytest.fixture
-def gate() -> Iterator[Gate]:
-    made = Gate()
-    yield made
-    made.close()
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -140,7 +171,45 @@ def test_a_task_that_is_killed_takes_the_run_back_to_its_checkpoint(
     if "local" not in engine:
         assert re.search(r"begins at (15|20)", shown), shown
     assert shown.count("ends") >= 2
-    assert programs(tmp_path) == []
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.thorough
+def test_a_program_with_flags_whose_chief_is_killed_goes_on(engine: list[str], gate: Gate, tmp_path: Path) -> None:
+    (tmp_path / "trainer.py").write_text(FLAGS_TRAINER)
+    command = ["run", *engine, "--restarts", "2", "--workers", "2", "--guide-flags", "--as-tensorflow", "trainer.py"]
+    with running(tmp_path, *command, f"--log_dir={tmp_path / 'saved'}", f"--gate={gate.port}") as process:
+        gate.wait_for("worker/0 1")
+        os.kill(next(pid for pid in programs(tmp_path) if task_of(pid) == "worker/0"), signal.SIGKILL)
+        shown, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, shown
+    assert "Error: worker/0 was ended by SIGKILL" in shown, shown
+    assert re.search(r"begins at (15|2\d)", shown), shown
+    assert shown.count("ends") >= 2
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.thorough
+def test_the_digits_train_in_a_cluster_of_the_run_that_loses_a_worker(engine: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    program = [str(_EXAMPLES / "digits.py"), "--steps", "1200"]
+    shown = []
+    with running(tmp_path, "run", *engine, "--restarts", "3", "--workers", "2", *program) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            shown.append(line)
+            if "worker 1: step" in line and not any("SIGKILL" in each for each in shown):
+                victim = next(pid for pid in programs(tmp_path, "digits.py") if task_of(pid) == "worker/1")
+                os.kill(victim, signal.SIGKILL)
+                break
+        shown += process.communicate(timeout=PATIENCE)[0].splitlines(keepends=True)
+    text = "".join(shown)
+    assert process.returncode == 0, text
+    assert "Error: worker/1 was ended by SIGKILL" in text, text
+    accuracies = [float(found) for found in re.findall(r"accuracy (0\.\d+|1\.0+)", text)]
+    assert len(accuracies) >= 2, text
+    assert min(accuracies[-2:]) > 0.85
+    assert left_over(tmp_path) == []
 
 
 @pytest.mark.thorough
@@ -217,7 +286,7 @@ def test_a_job_script_runs_in_a_job_that_is_preempted_and_goes_on(
     assert re.search(r"begins at (15|20)", shown), shown
     assert shown.count("ends") >= 2
     assert [each for each in slurm.jobs() if "COMPLETING" not in each] == []
-    assert programs(tmp_path) == []
+    assert left_over(tmp_path) == []
 
 
 @contextmanager
@@ -232,14 +301,14 @@ def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             process.terminate()
 
 
-def programs(folder: Path) -> list[int]:
+def programs(folder: Path, name: str = "trainer.py") -> list[int]:
     """The tasks of a run in that folder that live here."""
     found = []
     for process in psutil.process_iter():
         try:
             if (
                 process.cwd() == str(folder)
-                and "trainer.py" in process.cmdline()
+                and any(word.endswith(name) for word in process.cmdline())
                 and "tenfold.cli.child" in process.cmdline()
             ):
                 found.append(process.pid)
@@ -275,3 +344,84 @@ def test_a_submitted_run_is_started_over_ssh(hosts: SshHosts, tmp_path: Path) ->
     assert len(re.findall(r"worker [01]: global step 6\d, loss 0\.\d+", done.stdout)) == 2, done.stdout
     assert (run["launcher"], run["state"]) == ("ssh", "SUCCEEDED")
     assert [task["state"] for task in run["tasks"] if task["job"] == "worker"] == ["succeeded"] * 2
+
+
+@pytest.mark.thorough
+def test_a_submitted_run_whose_host_does_not_come_back_names_its_tasks(
+    hosts: SshHosts, gate: Gate, tmp_path: Path
+) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    body = {
+        **{"launcher": "ssh", "launcher_options": {"hosts": "n3", "config": str(hosts.config)}},
+        **{"entrypoint": ["python", "trainer.py", str(tmp_path / "saved"), str(gate.port)]},
+        **{"working_dir": str(tmp_path), "jobs": {"ps": 1, "worker": 1}, "restarts": {"limit": 1, "backoff": 0}},
+    }
+    with Children() as children:
+        service = Service(children, tmp_path)
+        with service.client() as api:
+            name = api.post("/v1/runs", json=body).raise_for_status().json()["name"]
+            gate.wait_for("worker/0 1")
+            hosts.kill("n3")
+            ended = api.get(f"/v1/runs/{name}", params={"wait": "60s", "ended": "true"}).json()
+    hosts.start("n3")
+    assert ended["state"] == "FAILED"
+    assert re.match(r"ps/0, worker/0 cannot start again: n3: .*[Cc]onnection refused", ended["reason"]), ended["reason"]
+    assert [(task["name"], task["state"], task["starts"]) for task in ended["tasks"]] == [
+        ("/job:ps/replica:0/task:0", "failed", 1),
+        ("/job:worker/replica:0/task:0", "failed", 1),
+    ]
+
+
+@pytest.mark.thorough
+def test_a_node_of_ray_that_dies_is_replaced_and_the_run_goes_on(ray_cluster: Any, gate: Gate, tmp_path: Path) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    nodes = {"late": ray_cluster.add_node(num_cpus=40)}  # where Ray packs all that it can
+    ray_cluster.wait_for_nodes()
+    engine = ["--on", "ray", "-o", f"address={ray_cluster.address}", "-o", "place=pack"]
+    command = ["run", *engine, "--restarts", "2", "--cores", "worker=5,ps=1", "--workers", "2", "trainer.py"]
+    with running(tmp_path, *command, str(tmp_path / "saved"), str(gate.port)) as process:
+        gate.wait_for("worker/0 1")
+        nodes["new"] = ray_cluster.add_node(num_cpus=40)
+        ray_cluster.remove_node(nodes.pop("late"), allow_graceful=False)
+        shown, _ = process.communicate(timeout=2 * PATIENCE)
+    ray_cluster.remove_node(nodes.pop("new"))
+    assert process.returncode == 0, shown
+    assert "HostLost" in shown, shown
+    assert re.search(r"begins at (15|20)", shown), shown
+    assert shown.count("ends") >= 2
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.thorough
+def test_a_job_that_loses_a_node_is_queued_again_and_goes_on(slurm: SlurmCluster, gate: Gate, tmp_path: Path) -> None:
+    (tmp_path / "trainer.py").write_text(TRAINER)
+    slurm.wait_for_nodes()
+    job = sbatch(
+        slurm, tmp_path, "--workers", "2", "--restarts", "1", "--name", "loses", str(tmp_path / "saved"), str(gate.port)
+    )
+    gate.wait_for("worker/0 1")
+    held = gate.there.pop("worker/0 1")
+
+    slurm.kill_node("n2")  # where worker/1 is: n1 has the script, the parameter server and worker/0
+
+    slurm.wait_for_state(job, "PENDING")
+    held.close()
+    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # which else is two minutes later
+    gate.wait_for("worker/0 1")
+    gate.tell("worker/0 1")
+    slurm.run("srun", "--quiet", f"--dependency=afterok:{job}", "true")
+    slurm.start_node("n2")
+    slurm.wait_for_nodes()
+    shown = (tmp_path / f"loses-{job}.out").read_text()
+    assert "begins at 0" in shown
+    assert re.search(r"begins at (15|20)", shown), shown
+    assert left_over(tmp_path) == []
+
+
+def sbatch(slurm: SlurmCluster, folder: Path, *arguments: str) -> str:
+    """Queues trainer.py with these options of `tenfold render slurm`, and its own two arguments last; the job."""
+    *options, saved, port = arguments
+    command = [*_TENFOLD, "render", "slurm", *options, "trainer.py", saved, port]
+    rendered = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    (folder / "job.sh").write_text(rendered.stdout)
+    return slurm.run("sbatch", "--parsable", str(folder / "job.sh")).strip()
