@@ -8,7 +8,15 @@ VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
 CUDA   := .venv-cuda
+# What launchers, stores and their tests run on: programs and Debian's packages with them, extras and libraries of Python. Tests
+# run in $(ON_ENGINES): $(VENV), with $(ENGINES) behind it.
 ENGINES := .venv-engines
+ON_ENGINES := .venv-on-engines
+ENGINE_PROGRAMS := sshd slurmctld munged rsync kubectl
+ENGINE_PACKAGES := openssh-client openssh-server slurm-wlm munge rsync kubernetes-client
+ENGINE_EXTRAS := ray kubernetes kubernetes-dev s3 storage-dev
+ENGINE_LIBRARIES := ray[default]
+ENGINE_TESTS := tests/launchers tests/storage
 BENCH  :=
 # How long `make soak` trains.
 SECONDS := 1800
@@ -41,8 +49,8 @@ test-pythons: ## Run the tests under each Python of PYTHONS that is found here, 
 	@$(foreach v,$(PYTHONS),$(if $(call find_python,$(v)),$(MAKE) test VENV=.venv-$(v) PYTHON=$(call find_python,$(v)),\
 	  echo "No Python $(v) here: no tests under it") && )true
 
-test-thorough: $(VENV)/.installed-dev ## Run what `make test` leaves out because a quicker test shows the same for one case
-	TENFOLD_TEST_THOROUGH=1 $(BIN)/python $(TESTS) -m thorough
+test-thorough: $(VENV)/.installed-dev ## Run what `make test` leaves out because a quicker test shows the same for one case (engines: test-engines)
+	TENFOLD_TEST_THOROUGH=1 $(BIN)/python $(TESTS) -m thorough $(ENGINE_TESTS:%=--ignore=%)
 
 test-long: $(VENV)/.installed-dev ## Run those too that take long: old releases of TensorFlow, whole families against it
 	TENFOLD_TEST_LONG=1 $(BIN)/python $(TESTS)
@@ -54,14 +62,24 @@ chaos: $(VENV)/.installed-dev ## Try every fault of docs/promises.md on real pro
 soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECONDS=600 for less): nothing hangs, grows or is wrong
 	$(BIN)/python benchmarks/soak_faults.py --seconds $(SECONDS)
 
-engines: ## Install what tests of launchers run on: OpenSSH, Slurm, kubectl (Debian, as root); Ray, Kubernetes's client, S3 in .venv-engines
-	@command -v sshd >/dev/null && command -v slurmctld >/dev/null && command -v munged >/dev/null && command -v kubectl >/dev/null || \
-	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet openssh-client openssh-server slurm-wlm munge kubernetes-client || true
-	@$(MAKE) --no-print-directory VENV=$(ENGINES) $(ENGINES)/.installed-engines
+engines: $(ENGINES)/.tried ## Install what test-engines needs: OpenSSH, Slurm, rsync, kubectl (Debian, as root); Ray and others in .venv-engines
+	@PATH="$$PATH:/usr/sbin"; absent=; for program in $(ENGINE_PROGRAMS); do \
+	  command -v $$program >/dev/null || absent="$$absent $$program"; done; \
+	if test -z "$$absent"; then exit 0; fi; \
+	if test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null; then \
+	  echo "Not installed here:$$absent. That takes root and apt-get: tests that need them are skipped"; exit 0; fi; \
+	export DEBIAN_FRONTEND=noninteractive; install="apt-get install --yes --quiet $(ENGINE_PACKAGES)"; \
+	$$install || { apt-get update --quiet && $$install; } || echo "Not installed:$$absent. Tests that need them are skipped"
 
-test-engines: ## Run the tests of launchers and stores on the engines of `make engines`
-	@$(MAKE) --no-print-directory VENV=$(ENGINES) $(ENGINES)/.installed-engines
-	TENFOLD_TEST_THOROUGH=1 $(ENGINES)/bin/python -m pytest tests/launchers tests/storage
+# One process: each engine starts once.
+test-engines: engines $(VENV)/.installed-dev ## Run the tests of launchers and stores on what `make engines` installs; test-thorough leaves them to it
+	@$(BIN)/python -m venv --without-pip $(ON_ENGINES)
+	@echo "import site; site.addsitedir('$(call libraries,$(VENV))'); site.addsitedir('$(call libraries,$(ENGINES))')" \
+	  > "$(call libraries,$(ON_ENGINES))/engines.pth"
+	TENFOLD_TEST_THOROUGH=1 $(ON_ENGINES)/bin/python -m pytest $(ENGINE_TESTS) --durations=10
+
+# The folder of an environment's libraries, asked when a recipe runs.
+libraries = $$($(1)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
 
 fuzz: SECONDS := 60
 fuzz: $(VENV)/.installed-fuzz ## Search what reads others' bytes for faults (TARGET=records SECONDS=600; a minute for each target, else)
@@ -116,7 +134,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -141,9 +159,14 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-dev
 	  { echo "There is no wheel of the fuzzer, atheris, for $$($(BIN)/python -V) here: try another PYTHON (docs/fuzzing.md)"; exit 1; }
 	@touch $@
 
-$(VENV)/.installed-engines: $(VENV)/.installed-dev
-	@echo "Installing Ray, the client of Kubernetes and an S3 server into $(VENV) (once)"
-	@$(BIN)/python $(PIP) -e ".[ray,kubernetes,kubernetes-dev,s3,storage-dev]"
+# Holds none of our code, so that it may be lent to another checkout. `ray[default]` has what `ray job submit` needs.
+$(ENGINES)/.tried:
+	@echo "Installing what engines need into $(ENGINES) (once)"
+	@test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
+	@$(ENGINES)/bin/python -c "import sys, tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+	  print(*(each for name in sys.argv[1:] for each in extras[name]), sep='\n')" $(ENGINE_EXTRAS) > $(ENGINES)/wanted.txt && \
+	  $(ENGINES)/bin/python $(PIP) --only-binary ray -r $(ENGINES)/wanted.txt $(ENGINE_LIBRARIES:%='%') || \
+	  echo "They cannot be installed for $$($(PYTHON) -V) here: tests that need them are skipped"
 	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
