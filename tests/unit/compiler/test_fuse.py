@@ -506,16 +506,3 @@ def test_the_queue_has_a_bound_and_an_end() -> None:
     compiler.join(30)
     assert ran == []
     assert not compiler.submit(lambda: ran.append("after close"))
-
-
-@pytest.mark.parametrize(
-    ("text", "mode"), [(None, "auto"), ("", "auto"), ("off", "off"), ("eager", "eager"), ("auto", "auto")]
-)
-def test_the_switch(text: str | None, mode: str) -> None:
-    environment = {} if text is None else {"TENFOLD_FUSION": text}
-    assert FusionOptions.from_environment(environment).mode == mode
-
-
-def test_a_wrong_switch_says_what_is_right() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_FUSION is 'on'; it can be 'auto', 'off', 'eager'"):
-        FusionOptions.from_environment({"TENFOLD_FUSION": "on"})

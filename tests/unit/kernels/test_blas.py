@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 from types import SimpleNamespace
 
@@ -87,5 +88,11 @@ def test_the_library_is_numpys_among_those_that_are_mapped(
 def test_where_there_is_no_entry_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blas, "_library", lambda: None)
     assert blas.set_threads(3) is False
+    function = ctypes.CFUNCTYPE(None)(lambda: None)
+    entries = SimpleNamespace(scipy_cblas_sgemm64_=function, scipy_cblas_dgemm64_=ctypes.CFUNCTYPE(None)())
+    monkeypatch.setattr(blas, "_library", lambda: entries)
+    gemm = blas.gemm.__wrapped__
+    assert gemm(np.float32) == ctypes.cast(function, ctypes.c_void_p).value
+    assert [gemm(np.float64), gemm(np.int32)] == [0, 0]
     monkeypatch.setattr(blas, "_library", lambda: SimpleNamespace())
     assert blas.gemm.__wrapped__(np.float32) == 0, "the library has no such function"

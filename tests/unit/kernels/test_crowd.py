@@ -43,7 +43,7 @@ def test_a_look_holds_for_a_moment(tmp_path: Path) -> None:
     assert not crowd.is_crowded(_HOLDS)
 
 
-def test_what_has_become_unreadable_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_what_has_become_unreadable_is_not_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = tmp_path / "loadavg"
     load.write_text("0.10 0.20 0.30 9/99 4711\n")
     crowd = Crowd(str(load), cores=2)
@@ -51,8 +51,11 @@ def test_what_has_become_unreadable_is_not_looked_at_again(tmp_path: Path) -> No
     load.write_text("what is this")
     assert not crowd.is_crowded(2.0)
     load.write_text("0.10 0.20 0.30 9/99 4711\n")
+    monkeypatch.setattr(os, "pread", lambda *_: b"0.10 0.20 0.30 9/99 4711")
     assert not crowd.is_crowded(3.0)
     assert not Crowd(str(tmp_path / "nothing"), cores=1).is_crowded(1.0)
+    monkeypatch.setattr(os, "open", lambda *_: 0)  # where standard input is closed
+    assert Crowd(cores=1).is_crowded(1.0)
 
 
 def test_a_crowd_is_more_than_the_machine_has_cores(tmp_path: Path) -> None:

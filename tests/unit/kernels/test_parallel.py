@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextvars
+import importlib.util
+import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -257,3 +260,44 @@ def test_a_job_that_nobody_began_is_taken_back_and_forgotten(monkeypatch: pytest
     helper._done.release()
     assert str(helper.take_back()) == "a part"
     assert helper._error is None
+
+
+def test_a_helper_without_work_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks once for another job, and then it waits to be woken: it takes no core from anybody."""
+    sleeps, looks = threading.Event(), list[None]()
+
+    class Lock:
+        def __init__(self) -> None:
+            self.real = threading.Lock()
+            self.acquired = 0
+
+        def acquire(self, blocking: bool = True) -> bool:
+            self.acquired += 1
+            if self.acquired == 2:  # the first is before the thread has begun
+                sleeps.set()
+            return self.real.acquire(blocking)
+
+        def release(self) -> None:
+            self.real.release()
+
+    monkeypatch.setattr(chunks, "await_change", lambda *_: looks.append(None))
+    monkeypatch.setattr(parallel, "threading", SimpleNamespace(Lock=Lock, Thread=threading.Thread))
+    helper = parallel._Helper()
+    assert sleeps.wait(10)
+    assert (len(looks), helper._asleep) == (1, [None])
+    monkeypatch.undo()
+    done = threading.Event()
+    helper.give(done.set)
+    assert done.wait(10)
+    assert helper.take_back() is None
+
+
+def test_a_forked_process_has_no_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (parallel, chunks):
+        in_child: list[object] = []
+        monkeypatch.setattr(os, "register_at_fork", lambda in_child=in_child, **given: in_child.append(given))
+        assert module.__spec__ is not None
+        anew = importlib.util.module_from_spec(module.__spec__)
+        assert module.__spec__.loader is not None
+        module.__spec__.loader.exec_module(anew)
+        assert in_child == [{"after_in_child": anew._forget}]

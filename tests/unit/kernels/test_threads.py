@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import threading
 from types import SimpleNamespace
@@ -104,3 +105,11 @@ def test_other_libraries_are_asked_and_set_by_threadpoolctl(blas: FakeBlas, monk
     assert not by.is_alive(), "it was waited for"
     infos.clear()
     assert threads.blas_threads() == 0
+
+
+def test_at_first_nobody_has_asked() -> None:
+    assert threads.__spec__ is not None
+    anew = importlib.util.module_from_spec(threads.__spec__)
+    assert threads.__spec__.loader is not None
+    threads.__spec__.loader.exec_module(anew)
+    assert (anew.intra_op_limit(), anew.loaded_with(), anew._on_callers) == (0, 0, False)

@@ -25,6 +25,10 @@ def test_options_have_a_variable_each() -> None:
     numbers = {"TENFOLD_FUSION_HOT_STEPS": "7", "TENFOLD_FUSION_QUEUED_PROGRAMS": "3", "TENFOLD_CACHE_DIR": ""}
     assert read(numbers) == FusionOptions("auto", 7, 3, None)
     assert NO_FUSION.mode == "off"
+    for mode in ("auto", "off", "eager", ""):
+        assert read({"TENFOLD_FUSION": mode}).mode == (mode or "auto")
+    with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_FUSION is 'on'; it can be 'auto', 'off', 'eager'"):
+        read({"TENFOLD_FUSION": "on"})
     with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_FUSION_HOT_STEPS"):
         read({"TENFOLD_FUSION_HOT_STEPS": "many"})
 

@@ -162,6 +162,11 @@ def test_what_else_the_table_says() -> None:
     assert {"AddN", "AccumulateNV2"} == expressions.SUMS_OF_MANY
     grads = {"ReluGrad", "LeakyReluGrad", "EluGrad", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad"}
     assert expressions.SUMS_OF_MANY | grads | {"ReciprocalGrad", "InvGrad"} == expressions.NO_BROADCAST
+    libm = {op for op in expressions.OPS if expressions._ROWS[op].libm}
+    singles = {"Exp", "Log", "Log1p", "Tanh", "Sigmoid", "Softplus"}
+    assert libm == singles | {"Pow", "Expm1", "Sin", "Cos", "Elu", "Selu"}
+    assert expressions._SINGLES.keys() == singles
+    assert not any(row.libm for row in expressions._SINGLES.values())
     power = write("Pow", {}, ["a", "b"], [F64, F64], F64)
     for base, exponent in itertools.product((1.5, -2.0, 3.0), (0.0, 1.0, 2.0, 3.0, 4.0)):
         assert eval(power, {"np": np, "a": base, "b": exponent}) == base**exponent
