@@ -40,6 +40,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> chunks._Pool:
     monkeypatch.setattr(chunks, "width", lambda: 3)
     starter = chunks._Starter()
     starter.pool = chunks._Pool(2)
+    assert starter.pool.helpers == 2
     monkeypatch.setattr(chunks, "_starter", starter)
     monkeypatch.setattr(chunks, "_crowd", Crowd("/proc/no such file"))
     monkeypatch.setattr(starter.pool, "is_worth_it", lambda *_: True)

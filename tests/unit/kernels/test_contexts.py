@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tenfold_kernels import contexts
+from tenfold_kernels import contexts, denormals
 from tenfold_kernels.contexts import new_context
 
 if TYPE_CHECKING:
@@ -123,6 +123,14 @@ def test_calls_that_take_long_are_watched_for_good(loads: Loads, monkeypatch: py
     for _ in range(3):
         contexts.run(fault)
     assert len(loads.asked) == 1
+
+
+def test_this_system_can_flush_denormals() -> None:
+    if sys.platform != "linux" or platform.machine() not in denormals._MODES or platform.libc_ver()[0] != "glibc":
+        pytest.skip("others need not be able to")
+    flush, restore = denormals.mode
+    assert flush is not denormals._nothing
+    assert restore is not denormals._no_need
 
 
 def noted(*calls: tuple[int, float]) -> contexts._Watch:

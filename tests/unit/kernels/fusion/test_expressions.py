@@ -102,6 +102,10 @@ def test_which_types_have_a_row() -> None:
             *("SqrtGrad", {"half": 7.0}, [F64, F64], F64),
             "b * np.float64(0.5) / a if b != np.float64(0.0) else np.float64(0.0)",
         ),
+        (
+            *("RsqrtGrad", {}, [F64, F64], F64),
+            "np.float64(-0.5) * (b * a) * (a * a) if b != np.float64(0.0) else np.float64(0.0)",
+        ),
         ("Cast", {}, [I32], F32, "np.float32(a)"),
         ("Cast", {}, [F32], BOOL, "a != np.float32(0.0)"),
         ("Cast", {}, [BOOL], BOOL, "a != False"),
