@@ -50,7 +50,10 @@ def test_they_are_those_of_numpy(key: int, counter: int) -> None:
 @pytest.mark.parametrize("size", [1, 4, 31, 32, 33, 40_001])
 @pytest.mark.parametrize("counter", COUNTERS)
 def test_truncated_ones_are_those_of_numpy(size: int, counter: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_code = philox_draws.draw_truncated(Philox(7, counter), -(-size // 4), 256)
     drawn = random.truncated_normal(Philox(7, counter), size, np.float32)
+    assert by_code is not None
+    assert (by_code.shape, by_code.reshape(-1)[:size].tolist()) == ((-(-size // 4), 4), drawn.tolist())
     monkeypatch.setattr(philox_draws, "draw_truncated", lambda *_: None)
     expected = random.truncated_normal(Philox(7, counter), size, np.float32)
 
