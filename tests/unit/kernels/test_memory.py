@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
-import importlib
+import importlib.util
 import subprocess
 import sys
 import threading
@@ -392,6 +392,16 @@ def test_it_is_loaded_once(begun: list[dict[str, Any]]) -> None:
         memory.load_beside(begun.clear)
     expected = {"target": memory._load_and_sweep, "args": (begun.clear,), "name": "tenfold-memory", "daemon": True}
     assert begun == [expected]
+
+
+def test_a_process_begins_without_it(begun: list[dict[str, Any]]) -> None:
+    assert memory.__spec__ is not None
+    anew = importlib.util.module_from_spec(memory.__spec__)
+    assert memory.__spec__.loader is not None
+    memory.__spec__.loader.exec_module(anew)
+    assert anew.kept_memory() is None
+    anew.load_beside(begun.clear)
+    assert len(begun) == 1
 
 
 def test_once_loaded_it_is_swept_for_good(begun: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
