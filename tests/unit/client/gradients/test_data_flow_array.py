@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tenfold as tf
@@ -39,3 +40,15 @@ def test_two_calls_do_not_add_up() -> None:
         twice = [tf.gradients(y, x)[0] for _ in range(2)]
 
         assert [found.tolist() for found in session.run(twice)] == [[2, 4], [2, 4]]
+
+
+def test_what_is_split_and_joined_gets_its_own_part_back() -> None:
+    weights = np.arange(10.0).reshape(5, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [5, 2])
+        pieces = tf.TensorArray(tf.float64, 2, infer_shape=False).split(x, [2, 3])
+        joined = tf.gradients(pieces.concat() * weights, x)
+        first = tf.gradients(pieces.read(0) * weights[:2], x)
+        found = session.run([*joined, *first], {x: np.ones((5, 2))})
+    assert found[0].tolist() == weights.tolist()
+    assert found[1].tolist() == [*weights[:2].tolist(), *np.zeros((3, 2)).tolist()]
