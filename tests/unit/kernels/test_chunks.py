@@ -296,6 +296,10 @@ def test_who_shares(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "width", lambda width=width: width)
         assert chunks.shared_pool(1, 2) is (pool if shares else None), (helpers, width, pays)
     assert len(began) == 1
+    pool.address, pool.await_change = 4711, lambda *given: pool.asked.append(given)  # type: ignore[attr-defined]
+    chunks.await_change(1, 2, 3)
+    chunks.await_change(1, 2, 3, 4)
+    assert pool.asked == [(4711, 1, 2, 3, 0), (4711, 1, 2, 3, 4)]
 
 
 def test_the_width_is_what_all_limits_allow(monkeypatch: pytest.MonkeyPatch) -> None:

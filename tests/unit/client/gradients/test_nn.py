@@ -160,3 +160,9 @@ def test_old_batch_normalization(scaled: bool) -> None:
         assert back.get_attr("scale_after_normalization") is scaled
         assert back.get_attr("variance_epsilon") == epsilon
         assert graph is back.graph
+
+
+@pytest.mark.parametrize("function", [tf.nn.softsign, tf.nn.softplus, tf.nn.elu, tf.nn.selu, tf.nn.leaky_relu])
+def test_activations_have_second_derivatives(function: Any) -> None:
+    x = np.array([-3.0, -0.5, 0.25, 2.0])
+    assert directional_error(lambda x: tf.gradients(function(x), x)[0] * x, [x]) < 1e-8
