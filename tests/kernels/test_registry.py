@@ -311,6 +311,11 @@ def test_a_kernel_may_be_bound_to_its_resource() -> None:
     assert registry.binder(compute) is bind
 
 
+def test_a_node_calls_nothing_of_a_program_unless_it_is_said_to() -> None:
+    plain = node("NoOp")
+    assert (plain.functions, plain.is_own_session) == (None, False)
+
+
 def test_a_family_is_loaded_at_its_first_op(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     monkeypatch.setattr(registry.importlib, "import_module", loaded.append)
