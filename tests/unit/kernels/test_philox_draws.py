@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,3 +110,21 @@ def test_where_no_code_can_run_numpy_draws(draws: philox_draws.Draws, monkeypatc
         np.testing.assert_array_equal(random.uniform(Philox(1, 2), 1000, np.float32), expected)
     assert asked == [philox.UNIFORM]
     assert draws.functions(philox.NORMAL, 1 << 30) is None
+
+
+def test_what_another_thread_made_or_found_impossible_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    for there in (True, False):
+        draws = philox_draws.Draws()
+        monkeypatch.setattr(draws, "_make", made.append)
+
+        class Meanwhile(contextlib.nullcontext[None]):
+            def __enter__(self, draws: philox_draws.Draws = draws, there: bool = there) -> None:
+                if there:
+                    draws._made[philox.WORDS] = {"f": lambda: None}
+                else:
+                    draws._drawn = {}
+
+        monkeypatch.setattr(draws, "_lock", Meanwhile())
+        assert (draws.functions(philox.WORDS, 1) is not None) is there
+    assert made == []
