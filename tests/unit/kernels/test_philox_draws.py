@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COUNTERS = [0, 5, (1 << 64) - 50, (3 << 64) + 77, (1 << 128) - 20]
 KEYS = [0, 0x123456789ABCDEF0, (1 << 64) - 1]
 BLOCKS = 1003
+MANY = dict(philox_draws._MANY)
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +91,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_few_numbers_are_drawn_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MANY == {philox.WORDS: 524_288, philox.UNIFORM: 524_288, philox.NORMAL: 262_144}
     monkeypatch.setattr(philox_draws, "_MANY", dict.fromkeys(philox_draws._MANY, 1000))
     position = Philox(1, 2)
     assert philox_draws.draw(philox.UNIFORM, position, 125) is None
