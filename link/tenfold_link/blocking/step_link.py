@@ -64,7 +64,6 @@ class StepLink(BlockingLink):
     def end(self) -> None:
         """Closes the link, which is not in use."""
         self.close()
-        self._led = False
         self._sock.close()
         self._inbound.drop()
 

@@ -147,3 +147,6 @@ def test_nodes_are_counted_with_all_bodies() -> None:
     assert least(called("self")) == 1 + 2
     assert least(NodeDef(name="n", op="PartitionedCall"), called("missing")) == 2
     assert least(node("w", "While", cond=call("two"), body=call("two"))) == 1
+    mapped = NodeDef(name="m", op="MapDataset")
+    mapped.attr["f"].func.name = "two"
+    assert least(mapped) == 1, "what is no call brings no body in"

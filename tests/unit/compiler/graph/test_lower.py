@@ -78,6 +78,14 @@ BODIES = [
         ],
         y="last:z:0",
     ),
+    function(
+        "none",
+        ["z: float", "x: N * float"],
+        ["y: float"],
+        [node("n", "Neg", "z", T=F32, _class=beside("x"))],
+        attrs=["N: int"],
+        y="n:y:0",
+    ),
     function("itself", ["x: float"], ["y: float"], [node("s", "itself", "x")], y="s:y:0"),
 ]
 
@@ -309,6 +317,15 @@ CASES = {
         c = Identity(c/output:0, ^c/s)
         """,
     ),
+    "a group of a list that is empty": (
+        [X, called("none", "x", N=to_proto(0, "int"))],
+        """
+        x = Placeholder()
+        c/n = Neg(x:0)
+        c/output = Identity(c/n:0) beside c/n
+        c = Identity(c/output:0, ^c/n)
+        """,
+    ),
     "a call in a graph that has loops": (
         [X, node("e", "Enter", "x", T=F32, frame_name="g"), node("c", "neg", "e")],
         """
@@ -455,8 +472,8 @@ def test_the_limit_counts_all_names_that_are_taken(over: int) -> None:
 def test_what_is_plain_from_the_library_is_refused_before_a_node_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lowering, "free_name", None)
 
-    with pytest.raises(errors.ResourceExhaustedError, match="has more than 2 nodes"):
-        lower(RuntimeGraph.from_graph_def(graph([X, called("twice", "x")], *BODIES)), max_nodes=2)
+    with pytest.raises(errors.ResourceExhaustedError, match="has more than 3 nodes"):
+        lower(RuntimeGraph.from_graph_def(graph([X, called("neg", "x")], *BODIES)), max_nodes=3)
 
 
 def test_bodies_may_add_only_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

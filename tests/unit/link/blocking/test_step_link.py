@@ -78,6 +78,11 @@ def test_telling_the_peer_something(ends: Ends) -> None:
     ends.link.notify_nowait(18, b"graph")
     (frame,) = ends.heard()
     assert (frame.kind, frame.method, frame.header) == (FrameKind.NOTIFY, 18, b"graph")
+    ends.peer.sendall(pack(FrameKind.PING))
+    ends.link.notify_nowait(19)
+    assert [frame.kind for frame in ends.heard()] == [FrameKind.NOTIFY], "who holds the link reads when it says so"
+    ends.link.receive()
+    assert [frame.kind for frame in ends.heard()] == [FrameKind.PONG]
 
 
 def test_an_answer_that_is_no_longer_wanted_still_comes(ends: Ends) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tenfold_link.memory import arena_reader
 from tenfold_link.memory.arena import VARIABLE
-from tenfold_link.memory.arena_reader import ArenaReader, weakly
+from tenfold_link.memory.arena_reader import ArenaReader, PeerMapping, weakly
 from tenfold_link.protocol_error import ProtocolError
 
 PAGE = 4096
@@ -130,6 +132,26 @@ def test_what_is_no_memory_file_cannot_be_mapped() -> None:
     with pytest.raises(ProtocolError, match="an arena that can shrink"):
         ArenaReader(fd, PAGE, lambda block: None)
     assert not is_open(fd)
+
+
+def test_the_number_nought_is_a_descriptor_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without a standard input gets it next."""
+    fd, closed = memory_file(), []
+    with monkeypatch.context() as patched:
+        patched.setattr(arena_reader.os, "close", closed.append)
+        patched.setattr(arena_reader.os, "fstat", lambda _: SimpleNamespace(st_size=0, st_dev=1, st_ino=2))
+        with pytest.raises(ProtocolError):
+            ArenaReader(0, PAGE, lambda block: None, 0)
+        assert closed == [0, 0], "of the arena, and of the variables"
+        patched.setattr(arena_reader, "_map", lambda fd, size, most: (fd, size))
+        both: Any = ArenaReader(1, PAGE, lambda block: None, 0)
+        assert (both._arena, both._variables) == ((1, PAGE), (0, None))
+        assert ArenaReader(1, PAGE, lambda block: None)._variables is None
+        mapping = PeerMapping(fd, 4 * PAGE)
+        mapping.descriptor = 0
+        del mapping
+        assert closed == [0, 0, 0]
+    os.close(fd)
 
 
 def test_a_link_is_not_kept_by_what_came_over_it() -> None:
