@@ -1,13 +1,15 @@
 """Which parts of an arena are free: best fit, neighbours joined at once. Only offsets, no memory; no locks.
 
-arena.py makes blocks of them. Sizes are multiples of PAGE, so that no two blocks share one.
+arena.py makes blocks of them. Sizes are multiples of PAGE, so that no two blocks share one, and each that is free can be
+given back to the system.
 """
 
 from __future__ import annotations
 
+import mmap
 from bisect import bisect_left, insort
 
-PAGE = 4096
+PAGE = mmap.PAGESIZE
 
 
 def pages(size: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,11 @@ from tenfold_link.memory.extents import PAGE, Extents, pages
 )
 def test_sizes_are_whole_pages(size: int, whole: int) -> None:
     assert pages(size) == whole
+
+
+def test_pages_are_the_system_s() -> None:
+    """It takes no part of one back: on some machines they are 16 or 64 KB."""
+    assert PAGE == mmap.PAGESIZE
 
 
 def test_the_extent_that_fits_best_is_taken_and_the_lowest_of_equals() -> None:
