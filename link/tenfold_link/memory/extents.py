@@ -1,7 +1,7 @@
 """Which parts of an arena are free: best fit, neighbours joined at once. Only offsets, no memory; no locks.
 
-arena.py makes blocks of them. Sizes are multiples of PAGE, so that no two blocks share one, and each that is free can be
-given back to the system.
+arena.py makes blocks of them. Sizes are multiples of PAGE: no two blocks share one, and what is free can go back to the
+system.
 """
 
 from __future__ import annotations

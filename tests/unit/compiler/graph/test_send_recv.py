@@ -33,6 +33,7 @@ def test_an_incarnation_as_a_signed_number(incarnation: int, number: int) -> Non
 
 def test_the_key_names_both_ends_and_the_tensor() -> None:
     assert channel().key == f"{PS};00000000000000ab;{WORKER};edge_5_x;0:0"
+    assert not Channel("edge_5_x", PS, 1, WORKER).client_terminated
     assert channel((1 << 64) - 1).key == f"{PS};ffffffffffffffff;{WORKER};edge_5_x;0:0"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tenfold_link.memory import prefault
+from tenfold_link.memory.extents import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,10 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(prefault, "IDLE_SECONDS", 0.01)
     monkeypatch.setattr(prefault.REMAINS, "sweep", lambda: found.append(1), raising=False)
     return found
+
+
+def test_what_is_written_at_a_time_is_whole_pages() -> None:
+    assert prefault.PIECE % PAGE == 0 < prefault.PIECE
 
 
 def test_one_thread_serves_all_arenas() -> None:
@@ -101,3 +107,35 @@ def test_an_idle_arena_gives_back_until_it_has_no_more(swept: list[int]) -> None
     assert len(other.times) == 2
     assert arena.times == sorted(arena.times)
     assert len(swept) >= 3
+
+
+@pytest.mark.parametrize(("left", "waits"), [(0, [None, 15.0, 15.0, None]), (1, [15.0, 15.0, 15.0, 15.0])])
+def test_whoever_may_be_idle_is_looked_at_twice_as_often_as_idleness_takes(
+    left: int, waits: list[float | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena, asked = Arena(True), []
+    answers: list[Any] = [weakref.ref(arena), queue.Empty(), queue.Empty()]
+
+    class Requests:
+        def get(self, timeout: float | None) -> Any:
+            asked.append(timeout)
+            if not answers:
+                raise KeyboardInterrupt
+            found = answers.pop(0)
+            if isinstance(found, queue.Empty):
+                raise found
+            return found
+
+    class Left:
+        def __len__(self) -> int:
+            return left
+
+        def sweep(self) -> None:
+            pass
+
+    monkeypatch.setattr(prefault, "_requests", Requests())
+    monkeypatch.setattr(prefault, "REMAINS", Left())
+    with pytest.raises(KeyboardInterrupt):
+        prefault._work()
+    assert asked == waits
+    assert len(arena.times) == 2
