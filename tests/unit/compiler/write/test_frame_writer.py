@@ -92,6 +92,31 @@ def test_what_a_turn_s_head_made_is_cleared_behind_the_branch_that_reads_it_last
     ]
 
 
+def test_what_runs_when_a_loop_ends_finds_what_its_last_turn_has_made(texts: list[str]) -> None:
+    """while (w := v * v) < limit: v = v + 1; then -w"""
+    part = PartBuilder()
+    x, limit = part.feed("x"), part.feed("limit")
+    frame: dict[str, Any] = {"frame_name": "f", "parallel_iterations": 1}
+    part.const("one", 1.0)
+    part.node("Enter", "v_enter", ["x"], T=F32, is_constant=False, **frame)
+    part.node("Merge", "v", ["v_enter", "v_next"], T=F32, N=2)
+    for name in ("one", "limit"):
+        part.node("Enter", f"{name}_in", [name], T=F32, is_constant=True, **frame)
+    part.node("Mul", "w", ["v", "v"], T=F32)
+    part.node("Less", "less", ["w", "limit_in"], T=F32)
+    part.node("LoopCond", "goes_on", ["less"])
+    for name in ("v", "w"):
+        part.node("Switch", f"{name}_switch", [name, "goes_on"], T=F32)
+    part.node("Add", "more", ["v_switch:1", "one_in"], T=F32)
+    part.node("NextIteration", "v_next", ["more"], T=F32)
+    part.node("Neg", "minus", ["w_switch"], T=F32)
+    part.node("Exit", "exit", ["minus"], T=F32)
+    y = part.fetch("exit")
+
+    assert [run(part, {x: 1.0, limit: most})[y] for most in (10.0, 0.5)] == [-16.0, -1.0]
+    assert " for turn in turns:" in texts
+
+
 @pytest.mark.parametrize(("count", "looks"), [(60, 0), (61, 1)])
 def test_a_long_frame_looks_whether_it_shall_stop(texts: list[str], count: int, looks: int) -> None:
     part = PartBuilder()

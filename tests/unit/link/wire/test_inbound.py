@@ -51,6 +51,7 @@ def made(*parts: Any, open_block: Any = None) -> tuple[Inbound, Sock]:
 def test_frames_as_they_come() -> None:
     ping = pack(FrameKind.PING)
     inbound, sock = made(ping + ping[:5], ping[5:])
+    assert (inbound.streaming, inbound.exhausted) == (False, True), "nothing has come"
     assert [frame.kind for frame in inbound.receive()] == [FrameKind.PING]
     assert inbound.exhausted
     assert not inbound.streaming
