@@ -90,6 +90,10 @@ def test_what_a_turn_s_head_made_is_cleared_behind_the_branch_that_reads_it_last
         "  if stop: return",
         " else: no_more_turns()",
     ]
+    program = compile_program(part.graph_def, TASK, ResourceManager()).compiled
+    assert program.generated is not None
+    ends = program.generated.node_at_line[begin + 4]
+    assert program.part.nodes[ends].name == "less", "an error of the line that ends the loop is that of its condition"
 
 
 def test_what_runs_when_a_loop_ends_finds_what_its_last_turn_has_made(texts: list[str]) -> None:
@@ -115,6 +119,32 @@ def test_what_runs_when_a_loop_ends_finds_what_its_last_turn_has_made(texts: lis
 
     assert [run(part, {x: 1.0, limit: most})[y] for most in (10.0, 0.5)] == [-16.0, -1.0]
     assert " for turn in turns:" in texts
+
+
+def test_a_loop_may_read_a_variable_before_its_first_turn(texts: list[str]) -> None:
+    """while v < limit: v = v * 2"""
+    part = PartBuilder()
+    x = part.feed("x")
+    frame: dict[str, Any] = {"frame_name": "f", "parallel_iterations": 1}
+    part.node("VariableV2", "limit", dtype=F32, shape=[])
+    part.const("ten", 10.0)
+    part.const("two", 2.0)
+    part.node("Assign", "set", ["limit", "ten"], T=F32)
+    part.node("Enter", "limit_in", ["limit", "^set"], T=F32, is_constant=True, **frame)
+    part.node("Enter", "two_in", ["two"], T=F32, is_constant=True, **frame)
+    part.node("Enter", "v_enter", ["x"], T=F32, is_constant=False, **frame)
+    part.node("Merge", "v", ["v_enter", "v_next"], T=F32, N=2)
+    part.node("Less", "less", ["v", "limit_in"], T=F32)
+    part.node("LoopCond", "goes_on", ["less"])
+    part.node("Switch", "v_switch", ["v", "goes_on"], T=F32)
+    part.node("Mul", "twice", ["v_switch:1", "two_in"], T=F32)
+    part.node("NextIteration", "v_next", ["twice"], T=F32)
+    part.node("Exit", "exit", ["v_switch"], T=F32)
+    y = part.fetch("exit")
+
+    assert run(part, {x: 3.0})[y] == 12.0
+    read = next(place for place, text in enumerate(texts) if text.endswith(".value"))
+    assert read < texts.index(" for turn in turns:")
 
 
 @pytest.mark.parametrize(("count", "looks"), [(60, 0), (61, 1)])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+import struct
 import sys
+from typing import Any
 
 import pytest
 
+from tenfold_link.wire import moving as moving_module
 from tenfold_link.wire.moving import LEAST_RATE, Moving
 
 
@@ -55,3 +58,36 @@ def test_the_first_bytes_count_from_none() -> None:
         with socket.socket() as sock:
             fresh = Moving(sock)
         assert fresh.moved(bytes_moved, fresh._since + 0.125) is fast
+
+
+class Sock:
+    """Says of itself what the test says."""
+
+    def __init__(self, said: bytes | OSError, family: int = socket.AF_INET) -> None:
+        self.said, self.family, self.asked = said, family, 0
+
+    def getsockopt(self, *_: int) -> bytes:
+        self.asked += 1
+        if isinstance(self.said, OSError):
+            raise self.said
+        return self.said
+
+
+def counts(acknowledged: int, received: int) -> bytes:
+    return bytes(120) + struct.pack("=QQ", acknowledged, received)
+
+
+def test_what_the_system_does_not_tell_does_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    much = 1 << 40
+    for said, family, platform, asked, moves in (
+        (counts(much, 0), socket.AF_INET, "linux", 1, True),
+        (counts(0, much), socket.AF_INET6, "linux", 1, True),
+        (counts(0, 0), socket.AF_INET, "linux", 1, False),
+        (counts(much, 0)[:-1], socket.AF_INET, "linux", 1, False),
+        (OSError("closed"), socket.AF_INET, "linux", 1, False),
+        (counts(much, 0), socket.AF_UNIX, "linux", 0, False),
+        (counts(much, 0), socket.AF_INET, "darwin", 0, False),
+    ):
+        monkeypatch.setattr(moving_module.sys, "platform", platform)
+        sock: Any = Sock(said, family)
+        assert (Moving(sock).look(), sock.asked) == (moves, asked), (said, family, platform)
