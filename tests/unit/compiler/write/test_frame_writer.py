@@ -162,3 +162,4 @@ def test_a_long_frame_looks_whether_it_shall_stop(texts: list[str], count: int, 
 
     assert run(part, keys)[y] == 4.0 * (-1) ** count
     assert sum("if stop" in text for text in texts) == looks
+    assert not any("turns" in text for text in texts), "there is no loop"
