@@ -109,3 +109,8 @@ def test_code_that_does_not_compute_leaves_denormals_alone(monkeypatch: pytest.M
     made.code.computes = False
     made.call()
     assert calls == []
+
+
+def test_code_of_nothing_needs_nothing() -> None:
+    code = GeneratedCode([], [])
+    assert (code.slot_count, code.rest, code.computes, code.slot_of, code.awaited_slots) == (0, None, True, {}, {})
