@@ -74,6 +74,7 @@ def test_large_contents_stand_beside_the_header(size: int, inline: bool) -> None
     np.testing.assert_array_equal(found, value)
     if not inline:
         assert np.shares_memory(found, buffers[0]), "no copy"
+        assert np.shares_memory(value, buffers[0]), "nor where it is sent"
 
 
 def test_what_is_not_contiguous_is_sent_in_its_order() -> None:
