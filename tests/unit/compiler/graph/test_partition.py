@@ -108,6 +108,8 @@ def test_a_control_edge_crosses_as_an_empty_float() -> None:
     signal = next(node for node in parts[PS].node if node.op == "Const")
     assert list(signal.input) == ["^a"]
     assert [dim.size for dim in signal.attr["value"].tensor.tensor_shape.dim] == [0]
+    (send,) = (node for node in parts[PS].node if node.op == "_Send")
+    assert list(send.input) == [f"{signal.name}:0"]
     identity = next(node for node in parts[W0].node if node.op == "Identity")
     b = next(node for node in parts[W0].node if node.name == "b")
     assert list(b.input) == [f"^{identity.name}"]
