@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from support.parts import PartBuilder
 from support.programs import compile_program, node_by_node
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_compiler.fuse import groups
-from tenfold_compiler.write import flow_writer
+from tenfold_compiler.write import flow_writer, loop_writer
+from tenfold_compiler.write.registers import name_of
 from tenfold_core import dtypes, errors
-from tenfold_kernels.fusion import loops
+from tenfold_kernels.fusion import expressions, loops
 from tenfold_kernels.fusion.cache import FusionCache
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources import tensor_arrays
@@ -416,3 +418,40 @@ def test_a_region_may_test_what_leaves_a_compiled_loop_of_another_one() -> None:
     assert any(group.loop is not None for group in both.fused.compiled.fusion.groups)
     for turns, expected in enumerate([4, -4, 4]):
         assert run(both.plain, turns) == run(both.fused, turns) == expected
+
+
+def test_what_is_no_number_makes_a_loop_unfit() -> None:
+    values = (np.array(2.5, np.float32), np.ones(2, np.float32), np.array("x", object), 3.0, np.array(7, np.int32))
+    text: Any = SimpleNamespace(program=SimpleNamespace(constants={0: values}))
+    for port, is_fit in enumerate((True, False, False, False, True)):
+        if is_fit:
+            value: Any = values[port]
+            literal = expressions.literal(value[()], value.dtype)
+            assert loop_writer._LoopText.operand(text, (0, port), None) == literal  # type: ignore[arg-type]
+        else:
+            with pytest.raises(loop_writer._Unfit):
+                loop_writer._LoopText.operand(text, (0, port), None)  # type: ignore[arg-type]
+    assert loop_writer._LoopText.operand(text, (4, 1), None) == name_of((4, 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("constants", "made_in", "is_fit"), [({}, False, True), ({3: ()}, False, False), ({}, True, False)]
+)
+def test_a_stack_comes_from_outside_of_a_loop(constants: dict[int, Any], made_in: bool, is_fit: bool) -> None:
+    lines: list[str] = []
+    text: Any = SimpleNamespace(
+        reads=SimpleNamespace(resolve=lambda edge: (3, 0), is_made_in=lambda loop, edge: made_in),
+        program=SimpleNamespace(constants=constants),
+        _loop=None,
+        stacks={},
+        lines=SimpleNamespace(write=lines.append),
+        type_of=lambda edge: np.dtype(np.float32),
+        input=lambda node, position: "v5",
+    )
+    node: Any = SimpleNamespace(op="StackPushV2", index=9, inputs=[(8, 0)])
+    if is_fit:
+        loop_writer._LoopText._use_stack(text, node)
+        assert (list(text.stacks), lines[0]) == ([(3, 0)], f"{name_of((9, 0))} = v5")
+    else:
+        with pytest.raises(loop_writer._Unfit):
+            loop_writer._LoopText._use_stack(text, node)

@@ -12,7 +12,7 @@ from tenfold_core import errors
 from tenfold_core.access import audit
 from tenfold_core.access.gate import Caller
 from tenfold_core.access.roles import Role
-from tenfold_link.aio.methods import Deferred, LinkMethod, permitted
+from tenfold_link.aio.methods import Deferred, LinkMethod, PeerLink, permitted
 
 
 def handle(link: Any, header: bytes, buffers: list[Any]) -> Any:
@@ -67,3 +67,18 @@ async def test_a_deferred_tells_its_end_at_once(end: Any) -> None:
     end(without)
     if end is _error:
         without.exception()
+
+
+def test_what_a_link_does_is_its_own_affair() -> None:
+    link = PeerLink.__new__(PeerLink)
+    for call in (
+        lambda: link.call(1).send(None),
+        lambda: link.call_nowait(1),
+        lambda: link.notify(1).send(None),
+        lambda: link.notify_nowait(1),
+        lambda: link.on_close(print),
+        lambda: link.abort("why"),
+        lambda: link.close().send(None),
+    ):
+        with pytest.raises(NotImplementedError):
+            call()
