@@ -38,22 +38,6 @@ def test_written_and_read(ops: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("channels", "samples", "expected"),
-    [
-        (-1, -1, [[1, 2], [3, 4]]),
-        (1, -1, [[1], [3]]),
-        (3, -1, [[1, 2, 2], [3, 4, 4]]),
-        (-1, 1, [[1, 2]]),
-        (-1, 3, [[1, 2], [3, 4], [0, 0]]),
-    ],
-)
-def test_cut_and_filled_up(ops: Any, channels: int, samples: int, expected: Any) -> None:
-    sound, _ = ops.run("DecodeWav", [wav([[1, 2], [3, 4]])], desired_channels=channels, desired_samples=samples)
-
-    np.testing.assert_array_equal(sound * (1 << 15), expected)
-
-
-@pytest.mark.parametrize(
     ("data", "says"),
     [
         (b"", "Data too short"),

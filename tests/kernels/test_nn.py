@@ -1,4 +1,4 @@
-"""Bias, activations, losses and top-k, compiled and plain, against twins in float64."""
+"""Bias, activations and losses, compiled and plain, against twins in float64."""
 
 from __future__ import annotations
 
@@ -170,31 +170,6 @@ def test_huge_logits_do_not_overflow(ops: Any) -> None:
     assert backprop.tolist() == [[1, -1, 0]]
 
 
-def test_top_k(ops: Any) -> None:
-    values, indices = ops.run("TopKV2", [np.array([[1, 3, 3], [2, 0, 1]], np.float32), 2])
-
-    assert values.tolist() == [[3, 3], [2, 1]]
-    assert indices.tolist() == [[1, 2], [0, 2]]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_a_nan_is_among_the_smallest_of_any_floats(ops: Any, dtype: str) -> None:
-    # TensorFlow's own place for one depends on what stands before it; a nan is the last of few
-    x = np.array([0.5, 2, np.nan, -1, -2]).astype(dtypes.as_dtype(dtype).as_numpy_dtype)
-
-    values, indices = ops.run("TopKV2", [x, 3])
-
-    assert indices.tolist() == [1, 0, 3]
-    assert values.dtype == x.dtype
-    assert values.tolist() == [2, 0.5, -1]
-
-
-def test_in_top_k(ops: Any) -> None:
-    predictions = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, np.inf], [0.1, 0.2, 0.3]], np.float32)
-
-    assert ops.run("InTopKV2", [predictions, [2, 0, 0], 2]).tolist() == [True, False, False]
-
-
 def test_l2_loss(ops: Any) -> None:
     for dtype in FLOATS:
         close(ops.run("L2Loss", [np.array([[3, 4]], dtype)]), 12.5)
@@ -223,8 +198,6 @@ WRONG = [
     (DENSE, [zeros(3), zeros(3)], "must be either 2-dimensional"),
     ("LogSoftmax", [np.float32(1).reshape(())], r"^logits must have >= 1 dimension, got \[\]$"),
     ("ReluGrad", [zeros(2, 3), zeros(2, 4)], r"Input 0: \[2,3\] != input 1: \[2,4\]$"),
-    ("TopKV2", [zeros(3), 4], "^input must have at least k columns. Had 3, needed 4$"),
-    ("InTopKV2", [zeros(2, 3), [0], 1], "^First dimension of predictions 2 must match length of targets 1$"),
 ]
 
 

@@ -69,14 +69,6 @@ def test_gru_block_cell(ops: Any) -> None:
         np.testing.assert_allclose(out, value, rtol=2e-5, atol=2e-6)
 
 
-def test_weights_that_do_not_fit_are_named(ops: Any) -> None:
-    x, c, h, weights = normal(BATCH, INPUTS), normal(BATCH, CELLS), normal(BATCH, CELLS), lstm_weights()
-    with pytest.raises(errors.InvalidArgumentError, match=r"w matrix has shape .* 4 inputs and 5 cells need \[9,20\]"):
-        ops.run("LSTMBlockCell", [x, c, h, weights[0][1:], *weights[1:]])
-    with pytest.raises(errors.InvalidArgumentError, match="seq_len_max is 4; x has 3 steps"):
-        ops.run("BlockLSTM", [np.array(4, np.int64), normal(STEPS, BATCH, INPUTS), c, h, *weights])
-
-
 @pytest.mark.parametrize("peephole", [False, True])
 def test_lstm_block_cell(ops: Any, peephole: bool) -> None:
     x, c, h, weights = normal(BATCH, INPUTS), normal(BATCH, CELLS), normal(BATCH, CELLS), lstm_weights()

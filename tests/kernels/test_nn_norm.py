@@ -136,13 +136,6 @@ def test_batch_norm_gradient(ops: Any, training: bool) -> None:
     np.testing.assert_allclose(of_offset, g.sum((0, 1, 2)), rtol=1e-4, atol=1e-4)
 
 
-def test_a_scale_of_another_size_is_refused(ops: Any) -> None:
-    two, three = np.ones(2, np.float32), np.ones(3, np.float32)
-
-    with pytest.raises(errors.InvalidArgumentError, match="scale must have the same number of elements"):
-        ops.run("FusedBatchNorm", [sample(1, 2, 2, 3), two, three, three, three])
-
-
 def in_fives(work: Any, total: int, least: int) -> None:
     """Parts in another order than that of the pixels, as if threads had run them so."""
     for first in reversed(range(0, total, 5)):

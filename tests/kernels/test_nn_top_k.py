@@ -134,3 +134,15 @@ def test_predictions_and_targets_that_do_not_fit(ops: Any) -> None:
         text = "First dimension of predictions 2 must match length of targets 1"
         refused(text, ops.run, op, [x, targets[:1], *more], **attrs)
     refused("k must be a scalar, got shape [1]", ops.run, "InTopKV2", [x, targets, [1]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_a_nan_is_among_the_smallest_of_any_floats(ops: Any, dtype: str) -> None:
+    # TensorFlow's own place for one depends on what stands before it; a nan is the last of few
+    x = np.array([0.5, 2, np.nan, -1, -2]).astype(dtypes.as_dtype(dtype).as_numpy_dtype)
+
+    values, indices = ops.run("TopKV2", [x, 3])
+
+    assert indices.tolist() == [1, 0, 3]
+    assert values.dtype == x.dtype
+    assert values.tolist() == [2, 0.5, -1]

@@ -308,6 +308,14 @@ def test_bounds_of_a_text_and_its_pairs(ops: SimpleNamespace, tmp_path: Path, mo
     assert nn_words._Pairs._shares(one, 6.0e-8)[1] == pytest.approx(6.0e-8**0.5, rel=1e-3)
     with pytest.raises(errors.InvalidArgumentError, match="fewer than one in 4096"):
         nn_words._Pairs._shares(one, 5.9e-8)
+    for rare, fits in ((12_000, False), (15_000, True)):  # a word is kept once at most, however rare
+        counts = np.array([0, 10**8, *[1] * rare], np.int32)
+        text_of_them = SimpleNamespace(numbers=range(10**8 + rare), counts=counts)
+        if fits:
+            assert nn_words._Pairs._shares(text_of_them, 1e-8)[2] == pytest.approx(2, rel=1e-3)
+            continue
+        with pytest.raises(errors.InvalidArgumentError, match="fewer than one in 4096"):
+            nn_words._Pairs._shares(text_of_them, 1e-8)
     assert list(nn_words._words_of(b"")) == []
     monkeypatch.setattr(nn_words, "_PIECE", 4)
     for given in (b"abcd efgh", b"abc defgh i", b"abcdefgh", b"abcd\nefg\t", b"    a", b"a   b    c"):

@@ -290,7 +290,7 @@ class _Beams:
         grown[above[has_parent], last[has_parent]] = _NOTHING  # those live already
         everything = np.concatenate([total, grown.reshape(-1)])
         if len(everything) > self._width:
-            chosen = np.sort(np.argpartition(-everything, self._width - 1)[: self._width])
+            chosen = np.sort(np.argpartition(-everything, self._width)[: self._width])
         else:
             chosen = np.arange(len(everything))
         chosen = chosen[everything[chosen] > _NOTHING]
