@@ -108,9 +108,11 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cluster.KubeClust
     pytest.importorskip("kubernetes", reason="the kubernetes client is not installed: make engines")
     if (why := cluster.why_not()) is not None:
         pytest.skip(why)
-    made = cluster.KubeCluster(tmp_path_factory.mktemp("kube"))
+    folder = tmp_path_factory.mktemp("kube")
+    made = cluster.KubeCluster(folder)
     yield made
     made.close()
+    assert left_over(folder) == []
 
 
 @pytest.fixture

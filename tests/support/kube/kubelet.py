@@ -22,13 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from support.kube.store import StatusError, Store, now
+from support.kube.store import Event, StatusError, Store, now
 from support.process_trees import kill_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.kube.store import Event, Object
+    from support.kube.store import Object
 
 #: The image that is always there: this machine.
 IMAGE = "tenfold:test"
@@ -135,11 +135,20 @@ class Kubelet:
     # -- pods
 
     def _watch(self) -> None:
-        for event in self._store.watch("pods", None, "", self._version, 0.2):
-            if self._over.is_set():
-                return
-            if event is not None:
-                self._on_pod(event)
+        version = self._version
+        while not self._over.is_set():
+            try:
+                for event in self._store.watch("pods", None, "", version, 0.2):
+                    if self._over.is_set():
+                        return
+                    if event is not None:
+                        self._on_pod(event)
+            except StatusError:  # what has happened to that version is not known any more: as it is now
+                with self._store.changed:
+                    version = self._store.version
+                    pods = self._store.list("pods", None)
+                for pod in pods:
+                    self._on_pod(Event(version, "MODIFIED" if pod["spec"].get("nodeName") else "ADDED", "pods", pod))
 
     def _on_pod(self, event: Event) -> None:
         pod, uid = event.object, event.object["metadata"]["uid"]
