@@ -290,12 +290,13 @@ def test_readers_of_one_value_do_not_wait_for_each_other() -> None:
 
 def kept(build: Callable[[PartBuilder], None], blocking: str = "") -> set[tuple[str, str]]:
     """(earlier, later) of the control edges that keep_order adds to a part with two variables, a constant `ten`, a feed
-    `x` and a Recv `from`."""
+    `x` and Recvs `from` and `too`."""
     part = PartBuilder()
     Variables(part, 2)
     part.const("ten", np.float32(10))
     part.feed("x")
     part.recv("from", F32, OTHER, 1)
+    part.recv("too", F32, OTHER, 1)
     build(part)
     found = read_part(part.graph_def, TASK, 1000)
     before = {node.name: list(node.controls) for node in found.nodes}
@@ -327,6 +328,8 @@ EDGES: dict[str, tuple[Callable[[PartBuilder], None], set[tuple[str, str]]]] = {
     ),
     "a read that waits": (lambda part: read_and_add(part, read="^from"), set()),
     "an update that waits": (lambda part: read_and_add(part, add="^from"), {("read", "up")}),
+    "a read and an update that wait for others": (lambda part: read_and_add(part, "^too", "^from"), set()),
+    "an update and a read that wait for others": (lambda part: read_and_add(part, "^from", "^too"), set()),
     "a read behind a feed": (lambda part: read_and_add(part, read="^x"), {("read", "up")}),
     "an edge that is there": (lambda part: read_and_add(part, add="^read"), set()),
     "a read that may not run": (lambda part: in_a_branch(part, "read"), set()),
