@@ -9,7 +9,7 @@ ratio is taken within a round. Needs root and iperf3.
     sudo python benchmarks/hosts_apart.py [--rounds 5] [--seconds 2] [--round-trips 0 10] [--megabytes 64]
 
 iperf3 N: that many streams. "client to task": a program's link to a task, as feeds go; "task to client": as fetches go;
-"task to task": as tensors are pushed.
+"task to task": as tensors are pushed, and "alone": the same without further connections.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ PATIENCE = 60.0
 SMALL_CALLS, SMALL_BYTES = 300, 100
 IPERF_STREAMS = (1, 4)
 LINKS = ("client to task", "task to client", "task to task")
+#: The same with TENFOLD_LINK_STREAMS=1, where the wire has a delay.
+ALONE = " alone"
 #: What a link is compared with.
-BANDWIDTHS = (*(f"iperf3 {count}" for count in IPERF_STREAMS), *LINKS)
+BANDWIDTHS = (*(f"iperf3 {count}" for count in IPERF_STREAMS), *LINKS, f"task to task{ALONE}")
 
 
 # -- the other host ------------------------------------------------------------------------------------------------
@@ -94,12 +96,14 @@ def serve_plain(host: str) -> None:
 
 def measure(what: str, offer: str, host: str, seconds: float, megabytes: int) -> Any:
     """One figure: bytes a second, or seconds for the latencies; and the connections of the link."""
+    settings = LinkSettings(streams=1) if what.endswith(ALONE) else LinkSettings()
+    what = what.removesuffix(ALONE)
     if what == "bare socket":
         return {"figure": plain_latency(host), "connections": 1}
     answer = link_pb2.OpenLinkResponse.FromString(base64.b64decode(offer))
     if what == "task to task":
-        return asyncio.run(push(answer, host, seconds, megabytes))
-    link = connect(answer, f"{host}:1", settings=LinkSettings())
+        return asyncio.run(push(answer, host, seconds, megabytes, settings))
+    link = connect(answer, f"{host}:1", settings=settings)
     data = np.arange(megabytes << 20, dtype=np.uint8)
     try:
         _, (back,) = link.call(ECHO, b"", [data], timeout=PATIENCE)
@@ -137,8 +141,10 @@ def fetch(get: Callable[[], int], seconds: float) -> float:
     return sum(got) / (time.monotonic() - began)
 
 
-async def push(answer: link_pb2.OpenLinkResponse, host: str, seconds: float, megabytes: int) -> Any:
-    link: Link = await aio_dial.connect(answer, f"{host}:1", settings=LinkSettings())
+async def push(
+    answer: link_pb2.OpenLinkResponse, host: str, seconds: float, megabytes: int, settings: LinkSettings
+) -> Any:
+    link: Link = await aio_dial.connect(answer, f"{host}:1", settings=settings)
     data = np.arange(megabytes << 20, dtype=np.uint8)
     await link.call(ECHO, b"", [data])
     began, count = time.monotonic(), 0
@@ -246,7 +252,7 @@ def rounds(lan: Lan, count: int, seconds: float, megabytes: int) -> Iterator[str
         for _ in range(count):
             for streams in IPERF_STREAMS:
                 found[f"iperf3 {streams}"].append(bench.iperf(streams))
-            for what in (*LINKS, "bare socket", "link"):
+            for what in (*BANDWIDTHS[len(IPERF_STREAMS) :], "bare socket", "link"):
                 found[what].append(bench.link(what))
     finally:
         bench.close()
@@ -258,9 +264,8 @@ def rounds(lan: Lan, count: int, seconds: float, megabytes: int) -> Iterator[str
             for n in IPERF_STREAMS
         ]
         there = bench.connections.get(name) or name.rpartition(" ")[2]
-        yield f"| {name} | {there} | {statistics.median(found[name]) / 1e9:.2f} | " + " | ".join(
-            f"{share:.2f}" for share in shares
-        ) + " |"
+        of_iperf = " | ".join(f"{share:.2f}" for share in shares)
+        yield f"| {name} | {there} | {statistics.median(found[name]) / 1e9:.2f} | {of_iperf} |"
     yield ""
     yield f"| {SMALL_BYTES} bytes each way, p50 | ms |"
     yield "|---|---|"

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(not CAN, reason="this system has no epoll")
 #: Every peer is far.
 FAR = dataclasses.replace(DEFAULT_LINK_SETTINGS, mode="tcp", streams=3, far_seconds=0.0)
 #: Of buffers in one frame: below what is spread, one piece and more, many pieces, and nothing.
-SIZES = (10, MB - 1, MB, 3 * MB + 5, 0, 20_000, 9 * MB)
+SIZES = (10, 2 * MB - 1, 2 * MB, 3 * MB + 5, 0, 20_000, 9 * MB)
 
 
 def data(seed: int) -> list[np.ndarray]:
@@ -192,7 +192,7 @@ async def test_a_peer_that_stands_still_in_the_middle_is_given_up(ends: Ends) ->
     """A REQUEST whose large buffer never comes."""
     await ends.listen(dataclasses.replace(FAST, streams=3))
     link, other = await ends.open(FAR)
-    frame = link._packer.pack(FrameKind.REQUEST, ECHO, 1, b"", [bytes(MB)])
+    frame = link._packer.pack(FrameKind.REQUEST, ECHO, 1, b"", [bytes(2 * MB)])
     connections(link._sock)[0].send(frame[0])  # type: ignore[arg-type] # its head is bytes
     waiting = other.call_nowait(ECHO, b"")
 

@@ -113,7 +113,8 @@ class Inbound:
             try:
                 frames = self.receive(socket.MSG_DONTWAIT)
             except (BlockingIOError, InterruptedError):
-                if not poll_again(came):
+                # pieces over further connections come at the pace of a network
+                if self._reader.spread is not None or not poll_again(came):
                     break
                 continue
             if frames:

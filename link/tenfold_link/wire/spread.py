@@ -1,6 +1,6 @@
 """Large buffers in pieces over several TCP connections: what is sent next on which one, and where what comes belongs.
 
-    number, index │ 256 KiB │ number, index │ 256 KiB │ …        of each connection
+    number, index │ 1 MiB │ number, index │ 1 MiB │ …        of each connection
 
 A connection takes the next piece of a buffer as soon as it can send more, so a slow one gets fewer; the head of a piece
 says which it is. streams.py makes one socket of the connections, and says why; frames.py tells of a buffer that comes
@@ -9,21 +9,24 @@ so. What a peer says of a piece is checked before it is received.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 
 from tenfold_link.protocol_error import ProtocolError
 
 #: Bytes of a piece, on all connections of all releases that can do this; the last one of a buffer may have fewer.
-CHUNK = 256 << 10
+CHUNK = 1 << 20
 #: Buffers from this size on are spread.
-LEAST = 1 << 20
+LEAST = 2 << 20
 #: What the table of a frame says as the block of such a buffer.
 SPREAD = 1 << 62
 #: In front of each piece: which buffer of its direction, counted from 0, and which piece of it.
 HEAD = struct.Struct("<QQ")
 #: Bytes that one call sends or receives before others have their turn.
 TURN_BYTES = 4 << 20
+#: Within a piece its reader is woken for so many bytes: waking costs a switch.
+WAKE_BYTES = 512 << 10
 
 
 class Spread:
@@ -93,7 +96,7 @@ class Gathering:
 class Stream:
     """One of the connections: the piece that it sends, and the one that it receives. Its socket does not block."""
 
-    __slots__ = ("_body", "_came", "_head", "is_ahead", "leaving", "sock")
+    __slots__ = ("_body", "_came", "_head", "_least", "is_ahead", "leaving", "sock")
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -106,6 +109,8 @@ class Stream:
         self.is_ahead = False
         #: Where the rest of this piece belongs.
         self._body: memoryview | None = None
+        #: So many bytes must have come before the system tells of them.
+        self._least = 1
 
     def send(self) -> int:
         """Bytes of the buffer that left; 0 where the connection takes no more now. Raises OSError."""
@@ -155,4 +160,13 @@ class Stream:
             self._came += got
             if self._came < HEAD.size:
                 break  # that was all there is
+        self._wake_after(1 if self._body is None else min(len(self._body), WAKE_BYTES))
         return total
+
+    def _wake_after(self, least: int) -> None:
+        """Has the system tell of the connection once so many bytes are there; they must be sure to come."""
+        if least != self._least:
+            self._least = least
+            # the link may have been closed meanwhile
+            with contextlib.suppress(OSError):
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)

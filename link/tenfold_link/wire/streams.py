@@ -171,7 +171,8 @@ class StreamsSocket:
         """Bytes of the buffer that came. Raises BlockingIOError where none did, EOFError at the end of a connection,
         ProtocolError for what belongs nowhere, OSError."""
         while True:
-            total = sum(stream.receive(into) for stream in self._further)
+            ready = self._readable.ready()
+            total = sum(stream.receive(into) for stream in self._further if stream.sock.fileno() in ready)
             # those that are at a later buffer have something to read, and are left alone until then
             self._readable.watch(stream.sock for stream in self._further if not stream.is_ahead)
             if total:
@@ -235,6 +236,13 @@ class _Watched:
             for descriptor in wanted - self._there:
                 self._poll.register(descriptor, self._event)
             self._there = wanted
+
+    def ready(self) -> set[int]:
+        """The descriptors of those that are ready. Never blocks."""
+        try:
+            return {descriptor for descriptor, _ in self._poll.poll(0)}
+        except ValueError:
+            return set()
 
     def wait(self, seconds: float) -> bool:
         """Whether one of them is ready within that time. Blocks."""

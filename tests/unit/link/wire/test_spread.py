@@ -138,3 +138,21 @@ def test_a_turn_that_ends_behind_a_head_is_not_ahead(monkeypatch: pytest.MonkeyP
         stream, (into, _) = Stream(ours), gathering()
         assert (stream.receive(into), stream.is_ahead) == (7, False)
         assert (stream.receive(into), stream.is_ahead) == (1, False)
+
+
+def test_the_reader_is_woken_for_what_is_sure_to_come(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    stream, (into, _) = Stream(ours), gathering()
+
+    def least() -> int:
+        return ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+
+    theirs.sendall(HEAD.pack(0, 1) + DATA[CHUNK : CHUNK + 3].tobytes())
+    stream.receive(into)
+    assert least() == 4, "the rest of its piece"
+    theirs.sendall(DATA[CHUNK + 3 :].tobytes())
+    stream.receive(into)
+    assert least() == 1
+    theirs.sendall(HEAD.pack(0, 0) + b"x")
+    stream.receive(into)
+    assert least() == spread.WAKE_BYTES
