@@ -183,8 +183,8 @@ def test_rules_of_ops_that_broadcast_are_summed():
         x, y = tf.zeros([2, 3]), tf.zeros([3])
         total = x + y
         g = tf.reshape(tf.range(6.0), [2, 3])
-        found = registry.GradientRule(lambda op, g: [g, g], broadcasts=True)(total.op, g)
-        assert [each.tolist() for each in session.run(found)] == [[[0, 1, 2], [3, 4, 5]], [3, 5, 7]]
+        found = registry.GradientRule(lambda op, g: [g, -g], broadcasts=True)(total.op, g)
+        assert [each.tolist() for each in session.run(found)] == [[[0, 1, 2], [3, 4, 5]], [-3, -5, -7]]
         assert registry.GradientRule(lambda op, g: [g, g])(total.op, g) == [g, g]
 
 
