@@ -60,3 +60,10 @@ def test_what_comes_in_with_another_shape_takes_the_inputs() -> None:
         x, y = tf.constant(2.0), tf.constant(3.0)
         of_x, of_y = session.run(tf.gradients(x * y, [x, y], grad_ys=tf.constant([10.0])))
     assert (of_x.shape, of_x, of_y.shape, of_y) == ((), 30, (), 20)
+
+
+def test_a_dimension_of_one_stays_one() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.ones([1, 3]), tf.ones([2, 3])
+        of_x, of_y = session.run(tf.gradients(x + y, [x, y]))
+    assert (of_x.tolist(), of_y.tolist()) == ([[2, 2, 2]], [[1, 1, 1]] * 2)
