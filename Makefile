@@ -15,7 +15,7 @@ ON_ENGINES := .venv-on-engines
 ENGINE_PROGRAMS := sshd slurmctld munged rsync kubectl
 ENGINE_PACKAGES := openssh-client openssh-server slurm-wlm munge rsync kubernetes-client
 ENGINE_EXTRAS := ray kubernetes kubernetes-dev s3 storage-dev
-ENGINE_LIBRARIES := ray[default]
+ENGINE_LIBRARIES := ray[default] aiobotocore[boto3]
 ENGINE_TESTS := tests/launchers tests/storage
 BENCH  :=
 # How long `make soak` trains.
@@ -159,7 +159,8 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-dev
 	  { echo "There is no wheel of the fuzzer, atheris, for $$($(BIN)/python -V) here: try another PYTHON (docs/fuzzing.md)"; exit 1; }
 	@touch $@
 
-# Holds none of our code, so that it may be lent to another checkout. `ray[default]` has what `ray job submit` needs.
+# Holds none of our code, so that it may be lent to another checkout. `ray[default]` has what `ray job submit` needs;
+# `aiobotocore[boto3]` names the few versions of boto3 that s3fs goes with, among which pip would search for long.
 $(ENGINES)/.tried:
 	@echo "Installing what engines need into $(ENGINES) (once)"
 	@test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
