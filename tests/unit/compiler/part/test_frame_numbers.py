@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.parts import PartBuilder
+from tenfold_compiler.part import frame_numbers
 from tenfold_compiler.part.frame_numbers import (
     NUMBERS_SINCE,
     OLD_NUMBERS,
@@ -77,3 +78,7 @@ def test_a_number_is_combined_of_the_parent_the_turn_and_the_name() -> None:
 def test_hashes_are_combined_as_in_hash_cc(a: int, b: int, expected: int) -> None:
     assert hash64_combine(a, b) == expected
     assert 0 <= hash64_combine(a, b) <= MASK
+
+
+def test_the_release_that_changed_the_numbers() -> None:
+    assert frame_numbers.NUMBERS_SINCE == 430, "of TensorFlow 2.3"

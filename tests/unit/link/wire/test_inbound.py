@@ -29,7 +29,8 @@ class Sock:
         self.parts = list(parts)
         self.flags: list[int] = []
 
-    def recv_into(self, space: memoryview, _: int, flags: int) -> int:
+    def recv_into(self, space: memoryview, most: int, flags: int) -> int:
+        assert most == 0, "as much as there is room for"
         self.flags.append(flags)
         if not self.parts:
             raise BlockingIOError
