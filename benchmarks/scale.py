@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 #: Parameter servers, each with the same number of workers.
 SERVERS, SERVERS_WORKERS = (2, 4, 16), 16
+#: With more workers than these, sides that give each a copy of the dense model would fill a small machine's memory.
+COPIED = 16
 #: Numbers in a row of the table, and rows: 1 GB.
 WIDTH, ROWS = 256, 983_040
 #: The null step's processor time: of so many workers, at most so many times that of so few.
@@ -36,15 +38,21 @@ def named(kind: str, workers: int, servers: int) -> str:
 
 def cases(workers: int, servers: int) -> tuple[Case, ...]:
     here, dense = topology(workers, servers), rows_of(100) // servers * servers
-    # a step of 64 workers that copy 100 MB each takes seconds on a few cores
+    large = workers > COPIED
     return (
-        Case(named("null step", workers, servers), here, replica(workers, servers, 1, servers=servers)),
+        Case(
+            named("null step", workers, servers),
+            here,
+            replica(workers, servers, 1, servers=servers),
+            sides=("tenfold", "tensorflow") if large else (),
+        ),
         Case(
             named("dense 100 MB", workers, servers),
             here,
             replica(workers, dense, COLUMNS, servers=servers),
             work=dense * COLUMNS * 4 * workers,
             unit="B",
+            sides=("tenfold",) if large else (),
         ),
         Case(
             named("32 rows of 1 GB", workers, servers),
@@ -52,6 +60,7 @@ def cases(workers: int, servers: int) -> tuple[Case, ...]:
             replica(workers, ROWS, WIDTH, sparse=True, servers=servers),
             work=ENTRIES * 4 * WIDTH * workers,
             unit="B",
+            sides=("tenfold", "tensorflow") if large else (),
         ),
     )
 
