@@ -12,6 +12,7 @@ import importlib.util
 import os
 import socket
 import threading
+import time
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Seconds for Ray to find room, and to answer a call.
 _PLACE_S, _ANSWER_S = 60.0, 30.0
+#: Seconds between two tries to start actors on a node in place of one that has died.
+_AGAIN_S = 1.0
 #: Set in the jobs of `ray job submit`.
 _JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 
@@ -68,6 +71,8 @@ class RayProcesses(AgentProcesses):
         super().__init__(request, echo, [], partial(own_agents, request.jobs))
         self._groups: list[Any] = []
         self._connected = False
+        #: Whether all tasks had their actors once.
+        self._began = False
         #: Ray's dashboard, where it has one that is known here.
         self._dashboard = ""
 
@@ -107,6 +112,21 @@ class RayProcesses(AgentProcesses):
             super().__exit__(kind, error, tb)
         finally:
             self._leave()
+
+    def addresses(self, jobs: Mapping[str, int]) -> dict[str, list[str]]:
+        """As TaskProcesses has it. A bundle of a node that has died has it for its place until Ray finds another: an
+        actor that is lost with it is started again, for as long as there is patience."""
+        end = time.monotonic() + int(self._request.options.get("patience", _PLACE_S))
+        while True:
+            try:
+                found = super().addresses(jobs)
+            except LaunchRefusedError:
+                if not self._began or time.monotonic() > end:
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                self._began = True
+                return found
 
     def place(self, name: str) -> dict[str, Any]:
         line = self._agents[name].line
