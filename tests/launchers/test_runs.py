@@ -16,6 +16,7 @@ import pytest
 
 from support.left_over import left_over
 from support.run_programs import Service
+from support.slurm_cluster import SLURM_PATIENCE
 from support.task_processes import PATIENCE
 from tenfold.cli.children import Children
 
@@ -393,6 +394,7 @@ def test_a_node_of_ray_that_dies_is_replaced_and_the_run_goes_on(ray_cluster: An
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(3 * SLURM_PATIENCE)  # Slurm takes its time: to miss the node, and to look at the queue again
 def test_a_job_that_loses_a_node_is_queued_again_and_goes_on(slurm: SlurmCluster, gate: Gate, tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text(TRAINER)
     slurm.wait_for_nodes()
@@ -402,16 +404,14 @@ def test_a_job_that_loses_a_node_is_queued_again_and_goes_on(slurm: SlurmCluster
     gate.wait_for("worker/0 1")
     held = gate.there.pop("worker/0 1")
 
-    slurm.kill_node("n2")  # where worker/1 is: n1 has the script, the parameter server and worker/0
-
-    slurm.wait_for_state(job, "PENDING")
-    held.close()
-    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # which else is two minutes later
-    gate.wait_for("worker/0 1")
-    gate.tell("worker/0 1")
-    slurm.run("srun", "--quiet", f"--dependency=afterok:{job}", "true")
-    slurm.start_node("n2")
-    slurm.wait_for_nodes()
+    # n2 is where worker/1 is: n1 has the script, the parameter server and worker/0
+    with slurm.without_node("n2"):
+        slurm.wait_for_state(job, "PENDING")
+        held.close()
+        slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # which else is two minutes later
+        gate.wait_for("worker/0 1", seconds=SLURM_PATIENCE)
+        gate.tell("worker/0 1")
+        slurm.run("srun", "--quiet", f"--dependency=afterok:{job}", "true")
     shown = (tmp_path / f"loses-{job}.out").read_text()
     assert "begins at 0" in shown
     assert re.search(r"begins at (15|20)", shown), shown

@@ -12,12 +12,12 @@ class Gate:
 
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
-        self._server.settimeout(PATIENCE)
         self.port = self._server.getsockname()[1]
         self.there: dict[str, socket.socket] = {}
 
-    def wait_for(self, *names: str) -> None:
-        """Until the tasks ("worker/0 1": the task and its attempt) have come."""
+    def wait_for(self, *names: str, seconds: float = PATIENCE) -> None:
+        """Until the tasks ("worker/0 1": the task and its attempt) have come, each within so many seconds."""
+        self._server.settimeout(seconds)
         while not set(names) <= self.there.keys():
             connection, _ = self._server.accept()
             connection.settimeout(PATIENCE)

@@ -18,8 +18,11 @@ from support.task_processes import PATIENCE
 from tenfold.launchers.local import free_ports
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+#: Seconds. Slurm looks at its nodes and its queue now and then, and some of what it does takes several such looks.
+SLURM_PATIENCE = 3 * PATIENCE
 _PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
@@ -106,16 +109,27 @@ class SlurmCluster:
     def start_node(self, name: str) -> None:
         self._start(name, ["slurmd", "-N", name, "-D"])
 
-    def kill_node(self, name: str) -> None:
-        """Kills the node's daemon and all that it runs, at once."""
+    @contextlib.contextmanager
+    def without_node(self, name: str) -> Iterator[None]:
+        """Kills the node's daemon and all that it runs, at once. It is back afterwards."""
         daemon = self._daemons.pop(name)
         kill_tree(daemon.pid)
         daemon.wait()
+        try:
+            yield
+        finally:
+            self.start_node(name)
+            self.wait_for_nodes()
 
     def run(self, *command: str, check: bool = True) -> str:
         """One of Slurm's commands; what it writes."""
         done = subprocess.run(
-            command, env={**os.environ, **self.variables}, capture_output=True, text=True, check=False, timeout=PATIENCE
+            command,
+            env={**os.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SLURM_PATIENCE,
         )
         assert not check or done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout
@@ -158,7 +172,7 @@ class SlurmCluster:
 
 
 def _until(is_so, what, words=lambda: "") -> None:  # type: ignore[no-untyped-def]
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + SLURM_PATIENCE
     while not is_so():
         assert time.monotonic() < end, f"{what} did not come up: {words()}"
         time.sleep(0.1)
