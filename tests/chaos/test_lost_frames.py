@@ -63,8 +63,10 @@ def cluster() -> Iterator[ProxiedCluster]:
 def test_every_frame_has_a_story() -> None:
     said = {part for name in STORIES for part in name.split()}
     told = {LinkCall.CLEANUP_GRAPH, LinkCall.PUSH}
+    #: Between peers that are far apart only; tests/cluster/test_link_streams.py breaks its connections.
+    far = {FrameKind.STREAMS}
 
-    assert said == {kind.name for kind in FrameKind} | {call.name for call in LinkCall}
+    assert said == {kind.name for kind in set(FrameKind) - far} | {call.name for call in LinkCall}
     for call in set(LinkCall) - told:
         assert {f"REQUEST {call.name}", f"REPLY {call.name}"} <= STORIES.keys()
 

@@ -650,7 +650,7 @@ async def test_a_run_of_a_launcher_is_supervised_and_says_which(
         (
             {"launcher": "ssh", "launcher_options": {"colour": "red"}},
             "invalid-launcher",
-            "ssh has no option 'colour'; it has hosts, hosts_file, place, sync, python, config",
+            "ssh has no option 'colour'; it has hosts, hosts_file, place, sync, folder, scratch, python, config",
         ),
         ({"launcher": "slurm"}, "launcher-not-usable", "cannot be used on the control service's machine: there is no"),
     ],

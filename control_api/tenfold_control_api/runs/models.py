@@ -158,7 +158,9 @@ class RunTaskReport(_Part):
     starts: Annotated[int, Field(ge=0)] = 0
     host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)] | None = None
     pid: int | None = None
-    page: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s\x00]+$")] | None = None
+    page: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s\x00]+$")] | None = Field(
+        default=None, description="Where its engine shows it, such as a page of Ray's dashboard."
+    )
     exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
     started: Moment | None = None
     ended: Moment | None = None
