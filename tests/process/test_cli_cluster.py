@@ -103,7 +103,8 @@ class TestStaticTask:
     def test_it_does_not_open_itself_to_the_network_unasked(self, children: Children) -> None:
         cluster = json.dumps({"ps": ["worker-7.example.org:2222"]})
 
-        with pytest.raises(ChildFailedError, match=r"(?s)refuses to listen on (\[::\]|0\.0\.0\.0):2222 .*TENFOLD_INSECURE=1"):
+        refused = r"(?s)refuses to listen on (\[::\]|0\.0\.0\.0):2222 .*TENFOLD_INSECURE=1"
+        with pytest.raises(ChildFailedError, match=refused):
             start_task(children, "ps", "--job", "ps", "--cluster", cluster)
 
 
