@@ -8,6 +8,7 @@ tensor_content. Follows tensor_util.py and tensor.cc.
 
 from __future__ import annotations
 
+import math
 import sys
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -306,7 +307,7 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
         wanted = tuple(int(d) for d in TensorShape(shape).as_list())  # type: ignore[arg-type]
         if verify_shape and wanted != array.shape:
             raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
-        count = int(np.prod(wanted, dtype=np.int64))
+        count = math.prod(wanted)
         if not count and not isinstance(values, np.ndarray):
             # A Python value for a tensor without elements only says the type.
             return tensor_to_proto(np.empty(wanted, array.dtype))

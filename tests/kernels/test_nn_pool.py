@@ -56,6 +56,22 @@ def test_pools(ops: Any, dtype: Any, setting: Any) -> None:
         )
 
 
+@pytest.mark.parametrize("window", [(1 << 62, 2, 4), (1 << 60, 16, 1), ((1 << 63) - 1, 1, 1)], ids=str)
+def test_a_window_of_more_pixels_than_an_int64_counts(ops: Any, window: tuple[int, int, int]) -> None:
+    """It is cut at the edges like any other; strides of the images' sizes leave one window."""
+    x = sample(2, 3, 2, 2, 4)
+    attrs = {"ksize": [1, *window, 1], "strides": [1, 3, 2, 2, 1], "padding": b"SAME", "data_format": b"NDHWC"}
+    seen = x[:, :, : min(window[1], 2), : min(window[2], 2)]
+
+    largest = ops.run("MaxPool3D", [x], **attrs)
+    mean = ops.run("AvgPool3D", [x], **attrs)
+    back = ops.run("MaxPool3DGrad", [x, largest, np.ones_like(largest)], **attrs)
+
+    np.testing.assert_array_equal(largest, seen.max((1, 2, 3), keepdims=True))
+    np.testing.assert_allclose(mean, seen.mean((1, 2, 3), keepdims=True), rtol=1e-5)
+    np.testing.assert_array_equal(back, x == largest)
+
+
 def test_equal_elements_give_their_gradient_to_the_first(ops: Any) -> None:
     x = np.ones((1, 2, 2, 1), np.float32)
 

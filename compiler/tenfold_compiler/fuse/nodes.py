@@ -6,6 +6,7 @@ loop, and sums of a gradient to an operand's shape that had it already. Used by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -143,7 +144,7 @@ def loop_shape(node: PartNode, observed: tuple[tuple[Shape, ...], Shape] | None,
         row = expressions.row_of(node.op, inputs, output)
         if row is None:
             return None
-        if out and row.libm and int(np.prod(out)) > MAX_LIBM_ELEMENTS and not _only_multiplies(node, constants):
+        if out and row.libm and math.prod(out) > MAX_LIBM_ELEMENTS and not _only_multiplies(node, constants):
             return None
     if node.op in expressions.NO_BROADCAST and any(shape != out for shape in given):
         return None

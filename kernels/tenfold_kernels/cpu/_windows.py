@@ -7,6 +7,7 @@ and the argument checks of conv_ops.cc and pooling_ops_common.cc.
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ class Place:
     @property
     def lines(self) -> int:
         """How many rows of output positions there are."""
-        return self.batch * int(np.prod(self.out[:-1], dtype=np.int64))
+        return self.batch * math.prod(self.out[:-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ too: it reads no element. Follows matrix_diag_op.cc and matrix_set_diag_op.cc, d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -229,7 +230,7 @@ def diag_part_shape(x: Array) -> tuple[int, ...]:
 def build_diag_part(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         shape = diag_part_shape(x)
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         return x.reshape(size, size).diagonal().reshape(shape).copy()
 
     return compute

@@ -8,6 +8,7 @@ the first of them in two dimensions, and to all of them in three. Places of maxi
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,8 +114,8 @@ def pool_of_step(node: KernelNode) -> Callable[[Sequence[Array]], Pool]:
 
 def least_lines(place: Place) -> int:
     """How many lines are worth a thread, of outputs that there are."""
-    reads = place.out[-1] * place.channels * int(np.prod(place.window))
-    return _SHARE // reads + 1
+    reads = place.out[-1] * place.channels * math.prod(place.window)
+    return _SHARE // max(reads, 1) + 1
 
 
 def _over_images(place: Place, run: Callable[[int, int], None]) -> None:

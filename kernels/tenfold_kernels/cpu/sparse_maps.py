@@ -7,6 +7,7 @@ ragged_tensor_to_sparse_kernel.cc.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from typing import Any, NamedTuple
 
@@ -147,7 +148,7 @@ def build_ragged_to_sparse(node: KernelNode) -> Compute:
             rows = row
         columns.append(rows)
         inner = values.shape[1:]
-        width = int(np.prod(inner, dtype=np.int64))
+        width = math.prod(inner)
         outer = np.repeat(np.stack(columns[::-1], axis=1), width, axis=0)
         places = np.indices(inner).reshape(len(inner), width).T
         indices = np.concatenate([outer, np.tile(places, (len(values), 1))], axis=1)

@@ -6,6 +6,7 @@ sparse_sparse_binary_op_shared.cc, sparse_dense_binary_op_shared.cc and sparse_s
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def build_sparse_reduce(node: KernelNode) -> Compute:
     def compute(indices: Array, values: Array, shape: Array, axes: Array) -> Array:
         dims, groups, reduced = _reduce(node, indices, values, shape, axes)
         allow(dims, values.dtype)
-        out = np.zeros(int(np.prod(dims, dtype=np.int64)), values.dtype)
+        out = np.zeros(math.prod(int(d) for d in dims), values.dtype)
         out[groups] = reduced
         return out.reshape(dims)
 
