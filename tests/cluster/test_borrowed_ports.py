@@ -115,12 +115,15 @@ def test_a_listener_at_the_peers_port_is_not_the_peer(stranger: Stranger, host: 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "127.0.0.1 at ::"])
 def test_the_next_connection_with_the_same_numbers_is_not_this_one(stranger: Stranger, host: str) -> None:
     dialled, _, bound = host.partition(" at ")
+    family = socket.AF_INET6 if ":" in dialled else socket.AF_INET
+    # both take the port before either connects: no other process can come in between
+    port = stranger.ask("bind", dialled, family)
     with listen(bound or dialled, 0) as server:
         to = (dialled, server.getsockname()[1])
-        port = stranger.ask("send_and_reset", list(to), b"a request".hex())
-        with socket.socket(socket.AF_INET6 if ":" in dialled else socket.AF_INET) as own:
+        with socket.socket(family) as own:
             own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             own.bind((dialled, port))
+            stranger.ask("send_and_reset", list(to), b"a request".hex(), port)
             own.connect(to)
             first, second = server.accept()[0], server.accept()[0]
             with first, second:
