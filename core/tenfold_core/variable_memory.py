@@ -11,7 +11,9 @@ memory, the links lend it (tenfold_link.wire.packing). Where a link has shared m
 
 from __future__ import annotations
 
+import math
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -44,8 +46,8 @@ class VariableMemory:
     """Memory of one value of a variable. `lock` is the variable's, held by each writer."""
 
     __slots__ = (
-        *("__array_interface__", "_allocate_shared", "_copied_once", "_memory", "_token"),
-        *("block", "current", "lock", "to_be_shared"),
+        *("__array_interface__", "__weakref__", "_allocate_shared", "_copied_once", "_copy", "_memory", "_no_room"),
+        *("_of", "_token", "block", "current", "lock", "to_be_shared"),
     )
 
     def __init__(
@@ -67,11 +69,37 @@ class VariableMemory:
         #: A link would lend it if it were in shared memory: the variable moves there when it can.
         self.to_be_shared = False
         self._copied_once = False
+        #: The last copy that `lend_copy` made, while some reader has it; and of a copy, the lease of what it is one of.
+        self._copy: weakref.ref[VariableMemory] | None = None
+        self._of: MemoryLease | None = None
+        self._no_room = False
 
     def request_shared(self, allocate: Callable[[int], SharedMemoryBlock | None]) -> None:
         """A link had to copy the value because it is not in shared memory. The second request counts."""
         self._allocate_shared = allocate
         self.to_be_shared, self._copied_once = self._copied_once, True
+
+    def lend_copy(self, lease: MemoryLease, allocate: Callable[[int], SharedMemoryBlock | None]) -> MemoryLease | None:
+        """A lease of a copy in shared memory of what `lease` holds of this memory. All that ask while one of them has
+        it get the same copy, so a value is copied once however many links send it. Takes the time of the copy.
+
+        None where `lease` is of a part of the memory, or where no shared memory was free when it was first asked for.
+        """
+        if self._no_room or lease.nbytes != self._memory.nbytes:
+            return None
+        copy = self._copy() if self._copy is not None else None
+        if copy is None:
+            block = allocate(lease.nbytes)
+            if block is None:
+                # each request makes more room: one is enough, and it is the variable itself that will move there
+                self._no_room = True
+                return None
+            copy = VariableMemory(block.array, self.lock, block, allocate)
+            copy.array()[:] = lease.array()
+            # it is of no variable: it stays as it is, and so does what it was made of while it is there
+            copy.current, copy._of = False, lease
+            self._copy = weakref.ref(copy)
+        return _lease(copy, copy.array())
 
     @property
     def lent(self) -> bool:
@@ -84,7 +112,7 @@ class VariableMemory:
 
     def tensor(self, dtype: np.dtype[Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:
         """The memory as a writable tensor."""
-        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        count = math.prod(shape) * dtype.itemsize
         return self.array()[:count].view(dtype).reshape(shape)
 
     def allocate_shared(self, nbytes: int) -> VariableMemory | None:

@@ -75,8 +75,11 @@ class Packer:
         if type(buffer) is np.ndarray and buffer.nbytes >= LENDABLE and (lease := lend(buffer)) is not None:
             if not self._lends or buffer.nbytes < self._threshold or lease.memory.block is not None:
                 return lease
-            # copied this time: the variable moves to shared memory at a later read or write
+            # the variable moves to shared memory at a later read or write: until then one copy there serves all links,
+            # and where there is no room for it the value itself goes by the socket
             lease.memory.request_shared(shared_variables.allocate)
+            copied = lease.memory.lend_copy(lease, shared_variables.allocate)
+            return copied if copied is not None else lease
         data = _flat(buffer)
         if self._arena is not None and data.nbytes >= self._threshold:
             block = self._arena.copy_in(data)

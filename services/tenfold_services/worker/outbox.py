@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from .rendezvous import Rendezvous
 
 
+#: Bytes after which the loop's thread turns to others before it hands on more: links copy what may change.
+TURN = 64 << 20
+
+
 class Outbox:
     """What one run has sent and what has not gone yet. `send` is for any thread, the rest for the loop's."""
 
@@ -75,7 +79,10 @@ class Outbox:
         self._loop.call_soon_threadsafe(self._flush_scheduled)
 
     def flush(self) -> None:
-        """Sends on what is ready, to the caller too. Raises UnavailableError when a consumer cannot be reached."""
+        """Sends on what is ready, to the caller too; what is beyond a turn goes in the loop's next ones.
+
+        Raises UnavailableError when a consumer cannot be reached; in a later turn that aborts the step.
+        """
         self._go(self._take())
 
     def finish(self) -> list[tuple[int, Value, bool]]:
@@ -97,10 +104,23 @@ class Outbox:
     def _go(self, ready: list[Sent]) -> None:
         by_task: dict[str, list[Sent]] = {}
         pushed = self._plan.pushed
-        for sent in ready:
+        left = TURN
+        for number, sent in enumerate(ready):
+            if left <= 0:
+                self._go_later(ready[number:])
+                break
             by_task.setdefault(pushed.get(sent[0], ""), []).append(sent)
+            left -= getattr(sent[1], "nbytes", 0)
         for task, tensors in by_task.items():
             self._push(task, self._rendezvous.step_id, tensors)
+
+    def _go_later(self, rest: list[Sent]) -> None:
+        with self._lock:
+            self._ready[:0] = rest
+            if self._scheduled:
+                return
+            self._scheduled = True
+        self._loop.call_soon(self._flush_scheduled)
 
     def _flush_scheduled(self) -> None:
         with self._lock:

@@ -12,7 +12,7 @@ from tenfold_core import variable_memory
 from tenfold_core.variable_memory import LENDABLE, VariableMemory, lend, memory_owner
 
 if TYPE_CHECKING:
-    from tenfold_core.variable_memory import Bytes
+    from tenfold_core.variable_memory import Bytes, MemoryLease
 
 
 @pytest.fixture
@@ -83,3 +83,62 @@ def test_memory_that_is_being_written_is_not_lent(memory: VariableMemory) -> Non
     release.set()
     writer.join(30)
     assert lend(memory.array()) is not None
+
+
+class Block:
+    """Shared memory, as an arena gives it."""
+
+    offset = 0
+
+    def __init__(self, nbytes: int) -> None:
+        self.array = np.empty(nbytes, np.uint8)
+
+
+def lease_of(memory: VariableMemory, part: slice = slice(None)) -> MemoryLease:
+    lease = lend(memory.array()[part])
+    assert lease is not None
+    return lease
+
+
+def test_one_copy_serves_all_that_have_it_at_once(memory: VariableMemory) -> None:
+    memory.array()[:] = 1
+    made: list[Block] = []
+
+    def allocate(nbytes: int) -> Block:
+        made.append(Block(nbytes))
+        return made[-1]
+
+    first = memory.lend_copy(lease_of(memory), allocate)
+    second = memory.lend_copy(lease_of(memory), allocate)
+    assert first is not None
+    assert second is not None
+    assert first.memory is second.memory
+    assert [first.memory.block] == made
+    assert not first.memory.current
+    assert memory.lent, "the variable moves before it writes, so that the copy stays one of its value"
+    np.testing.assert_array_equal(second.array(), memory.array())
+    assert lend(first.memory.array()) is not None
+
+    del first, second
+    assert not memory.lent
+    memory.array()[:] = 2
+    third = memory.lend_copy(lease_of(memory), allocate)
+    assert third is not None
+    assert len(made) == 2
+    assert set(third.array().tolist()) == {2}
+
+
+def test_a_part_of_the_memory_is_not_copied(memory: VariableMemory) -> None:
+    assert memory.lend_copy(lease_of(memory, slice(1, None)), Block) is None
+    assert memory.lend_copy(lease_of(memory), Block) is not None
+
+
+def test_room_for_a_copy_is_asked_for_once(memory: VariableMemory) -> None:
+    asked: list[int] = []
+
+    def full(nbytes: int) -> None:
+        asked.append(nbytes)
+
+    for _ in range(3):
+        assert memory.lend_copy(lease_of(memory), full) is None
+    assert asked == [LENDABLE]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from tenfold_core import errors
+from tenfold_core import errors, variable_memory
 from tenfold_core.traffic import Traffic
+from tenfold_core.variable_memory import MemoryLease
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.memory.arena import Arena, SharedBlock
+from tenfold_link.wire import packing
 from tenfold_link.wire.frames import MAGIC, PREFIX, ROW, SMALL, FrameKind
 from tenfold_link.wire.packing import Packer, unsent
 from tenfold_link.wire.spread import LEAST, SPREAD, Spread
@@ -159,6 +162,37 @@ def test_what_is_staged_may_change_afterwards(arena: Arena, size: int) -> None:
         if not is_shared:
             assert not np.shares_memory(np.asarray(staged), value)
             assert set(bytes(staged)) == {1}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_variable_is_copied_once_for_all_links_or_not_at_all(room: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = Arena(8 << 20, 1 << 20)
+    asked: list[int] = []
+
+    def allocate(nbytes: int) -> SharedBlock | None:
+        asked.append(nbytes)
+        return variables.allocate(nbytes) if room else None
+
+    monkeypatch.setattr(packing.shared_variables, "allocate", allocate)
+    variables.reserve(4 << 20)
+    links = [Arena(8 << 20, 1 << 20) for _ in range(3)]
+    memory = variable_memory.allocate(SETTINGS.shared_threshold, threading.RLock())
+    memory.array()[:] = 7
+    try:
+        staged = [Packer(SETTINGS, link).stage(memory.array()) for link in links]
+        assert asked == [SETTINGS.shared_threshold]
+        assert all(isinstance(each, MemoryLease) for each in staged)
+        owners = {id(each.memory) for each in staged}  # type: ignore[union-attr]
+        assert len(owners) == 1
+        assert (owners == {id(memory)}) is not room
+        assert memory.to_be_shared
+        packer = Packer(DEFAULT_LINK_SETTINGS, links[0])
+        shared = rows(packer.pack(FrameKind.REPLY, 0, 2, b"h", staged[:1]), 1)
+        assert bool(shared[0][1]) is room
+        assert not any(link.taken for link in links), "no copy of a link's own"
+    finally:
+        for each in (*links, variables):
+            each.close()
 
 
 def test_an_arena_that_has_no_room_leaves_it_to_the_socket(arena: Arena) -> None:

@@ -28,6 +28,7 @@ from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.link_worker_service import read_push
+from tenfold_services.worker import outbox as outbox_module
 from tenfold_services.worker.outbox import Outbox, run_at_once
 from tenfold_services.worker.rendezvous import Rendezvous
 from tenfold_services.worker.run_policy import RunPolicy
@@ -92,6 +93,25 @@ async def test_what_is_ready_before_the_end_goes_at_once() -> None:
 
     assert pushed.sent == [("", 7, [("a0", "early", False)]), (PS, 7, [("p", None, True)])]
     assert outbox.finish() == [(1, "late", False)]
+
+
+async def test_large_tensors_take_a_turn_of_the_loop_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links may copy them: meanwhile the loop has others to answer."""
+    monkeypatch.setattr(outbox_module, "TURN", 100)
+    keys = [f"p{number}" for number in range(4)]
+    plan = ExchangePlan("", "", answered=("a",), pushed=tuple((f"{PS}{key}", (key,)) for key in keys))
+    pushed = Pushed(5)
+    outbox = Outbox(plan, Rendezvous(7), pushed)
+    for key, nbytes in zip(keys, (60, 60, 100, 1), strict=True):
+        outbox.send(key, np.zeros(nbytes, np.uint8))
+    outbox.send("a", "answer")
+
+    assert outbox.finish() == [(0, "answer", False)]
+    assert [task for task, _, _ in pushed.sent] == [f"{PS}p0", f"{PS}p1"]
+    asyncio.get_running_loop().call_soon(pushed, "something else", 0, [])
+    async with asyncio.timeout(20):
+        await pushed.enough.wait()
+    assert [task for task, _, _ in pushed.sent[2:]] == [f"{PS}p2", "something else", f"{PS}p3"]
 
 
 async def test_what_is_in_no_plan_waits_to_be_asked_for() -> None:
