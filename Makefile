@@ -71,12 +71,12 @@ engines: $(ENGINES)/.tried ## Install what test-engines needs: OpenSSH, Slurm, r
 	export DEBIAN_FRONTEND=noninteractive; install="apt-get install --yes --quiet $(ENGINE_PACKAGES)"; \
 	$$install || { apt-get update --quiet && $$install; } || echo "Not installed:$$absent. Tests that need them are skipped"
 
-# One process: each engine starts once.
+# They wait more than they compute. Each engine's tests are in one process: it starts once.
 test-engines: engines $(VENV)/.installed-dev ## Run the tests of launchers and stores on what `make engines` installs; test-thorough leaves them to it
 	@$(BIN)/python -m venv --without-pip $(ON_ENGINES)
 	@echo "import site; site.addsitedir('$(call libraries,$(VENV))'); site.addsitedir('$(call libraries,$(ENGINES))')" \
 	  > "$(call libraries,$(ON_ENGINES))/engines.pth"
-	TENFOLD_TEST_THOROUGH=1 $(ON_ENGINES)/bin/python -m pytest $(ENGINE_TESTS) --durations=10
+	TENFOLD_TEST_THOROUGH=1 $(ON_ENGINES)/bin/python -m pytest $(ENGINE_TESTS) -n 3 --dist loadgroup --durations=10
 
 # The folder of an environment's libraries, asked when a recipe runs.
 libraries = $$($(1)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")

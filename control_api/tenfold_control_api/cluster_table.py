@@ -8,6 +8,7 @@ compare-and-set on the cluster's version, and a reader first loads what other re
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
@@ -19,12 +20,20 @@ from tenfold_control_api.watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from tenfold_control_api.cluster import Cluster
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.service_settings import Settings
     from tenfold_control_api.store import ControlStore
 
 T = TypeVar("T")
+
+
+def _look_at_error(done: asyncio.Future[None]) -> None:
+    """Those that wait are told; asyncio complains where all of them have gone."""
+    if not done.cancelled():
+        done.exception()
 
 
 class ClusterTable:
@@ -38,6 +47,9 @@ class ClusterTable:
         self.clusters: dict[str, Cluster] = {}
         #: Live lease → the task that holds it. Exactly the lease ids of ready tasks in `clusters`.
         self.holders: dict[str, tuple[str, str, int]] = {}
+        #: The refresh that is under way, or was the last one; and the one that follows it, which has not begun.
+        self._refreshing: asyncio.Future[None] | None = None
+        self._next_refresh: asyncio.Future[None] | None = None
         #: Set when there is a new lease.
         self.granted = asyncio.Event()
         self._watches: dict[str, Watch] = {}
@@ -102,9 +114,20 @@ class ClusterTable:
             watch.close()
 
     async def refresh(self) -> None:
-        """Loads what other replicas committed. Does nothing where no other replica shares the database."""
+        """Loads what other replicas had committed when this was called. Does nothing where no other replica shares the
+        database."""
         if not self._store.shared:
             return
+        # one at a time: all that ask while one is under way share the next one
+        if self._next_refresh is None:
+            self._next_refresh = asyncio.ensure_future(self._refresh_behind(self._refreshing))
+            self._next_refresh.add_done_callback(_look_at_error)
+        await asyncio.shield(self._next_refresh)
+
+    async def _refresh_behind(self, other: asyncio.Future[None] | None) -> None:
+        if other is not None:
+            await asyncio.wait([other])
+        self._refreshing, self._next_refresh = self._next_refresh, None
         there = await self._store.versions()
         for name in [name for name in self.clusters if name not in there]:
             await self.reload(name)
@@ -113,9 +136,9 @@ class ClusterTable:
             if known is None or known.uid != uid or known.version < version:
                 await self.reload(name)
 
-    async def reload(self, name: str) -> None:
+    async def reload(self, name: str, turn: AsyncConnection | None = None) -> None:
         """Loads one cluster from the database, if it is newer there, or gone."""
-        found = await self._store.load_clusters(name)
+        found = await self._store.load_clusters(name, self.clusters.get(name), turn)
         known = self.clusters.get(name)
         if known is not None and known.uid not in {cluster.uid for cluster in found}:
             self._forget(known)
@@ -163,27 +186,40 @@ class ClusterTable:
         """Decides on the newest value, commits, publishes. `decide` may run several times, so it must be pure."""
         await self.get(name)
         async with self.lock(name):
-            tries = attempts(f"cluster {name!r}")
+            outdated, tries = False, attempts(f"cluster {name!r}")
             while True:
                 next(tries)
-                old = self._known(name)
-                new, outcome = decide(old)
-                if new is old:
-                    return outcome
                 # Shielded: a client that disconnects must not leave the database ahead of this table.
-                saved = asyncio.ensure_future(
-                    self._store.save_cluster(old, new, lease_ttl=self._settings.lease_ttl, expired=expired)
-                )
+                trying = asyncio.ensure_future(self._try(name, decide, expired, in_turn=outdated))
                 try:
-                    done = await asyncio.shield(saved)
+                    done, outcome = await asyncio.shield(trying)
                 except asyncio.CancelledError:
-                    if await saved:
-                        self._changed(old, new)
+                    await asyncio.gather(trying, return_exceptions=True)
                     raise
                 if done:
-                    self._changed(old, new)
                     return outcome
-                await self.reload(name)
+                outdated = True
+
+    async def _try(
+        self,
+        name: str,
+        decide: Callable[[Cluster], tuple[Cluster, T]],
+        expired: tuple[str, int] | None,
+        *,
+        in_turn: bool,
+    ) -> tuple[bool, T]:
+        """Whether the change was made, and its outcome. `in_turn`: behind the changes of other replicas that wait."""
+        async with self._store.turn(name) if in_turn else nullcontext() as turn:
+            if turn is not None:
+                await self.reload(name, turn)
+            old = self._known(name)
+            new, outcome = decide(old)
+            done = new is old or await self._store.save_cluster(
+                old, new, lease_ttl=self._settings.lease_ttl, expired=expired, turn=turn
+            )
+        if done and new is not old:
+            self._changed(old, new)
+        return done, outcome
 
     async def remove(self, name: str, check: Callable[[Cluster], None]) -> Cluster:
         """Deletes a cluster with its tasks and leases, if its newest value passes `check`; returns that value."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 metadata = MetaData()
 
@@ -44,6 +44,10 @@ clusters = Table(
     Column("jobs", Text, nullable=False),
     #: 0 or 1: whether parameter servers end with the workers.
     Column("stop_with_workers", Integer, nullable=False, server_default="0"),
+    #: The last version whose task rows were marked with it, and the first one since which all were. Services of before
+    #: version 10 of the tables, which may still run beside, mark none.
+    Column("marked", BigInteger, nullable=False, server_default="0"),
+    Column("marked_since", BigInteger, nullable=False, server_default="0"),
 )
 
 tasks = Table(
@@ -67,6 +71,9 @@ tasks = Table(
     #: As cluster.Task has them.
     Column("registrar", String(300)),
     Column("own_lease", Integer, nullable=False, server_default="0"),
+    #: The cluster's version that wrote this row.
+    Column("version", BigInteger, nullable=False, server_default="0"),
+    Index("tenfold_tasks_version", "cluster", "version"),
 )
 
 leases = Table(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, event, insert, select, update
+from sqlalchemy import case, delete, event, insert, select, update
 from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 
 from tenfold_control_api import schema
@@ -22,7 +23,7 @@ from tenfold_control_api.database import FileLock, database_url, first_row, open
 from tenfold_control_api.session_record import SessionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from sqlalchemy.engine import ExceptionContext
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -104,14 +105,30 @@ class ControlStore:
 
     # -- clusters
 
-    async def load_clusters(self, name: str | None = None) -> list[Cluster]:
-        """All clusters, or the named one (an empty list when there is none)."""
-        which = () if name is None else (schema.clusters.c.name == name,)
-        whose = () if name is None else (schema.tasks.c.cluster == name,)
-        async with self.engine.connect() as db:
-            heads = (await db.execute(select(schema.clusters).where(*which))).mappings().all()
-            rows = (await db.execute(select(schema.tasks).where(*whose))).mappings().all()
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[AsyncConnection]:
+        """A transaction of the one service that may change the cluster now, committed at the end. Waits behind those
+        that have asked before, in the order of asking: a compare-and-set that finds its value outdated may be outrun
+        again and again by a service that need not read."""
+        async with self.engine.begin() as db:
+            await db.execute(select(schema.clusters.c.version).where(schema.clusters.c.name == name).with_for_update())
+            yield db
+
+    async def load_clusters(
+        self, name: str | None = None, known: Cluster | None = None, turn: AsyncConnection | None = None
+    ) -> list[Cluster]:
+        """All clusters, or the named one (an empty list when there is none). Of one of which the caller has a former
+        value, `known`, the tasks that have changed since are read, as far as the rows tell which those are."""
+        clusters, tasks = schema.clusters.c, schema.tasks.c
+        which = [] if name is None else [clusters.name == name]
+        whose = [] if name is None else [tasks.cluster == name]
         by_cluster: dict[str, dict[tuple[str, int], Task]] = {}
+        async with self.engine.connect() if turn is None else nullcontext(turn) as db:
+            heads = (await db.execute(select(schema.clusters).where(*which))).mappings().all()
+            if known is not None and heads and _tells_since(heads[0], known):
+                by_cluster[known.name] = dict(known.tasks)
+                whose.append(tasks.version > known.version)
+            rows = (await db.execute(select(schema.tasks).where(*whose))).mappings().all()
         for row in rows:
             task = _task(row)
             by_cluster.setdefault(row["cluster"], {})[task.job, task.index] = task
@@ -125,7 +142,13 @@ class ControlStore:
             return {name: (uid, version) for name, uid, version in rows}
 
     async def save_cluster(
-        self, old: Cluster | None, new: Cluster, *, lease_ttl: float, expired: tuple[str, int] | None = None
+        self,
+        old: Cluster | None,
+        new: Cluster,
+        *,
+        lease_ttl: float,
+        expired: tuple[str, int] | None = None,
+        turn: AsyncConnection | None = None,
     ) -> bool:
         """Writes what differs between `old` (as stored) and `new`. False, with nothing written, when another replica
         changed the cluster meanwhile, or renewed the lease `expired` = (id, renewals seen) that this change
@@ -136,23 +159,27 @@ class ControlStore:
             "version": new.version,
             "jobs": json.dumps(list(new.jobs.items())),
             "stop_with_workers": int(new.stop_with_workers),
+            "marked": new.version,
         }
         try:
-            async with self.engine.begin() as db:
+            async with self.engine.begin() if turn is None else _within(turn) as db:
                 if old is None:
-                    values = {"name": new.name, "uid": new.uid, "created": new.created, **head}
+                    values = {"name": new.name, "uid": new.uid, "created": new.created, "marked_since": new.version}
+                    values |= head
                     await db.execute(insert(schema.clusters).values(values))
                 else:
                     c = schema.clusters.c
                     where = (c.name == new.name, c.version == old.version, c.uid == old.uid)
-                    if (await db.execute(update(schema.clusters).where(*where).values(head))).rowcount != 1:
+                    since = case((c.marked == c.version, c.marked_since), else_=new.version)
+                    changes = update(schema.clusters).where(*where).values(**head, marked_since=since)
+                    if (await db.execute(changes)).rowcount != 1:
                         raise _LostRaceError
                 for job, index in [*gone, *((task.job, task.index) for task in changed)]:
                     t = schema.tasks.c
                     where = (t.cluster == new.name, t.job == job, t.task_index == index)
                     await db.execute(delete(schema.tasks).where(*where))
                 if changed:
-                    await db.execute(insert(schema.tasks), [_task_row(new.name, task) for task in changed])
+                    await db.execute(insert(schema.tasks), [_task_row(new, task) for task in changed])
                 for task in changed:
                     was = before.get((task.job, task.index))
                     if was is not None and was.lease_id is not None and was.lease_id != task.lease_id:
@@ -249,6 +276,13 @@ class _LostRaceError(Exception):
     """Rolls a transaction back: another process changed the row first."""
 
 
+@asynccontextmanager
+async def _within(turn: AsyncConnection) -> AsyncIterator[AsyncConnection]:
+    """A part of the transaction that is undone by itself."""
+    async with turn.begin_nested():
+        yield turn
+
+
 def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:
     jobs = dict(json.loads(head["jobs"]))
     ordered = {(job, i): tasks[job, i] for job, size in jobs.items() for i in range(size)}
@@ -261,6 +295,14 @@ def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:
         MappingProxyType(ordered),
         bool(head["stop_with_workers"]),
     )
+
+
+def _tells_since(head: Any, known: Cluster) -> bool:
+    """Whether the versions of the task rows tell which have changed since `known`: all changes marked theirs, and none
+    took tasks away, which leaves no row."""
+    every = head["marked"] == head["version"] and head["marked_since"] <= known.version + 1
+    jobs: list[list[Any]] = json.loads(head["jobs"])
+    return bool(every and head["uid"] == known.uid and jobs == [list(job) for job in known.jobs.items()])
 
 
 def _task(row: Any) -> Task:
@@ -282,9 +324,10 @@ def _task(row: Any) -> Task:
     )
 
 
-def _task_row(cluster: str, task: Task) -> dict[str, Any]:
+def _task_row(cluster: Cluster, task: Task) -> dict[str, Any]:
     return {
-        "cluster": cluster,
+        "cluster": cluster.name,
+        "version": cluster.version,
         "job": task.job,
         "task_index": task.index,
         "state": str(task.state),

@@ -130,7 +130,7 @@ class LauncherConformance:
         assert last == [f"worker/0 {tmp_path} ['--a=b c']"]
         assert place["host"]
         assert {job: len(tasks) for job, tasks in cluster.items()} == {"ps": 1, "worker": 2}
-        assert len({address for tasks in cluster.values() for address in tasks}) == 3
+        assert len({address for tasks in cluster.values() for address in tasks}) == 3, cluster
 
     def test_a_task_listens_at_its_address_and_another_one_reaches_it(
         self, launch: Launch, lines: Lines, tmp_path: Path

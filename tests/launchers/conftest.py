@@ -25,6 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DASHBOARD_PORT = free_ports(1)[0]
+#: Engine → how fixtures and parameters that stand for it begin.
+_NAMES = {"slurm": ("slurm", "large_slurm"), "ray": ("ray",), "kubernetes": ("kube",), "ssh": ("ssh", "hosts")}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps an engine's tests in one process, where several run beside each other: an engine starts once."""
+    here = Path(__file__).parent
+    for item in items:
+        if isinstance(item, pytest.Function) and item.path.is_relative_to(here):
+            parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+            words = [*item.fixturenames, *(each for each in parameters if isinstance(each, str))]
+            engine = next((engine for engine, names in _NAMES.items() for each in words if each.startswith(names)), "")
+            item.add_marker(pytest.mark.xdist_group(engine or item.path.stem))
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +78,9 @@ def ray_cluster() -> Iterator[Any]:
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # where it notes the newest cluster's address, in a folder that has to be there
+        (folder / "ray").mkdir()
+        patch.setenv("RAY_TMPDIR", str(folder))
         shown = {
             "include_dashboard": _has_dashboard(),
             "dashboard_host": "127.0.0.1",

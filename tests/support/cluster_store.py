@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import AsyncIterator
 
     from tenfold_control_api.cluster import Cluster
 
@@ -18,12 +20,21 @@ class MemoryStore:
         self.clusters: dict[str, Cluster] = {}
         self.refused = 0
         self.attempts = 0
+        #: Changes that waited behind others'.
+        self.turns = 0
         #: The names that were asked for, None for all.
         self.loads: list[str | None] = []
         self.leases: list[Any] = []
         self.gate: asyncio.Event | None = None
 
-    async def load_clusters(self, name: str | None = None) -> list[Cluster]:
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[str]:
+        self.turns += 1
+        yield name
+
+    async def load_clusters(
+        self, name: str | None = None, known: Cluster | None = None, turn: str | None = None
+    ) -> list[Cluster]:
         self.loads.append(name)
         return [cluster for cluster in self.clusters.values() if name in (None, cluster.name)]
 

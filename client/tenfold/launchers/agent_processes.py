@@ -12,6 +12,8 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.cli.children import KEPT_LINES
@@ -85,6 +87,10 @@ class _Task:
     pid: int | None = None
 
 
+def _have_ports(agents: Sequence[_Agent]) -> bool:
+    return all(agent.ports or agent.lost for agent in agents)
+
+
 class AgentProcesses:
     """See TaskProcesses."""
 
@@ -145,26 +151,36 @@ class AgentProcesses:
         for task in wanted:
             counts[self._placed[task]] = counts.get(self._placed[task], 0) + 1
         with self._changed:
-            asked = [self._agents[name] for name in counts]
-            for agent in asked:
-                agent.ports = None
-                assert agent.line is not None
-                agent.line.send("ports", count=counts[agent.spec.name])
-            self._changed.wait_for(lambda: all(agent.ports or agent.lost for agent in asked), ANSWER_S)
-            for agent in asked:
-                if agent.ports is None:
-                    raise LaunchRefusedError(f"{agent.spec.name}: {agent.lost or 'it gave no ports'}")
-            ports = {agent.spec.name: iter(agent.ports or ()) for agent in asked}
+            ports = {name: iter(numbers) for name, numbers in self._ports(counts).items()}
         found: dict[str, list[str]] = {job: [] for job in jobs}
         for task in wanted:
             agent = self._agents[self._placed[task]]
             address = join_address(agent.address, next(ports[agent.spec.name]))
             found[task.partition("/")[0]].append(address)
-        hosts = {agent.address for agent in asked}
+        hosts = {self._agents[name].address for name in counts}
         if self._token is None and not all(is_loopback(host) for host in hosts):
             self._token = new_token()
         shown = ", ".join(f"{task} on {name}" for task, name in list(self._placed.items())[:20])
         self._say(f"{shown}{', …' if len(self._placed) > 20 else ''}")
+        return found
+
+    def _ports(self, counts: Mapping[str, int]) -> dict[str, list[int]]:
+        """So many ports of each agent, under the lock. Agents of one address do not know of each other: those that give
+        another one's port are asked again."""
+        end = time.monotonic() + ANSWER_S
+        found: dict[str, list[int]] = {}
+        while missing := [self._agents[name] for name in counts if name not in found]:
+            for agent in missing:
+                agent.ports = None
+                assert agent.line is not None
+                agent.line.send("ports", count=counts[agent.spec.name])
+            self._changed.wait_for(partial(_have_ports, missing), end - time.monotonic())
+            for agent in missing:
+                if agent.ports is None:
+                    raise LaunchRefusedError(f"{agent.spec.name}: {agent.lost or 'it gave no ports'}")
+                beside = [ports for name, ports in found.items() if self._agents[name].address == agent.address]
+                if set(agent.ports).isdisjoint(chain.from_iterable(beside)):
+                    found[agent.spec.name] = agent.ports
         return found
 
     def _connect(self, agents: Sequence[_Agent]) -> list[_Agent]:

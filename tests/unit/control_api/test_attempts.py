@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from tenfold_control_api import attempts as module
 from tenfold_control_api.attempts import ATTEMPTS, attempts
 from tenfold_control_api.problems import ApiError
 
 
+@pytest.mark.usefixtures("impatient")
 def test_it_ends() -> None:
     tries = attempts("run 'r'")
 
@@ -17,3 +21,16 @@ def test_it_ends() -> None:
 
     assert counted == list(range(1, ATTEMPTS + 1))
     assert (given_up.value.kind, given_up.value.code) == ("too-many-changes", "ABORTED")
+
+
+def test_it_goes_on_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    tries = attempts("run 'r'")
+
+    counted = [next(tries) for _ in range(ATTEMPTS + 5)]
+    now[0] += module.PATIENCE
+    with pytest.raises(ApiError, match="many at once"):
+        next(tries)
+
+    assert counted == list(range(1, ATTEMPTS + 6))

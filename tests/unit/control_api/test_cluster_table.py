@@ -91,6 +91,7 @@ async def test_a_change_that_lost_is_decided_again_on_the_newer_value() -> None:
     assert set(table.holders) == {"lease 0", "lease 1"}
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_endless_contention_is_given_up() -> None:
     store = MemoryStore()
     table = table_of(store)
@@ -168,6 +169,7 @@ async def test_a_cluster_is_deleted_as_it_is_now() -> None:
         await table.get("default")
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_cluster_that_others_change_all_the_time_is_not_deleted() -> None:
     store = MemoryStore()
     table = table_of(store)
@@ -297,6 +299,7 @@ async def test_who_declares_second_finds_the_first_ones_cluster() -> None:
     assert table.clusters["default"] is first
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_declaration_is_tried_again_and_given_up() -> None:
     store = MemoryStore()
     table = table_of(store)
@@ -409,3 +412,60 @@ async def test_a_wait_looks_at_the_newest_value_first(shared: bool) -> None:
     _, met = await table.wait("default", lambda cluster: cluster.version == 2, 0.001)
 
     assert met is shared
+
+
+async def test_all_that_ask_while_a_refresh_is_under_way_share_the_next_one() -> None:
+    store = MemoryStore(shared=True)
+    table = table_of(store)
+    store.clusters["default"] = fresh()
+    asked, begun, go_on = 0, asyncio.Event(), asyncio.Event()
+    versions = store.versions
+
+    async def slow() -> dict[str, tuple[str, int]]:
+        nonlocal asked
+        asked += 1
+        begun.set()
+        found = await versions()
+        await go_on.wait()
+        return found
+
+    store.versions = slow  # type: ignore[method-assign]
+    first = asyncio.create_task(table.refresh())
+    await begun.wait()
+    store.clusters["other"] = fresh("other")
+    others = [asyncio.create_task(table.refresh()) for _ in range(9)]
+    go_on.set()
+    async with asyncio.timeout(20):
+        await asyncio.gather(first, *others)
+    assert asked == 2
+    assert set(table.clusters) == {"default", "other"}, "what was there when they asked is known"
+
+
+async def test_a_refresh_that_fails_fails_for_all_and_the_next_one_is_tried() -> None:
+    store = MemoryStore(shared=True)
+    table, broken = table_of(store), True
+    versions = store.versions
+
+    async def failing() -> dict[str, tuple[str, int]]:
+        if broken:
+            raise OSError("away")
+        return await versions()
+
+    store.versions = failing  # type: ignore[method-assign]
+    answers = await asyncio.gather(table.refresh(), table.refresh(), return_exceptions=True)
+    assert [str(answer) for answer in answers] == ["away", "away"]
+    broken = False
+    store.clusters["default"] = fresh()
+    await table.refresh()
+    assert set(table.clusters) == {"default"}
+
+
+async def test_a_change_that_was_outrun_is_made_in_turn() -> None:
+    store = MemoryStore()
+    table = table_of(store)
+    await table.add(fresh())
+    store.refused = 1
+    await table.change("default", register)
+    assert (store.turns, store.refused) == (1, 0)
+    await table.change("default", lambda cluster: register(cluster, 1))
+    assert store.turns == 1

@@ -83,6 +83,63 @@ async def test_a_cluster_comes_back_as_it_was(store: ControlStore) -> None:
     }
 
 
+def changed(found: Cluster, known: Cluster) -> list[str]:
+    return [f"{task.job}/{task.index}" for place, task in found.tasks.items() if known.tasks.get(place) is not task]
+
+
+async def test_of_a_value_that_is_known_what_has_changed_is_read(store: ControlStore) -> None:
+    first = a_cluster(worker=3)
+    assert await save(store, None, first)
+    (known,) = await store.load_clusters("c")
+    assert changed(*await store.load_clusters("c", known), known) == []
+    second = registered(first, "one", 1)
+    third = registered(second, "two", 2)
+    assert await save(store, first, second)
+    assert await save(store, second, third)
+
+    (found,) = await store.load_clusters("c", known)
+    assert changed(found, known) == ["worker/1", "worker/2"]
+    assert (found.version, dict(found.tasks)) == (third.version, dict(third.tasks))
+    (later,) = await store.load_clusters("c", found)
+    assert changed(later, found) == []
+
+
+async def test_another_size_and_another_life_of_a_cluster_are_read_anew(store: ControlStore) -> None:
+    first = a_cluster(worker=3)
+    assert await save(store, None, first)
+    (known,) = await store.load_clusters("c")
+    smaller = first.declare({"worker": 1}, 2.0)
+    assert await save(store, first, smaller)
+    (found,) = await store.load_clusters("c", known)
+    assert dict(found.tasks) == dict(smaller.tasks)
+
+    assert await store.remove_cluster(smaller)
+    again = replace(a_cluster(worker=3), uid="a later one")
+    assert await save(store, None, again)
+    (found,) = await store.load_clusters("c", known)
+    assert (found.uid, len(changed(found, known))) == ("a later one", 3)
+
+
+async def test_what_a_service_of_before_wrote_is_not_missed(store: ControlStore) -> None:
+    """It runs on beside a newer one, and marks no rows."""
+    first = a_cluster(worker=3)
+    assert await save(store, None, first)
+    (known,) = await store.load_clusters("c")
+    second = registered(first, "one", 0)
+    assert await save(store, first, second)
+    async with store.engine.begin() as db:
+        # as it wrote: the row has no version, the cluster's mark stays behind
+        await db.execute(update(schema.tasks).where(schema.tasks.c.task_index == 0).values(version=0))
+        await db.execute(update(schema.clusters).values(marked=first.version))
+
+    assert "worker/0" in changed(*await store.load_clusters("c", known), known)
+    third = registered(second, "two", 1)
+    assert await save(store, second, third)
+    assert {"worker/0", "worker/1"} <= set(changed(*await store.load_clusters("c", known), known))
+    (newer,) = await store.load_clusters("c", second)
+    assert changed(newer, second) == ["worker/1"]
+
+
 async def test_a_change_is_made_on_the_value_that_was_read(store: ControlStore) -> None:
     ready = await added(store)
     ended = ready.end("worker", 0, TaskState.LOST, "killed", 3.0, 9)

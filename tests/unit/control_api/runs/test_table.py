@@ -69,6 +69,7 @@ async def test_no_change_is_no_news() -> None:
     assert store.saves == 0
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_change_is_given_up() -> None:
     store = FakeStore(a_run())
     values = [a_run()]
