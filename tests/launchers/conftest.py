@@ -86,17 +86,30 @@ def ray_cluster() -> Iterator[Any]:
             "dashboard_host": "127.0.0.1",
             "dashboard_port": _DASHBOARD_PORT,
         }
-        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "temp_dir": str(folder), **shown})
+        for tries_left in (2, 1, 0):
+            try:
+                made = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "temp_dir": str(folder), **shown})
+                break
+            except Exception as error:
+                # it gives a node 30 s to begin, which is too little on a busy machine, and leaves what has begun
+                if not tries_left or "timed out during startup" not in str(error):
+                    raise
+                for process in _processes_of_ray():
+                    process.kill()
         for _ in range(2):
             made.add_node(num_cpus=4)
         yield made
-        # some of its processes have names that say nothing of the folder
-        processes = [each for each in psutil.Process().children(recursive=True) if "ray" in " ".join(each.cmdline())]
+        processes = _processes_of_ray()
         made.shutdown()
     left = psutil.wait_procs(processes, timeout=PATIENCE)[1]
     assert [each.cmdline() for each in left] == []
     assert left_over(folder) == []
     shutil.rmtree(folder)
+
+
+def _processes_of_ray() -> list[psutil.Process]:
+    """Some have names that say nothing of its folder."""
+    return [each for each in psutil.Process().children(recursive=True) if "ray" in " ".join(each.cmdline())]
 
 
 @pytest.fixture
