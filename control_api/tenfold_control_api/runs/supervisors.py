@@ -61,7 +61,7 @@ class Found:
 
 
 class Supervisors(Protocol):
-    """Starts runs on an engine. What makes another one than this machine's is given as `create_app(launcher=…)`.
+    """Starts runs on an engine. What makes another one than this machine's is given as `create_app(supervisors=…)`.
 
     All of it may block for a moment on a disk; the service calls it on a thread.
     """
@@ -205,12 +205,12 @@ class LocalSupervisors:
         self._on_end(run_id)
 
 
-#: Makes the launcher of a service from its settings and what is told of supervisors that have ended.
+#: Makes the supervisors of a service from its settings and what is told of supervisors that have ended.
 SupervisorsFactory = Callable[["Settings", Callable[[str], None]], Supervisors]
 
 
 def local_supervisors(tokens: ServiceTokens) -> SupervisorsFactory:
-    """What makes a launcher whose programs are accepted by `tokens`."""
+    """What makes supervisors whose programs are accepted by `tokens`."""
     return lambda settings, on_end: supervisors_of(settings, on_end, tokens)
 
 

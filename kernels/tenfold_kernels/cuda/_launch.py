@@ -1,4 +1,4 @@
-"""A kernel's Python function with the types of its arguments: what Runtime.launch compiles once and launches.
+"""A kernel's Python function with the types of its arguments: what Runtime.launch compiles once (_ptx.py) and launches.
 
 The same function runs in the simulator, where an array argument is a flat NumPy array, and on a GPU, where it is a
 pointer: so it indexes with one number, asks for no shape, and gets all sizes as arguments. `float32*` is an array of
