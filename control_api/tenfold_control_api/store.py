@@ -123,16 +123,19 @@ class ControlStore:
         which = [] if name is None else [clusters.name == name]
         whose = [] if name is None else [tasks.cluster == name]
         by_cluster: dict[str, dict[tuple[str, int], Task]] = {}
+        in_order = False
         async with self.engine.connect() if turn is None else nullcontext(turn) as db:
             heads = (await db.execute(select(schema.clusters).where(*which))).mappings().all()
             if known is not None and heads and _tells_since(heads[0], known):
-                by_cluster[known.name] = dict(known.tasks)
+                by_cluster[known.name], in_order = dict(known.tasks), True
                 whose.append(tasks.version > known.version)
             rows = (await db.execute(select(schema.tasks).where(*whose))).mappings().all()
         for row in rows:
-            task = _task(row)
-            by_cluster.setdefault(row["cluster"], {})[task.job, task.index] = task
-        return [_cluster(head, by_cluster.get(head["name"], {})) for head in heads]
+            task, there = _task(row), by_cluster.setdefault(row["cluster"], {})
+            # one that is not among those of a known value came with a change of the jobs after the heads were read
+            if not in_order or (task.job, task.index) in there:
+                there[task.job, task.index] = task
+        return [_cluster(head, by_cluster.get(head["name"], {}), in_order=in_order) for head in heads]
 
     async def versions(self) -> dict[str, tuple[str, int]]:
         """Every cluster's (uid, version): a cheap way to see what other replicas changed."""
@@ -283,16 +286,17 @@ async def _within(turn: AsyncConnection) -> AsyncIterator[AsyncConnection]:
         yield turn
 
 
-def _cluster(head: Any, tasks: dict[tuple[str, int], Task]) -> Cluster:
+def _cluster(head: Any, tasks: dict[tuple[str, int], Task], *, in_order: bool) -> Cluster:
     jobs = dict(json.loads(head["jobs"]))
-    ordered = {(job, i): tasks[job, i] for job, size in jobs.items() for i in range(size)}
+    if not in_order:
+        tasks = {(job, i): tasks[job, i] for job, size in jobs.items() for i in range(size)}
     return Cluster(
         head["name"],
         head["uid"],
         head["created"],
         head["version"],
         MappingProxyType(jobs),
-        MappingProxyType(ordered),
+        MappingProxyType(tasks),
         bool(head["stop_with_workers"]),
     )
 

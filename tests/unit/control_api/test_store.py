@@ -104,6 +104,19 @@ async def test_of_a_value_that_is_known_what_has_changed_is_read(store: ControlS
     assert changed(later, found) == []
 
 
+async def test_tasks_of_a_change_between_the_two_readings_are_left_for_the_next_one(store: ControlStore) -> None:
+    first = a_cluster(worker=1)
+    assert await save(store, None, first)
+    larger = first.declare({"worker": 2}, 2.0)
+    assert await save(store, first, larger)
+    async with store.engine.begin() as db:
+        # the head was read before that change, the tasks after it
+        head = {"version": first.version, "marked": first.version, "jobs": '[["worker", 1]]'}
+        await db.execute(update(schema.clusters).values(head))
+    (found,) = await store.load_clusters("c", first)
+    assert list(found.tasks) == [("worker", 0)]
+
+
 async def test_another_size_and_another_life_of_a_cluster_are_read_anew(store: ControlStore) -> None:
     first = a_cluster(worker=3)
     assert await save(store, None, first)
