@@ -7,6 +7,7 @@ package costs nothing and a program that only feeds a server never loads what it
 from __future__ import annotations
 
 from importlib import import_module
+from os import environ as _environ
 from typing import Any
 
 from tenfold.lazy_module import make_lazy as _make_lazy
@@ -320,3 +321,8 @@ def _nearest(name: str) -> str:
 
 def __dir__() -> list[str]:
     return sorted({*(name for name in globals() if not name.startswith("_")), *_HOME, *_NAMESPACES, *_GATHERED})
+
+
+if _environ.get("TENFOLD_CONTROL") and not _environ.get("TENFOLD_RUN"):
+    # a program by hand that will be listed as a run: what argparse parses from here on are its parameters
+    import_module("tenfold.runs.recorded").watch()

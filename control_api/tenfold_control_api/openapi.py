@@ -124,7 +124,7 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
         yield "invalid-request"
     if ours:
         yield "database-unavailable"
-    if method in ("post", "put"):
+    if method in ("post", "put", "patch"):
         yield from ("malformed-json", "malformed-body", "unsupported-media-type", "body-too-large")
     if method == "post":
         yield from ("invalid-idempotency-key", "idempotency-key-reused", "in-progress", "answer-not-kept")

@@ -53,6 +53,7 @@ TABLE: dict[tuple[str, str], RouteRole] = {
     # programs
     ("POST", "/v1/runs"): RouteRole(Role.RUN, "submit run"),
     ("POST", "/v1/runs/{run}:stop"): RouteRole(Role.RUN, "stop run"),
+    ("PATCH", "/v1/runs/{run}"): RouteRole(Role.RUN, "edit run"),
     ("POST", "/v1/runs/{run}:trace"): RouteRole(Role.RUN, "trace run"),
     ("PUT", "/v1/packages/{name}"): RouteRole(Role.RUN, "upload package"),
     # what takes away from others

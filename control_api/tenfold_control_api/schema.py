@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 
 metadata = MetaData()
 
@@ -171,6 +171,8 @@ runs = Table(
     Column("owner", String(32)),
     #: The principal that submitted it.
     Column("submitter", String(300)),
+    #: JSON of runs/details.py: name, tags, parameters and the like.
+    Column("details", Text, nullable=False, server_default="{}"),
     Index("tenfold_runs_state", "state"),
     Index("tenfold_runs_created", "created", "id"),
 )
@@ -183,6 +185,16 @@ progress = Table(
     Column("task_index", Integer, primary_key=True),
     #: JSON of what the task's program reported.
     Column("body", Text, nullable=False),
+    #: JSON of the newest values in it; NULL where a service before version 11 wrote the row.
+    Column("newest", Text),
+)
+
+diffs = Table(
+    "tenfold_run_diffs",
+    metadata,
+    Column("run", String(32), primary_key=True),
+    #: How the files of the run's working directory differed from their commit.
+    Column("diff", Text, nullable=False),
 )
 
 events = Table(

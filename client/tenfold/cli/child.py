@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.cli import run_server
 from tenfold.cli.modules_apart import keep_apart
-from tenfold.runs import program_report, run_cluster
+from tenfold.runs import program_report, recorded, run_cluster
 from tenfold.runs.error_file import ReportedExit, leave_error
 from tenfold_core import log_setup
 
@@ -51,6 +51,8 @@ def main(arguments: list[str]) -> None:
         log_setup.configure(*logs, task=_task())
     run_cluster.start = run_server.start
     reporter = program_report.begin()
+    if reporter is not None:
+        recorded.watch()
     try:
         become(arguments)
     finally:

@@ -11,11 +11,13 @@ import os
 import re
 import signal
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenfold.cli.cluster_options import cluster_options
+from tenfold.cli.described import described_options
 from tenfold.cli.group import ProgramCommand
 from tenfold.cli.launching import launch_options
 from tenfold.cli.log_options import asked_variables, log_options
@@ -65,6 +67,7 @@ _LOCAL = "local"
     show_default=True,
     help="Bytes of output that are kept of each task, the newest, for `tenfold logs`; only with --control.",
 )
+@described_options
 @launch_options
 @log_options
 @token_option
@@ -78,6 +81,7 @@ def run(
     on: str,
     launcher_options: dict[str, str],
     resources: dict[str, Resources],
+    described: dict[str, Any],
     token: ShownToken,
     log_bytes: int,
     program: str,
@@ -90,7 +94,7 @@ def run(
     chief and the evaluator have ended, and stops the parameter servers then; the exit code is that of the first task
     that failed, or 0. A parameter server that fails ends the run, unless --restarts lets it come back. After a worker's
     failure the others have --grace seconds to end, then they are stopped. With --control the run is listed by `tenfold
-    runs`, and can be stopped there.
+    runs`, under the name and with the tags, notes and parameters given here, and can be stopped there.
     """
     from tenfold.cli.up import prefixed
     from tenfold.launchers import LaunchRefusedError
@@ -119,7 +123,8 @@ def run(
     request = plan.request(re.sub(r"[^A-Za-z0-9]+", "-", run_name), os.getcwd(), launcher_options)
     try:
         with launcher(on).open(request, output) as processes:
-            raise SystemExit(_drive(plan, processes, output, control, token, shown, log_bytes, on != _LOCAL))
+            listing = _Listing(control, token, log_bytes, described) if control else None
+            raise SystemExit(_drive(plan, processes, output, listing, shown, on != _LOCAL))
     except LaunchRefusedError as error:
         raise click.ClickException(str(error)) from None
 
@@ -153,10 +158,8 @@ def _drive(
     plan: RunPlan,
     processes: TaskProcesses,
     output: _Output,
-    control: str | None,
-    token: ShownToken,
+    listing: _Listing | None,
     shown: dict[str, str],
-    log_bytes: int,
     on_engine: bool,
 ) -> int:
     """Runs it to its end, and tells the control service if there is one. The exit code. `shown`: the variables by which
@@ -165,9 +168,9 @@ def _drive(
     from tenfold.runs.driver import RunDriver
 
     with ExitStack() as stack:
-        told = _Told(control, token, plan, stack) if control else None
+        told = _Told(listing, plan, stack) if listing is not None else None
         if told is not None:
-            output.logs = told.kept_logs(log_bytes)
+            output.logs = told.kept(on_engine)
             stack.callback(setattr, output, "logs", None)
 
         def stop(reason: str, exit_code: int) -> None:
@@ -198,16 +201,30 @@ def _drive(
     return verdict.exit_code
 
 
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """How a control service is told of a run."""
+
+    control: str
+    token: ShownToken
+    #: Bytes of output that are kept of each task.
+    log_bytes: int
+    #: What the run is called: members of its submission.
+    described: dict[str, Any]
+
+
 class _Told:
     """What a control service is told of this run. A service that does not answer is no error: the run goes on."""
 
-    def __init__(self, control: str, token: ShownToken, plan: RunPlan, stack: ExitStack) -> None:
+    def __init__(self, listing: _Listing, plan: RunPlan, stack: ExitStack) -> None:
         from tenfold.control import ControlClient
         from tenfold.runs import program_report
+        from tenfold.runs.source import source_of
         from tenfold_core import errors
 
-        self._stack = stack
-        self._client = stack.enter_context(ControlClient(control, token, _REQUEST_S))
+        self._stack, self._listing = stack, listing
+        self._client = stack.enter_context(ControlClient(listing.control, listing.token, _REQUEST_S))
+        self._described = {**listing.described, "source": source_of(os.getcwd())}
         self._reporter: RunReporter | None = None
         #: The run's name there; None where it is not taken.
         self._run: str | None = None
@@ -221,24 +238,33 @@ class _Told:
                 restarts={"limit": plan.policy.restarts, "gang": plan.policy.gang},
                 guide_flags=plan.guide_flags,
                 as_tensorflow=plan.as_tensorflow,
+                **self._described,
             )["name"]
         except errors.OpError as error:
             click.echo(f"The control service is not told of this run: {error.message}", err=True)
             return
-        click.echo(f"This is {self._run} at {control}", err=True)
-        self.environment = program_report.of_run(self._run, control)
+        click.echo(f"This is {self._run} at {listing.control}", err=True)
+        self.environment = program_report.of_run(self._run, listing.control)
 
-    def kept_logs(self, task_bytes: int) -> TaskLogs | None:
-        """Where the output is kept for `tenfold logs`; None for a run that is not listed, or a disk that takes none."""
+    def kept(self, on_engine: bool) -> TaskLogs | None:
+        """Where the output is kept for `tenfold logs`, beside a file that says what the run is called and what its
+        program recorded; None for a run that is not listed, or a disk that takes none."""
+        from tenfold.runs import recorded_news
         from tenfold.runs.kept_logs import kept_logs
+        from tenfold_core.user_folders import run_folder
 
         if self._run is None:
             return None
         try:
-            return self._stack.enter_context(kept_logs(self._run, task_bytes))
+            logs = self._stack.enter_context(kept_logs(self._run, self._listing.log_bytes))
+            file = run_folder(self._run) / recorded_news.NAME
+            recorded_news.update(file, {"run": self._run, "given": self._described})
         except OSError as error:
             click.echo(f"The logs of this run are not kept: {error}", err=True)
             return None
+        if not on_engine:
+            self.environment[recorded_news.FILE] = str(file)
+        return logs
 
     def start(self, stop: Callable[[str, int], None]) -> None:
         """`stop(reason, exit code)` is called when somebody stops the run at the service."""

@@ -52,6 +52,8 @@ def show(run: dict[str, Any]) -> None:
 
     console = plain_console()
     console.print(f"{run['name']} is [{STYLES[run['state']]}]{run['state']}[/]: {escape(run['reason'])}")
+    for label, text in described(run):
+        console.print(f"{label:<10}{escape(text)}", soft_wrap=True)
     console.print(f"program   {escape(' '.join(run['entrypoint']))}", soft_wrap=True)
     console.print(f"attempt   {run['attempt']}, {run['restarts_used']} of {run['restarts']['limit']} restarts used")
     if run["progress"] is not None:
@@ -74,6 +76,28 @@ def show(run: dict[str, Any]) -> None:
         if (error := task["error"]) is not None:
             where = "".join(f", {each} {error[each]}" for each in ("node", "task") if error.get(each))
             console.print(f"{task['job']}/{task['index']}: {error['type']}{where}: {escape(error['message'] or '')}")
+
+
+def described(run: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the run is called and what was recorded of it, a labelled line each; nothing of what is not known."""
+    from tenfold_core.parameter_values import write_value
+
+    source = run.get("source")
+    changed = "" if source is None or not source["dirty"] else ", with changes"
+    versions = ", ".join(f"{name} {version}" for name, version in run.get("versions", {}).items())
+    lines = (
+        ("name", run.get("display_name")),
+        ("tags", ", ".join(run.get("tags", ()))),
+        ("notes", run.get("notes")),
+        ("params", "  ".join(f"{name}={write_value(each)}" for name, each in run.get("parameters", {}).items())),
+        ("seed", None if run.get("seed") is None else str(run["seed"])),
+        (
+            "source",
+            None if source is None else f"{source['commit'][:12]} on {source['branch'] or 'no branch'}{changed}",
+        ),
+        ("versions", versions),
+    )
+    return [(label, text) for label, text in lines if text]
 
 
 def display_of_run() -> RunDisplay:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenfold.cli.cluster_options import cluster_options
+from tenfold.cli.described import described_options
 from tenfold.cli.launching import launch_options
 from tenfold.cli.run_views import display_of_run, listed, moving_line, show
 from tenfold.cli.tables import plain_console
@@ -97,6 +98,7 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
 @click.option("--restarts", type=click.IntRange(min=0), default=0, show_default=True, help="Restarts after failures.")
 @click.option("--alone", is_flag=True, help="Start only the task that failed again, not all of them.")
 @click.option("--deadline", type=click.FloatRange(min=0, min_open=True), help="Seconds after which the run fails.")
+@described_options
 @launch_options
 @click.option("--wait", is_flag=True, help="Show the output, and end with the run: 0 if it succeeded, 1 if not.")
 @control_option
@@ -115,6 +117,7 @@ def submit(
     on: str,
     launcher_options: dict[str, str],
     resources: dict[str, Resources],
+    described: dict[str, Any],
     wait: bool,
     control: str,
     token: ShownToken,
@@ -125,7 +128,10 @@ def submit(
     The tasks run on its machine or, with --on, on an engine that it reaches (`tenfold launchers`). Prints the run's
     name. It goes on without this command, and without the control service.
     """
-    upload = upload or is_url(working_dir)  # the service may not reach that store
+    from tenfold.runs.source import source_of
+
+    elsewhere = is_url(working_dir)
+    upload = upload or elsewhere  # the service may not reach that store
     with asking(control, token) as client:
         run = client.submit_run(
             command,
@@ -142,6 +148,8 @@ def submit(
             on=on,
             launcher_options=launcher_options,
             resources={job: asdict(needed) for job, needed in resources.items()},
+            source=None if elsewhere else source_of(working_dir),
+            **described,
         )
         click.echo(run["name"])
         if not wait:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tenfold.control.calls import Awaiting, Blocking, call
 from tenfold.control.cluster_answers import Service, SessionStatus
 from tenfold.control.cluster_calls import ClusterCalls
+from tenfold.control.experiment_calls import ExperimentCalls
 from tenfold.control.master_calls import MasterCalls
 from tenfold.control.model_calls import ModelCalls
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, session_request
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, WatchCalls):
+class ControlCalls(ClusterCalls, ExperimentCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, WatchCalls):
     """What both clients can do."""
 
     @call

@@ -144,3 +144,8 @@ def each(kind: type[A], member: str) -> Callable[[httpx.Response], list[A]]:
 
 def nothing(response: httpx.Response) -> None:
     """An answer that does not matter."""
+
+
+def text(response: httpx.Response) -> str:
+    """An answer that is plain text."""
+    return response.text

@@ -5,6 +5,7 @@ Of answers.py's kind; made by run_calls.py.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from tenfold.control.answers import Answer, answer
@@ -73,6 +74,21 @@ class RunTask(Answer):
 
 
 @answer
+class Source(Answer):
+    """The commit of a run's working directory."""
+
+    commit: str
+    #: None where no branch is checked out.
+    branch: str | None = None
+    #: Whether files differed from the commit.
+    dirty: bool
+    #: Bytes of what `run_diff` gives.
+    diff_bytes: int
+    #: Whether the end of that is missing.
+    diff_truncated: bool
+
+
+@answer
 class Run(Answer):
     """One run: a program as every task of a cluster."""
 
@@ -107,6 +123,17 @@ class Run(Answer):
     #: None until a program has reported a step.
     progress: Progress | None
     tasks: tuple[RunTask, ...]
+    #: What people call it.
+    display_name: str | None = None
+    tags: tuple[str, ...] = ()
+    notes: str = ""
+    #: What the program recorded and what people gave, which counts first.
+    parameters: Mapping[str, bool | int | float | str] = dataclasses.field(default_factory=dict)
+    #: Of Python, Tenfold and NumPy.
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: The graph-level random seed.
+    seed: int | None = None
+    source: Source | None = None
 
     @property
     def final(self) -> bool:

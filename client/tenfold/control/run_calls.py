@@ -58,7 +58,8 @@ class RunCalls:
 
         `on` is the launcher that starts the tasks: "local" (the default), "ssh", "slurm", …; with launcher_options and
         resources. `options` are the other members of the submission: package, environment, success, restarts, deadline,
-        grace, stop_grace, guide_flags, as_tensorflow. The same `submission_id` again gives the run that there is;
+        grace, stop_grace, guide_flags, as_tensorflow, and what the run is called: display_name, tags, notes,
+        parameters, source. The same `submission_id` again gives the run that there is;
         raises AlreadyExistsError if that was submitted otherwise, PermissionDeniedError where runs are not allowed.
         """
         body = {"entrypoint": list(entrypoint), "submission_id": submission_id, "working_dir": working_dir, **options}

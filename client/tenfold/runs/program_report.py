@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold.runs.program_trace import ProgramTracer
+from tenfold.runs.recorded_news import RecordedNews
 from tenfold_core.access.credentials import shown_token
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class ProgramReporter:
         self._away = self._said = False
         self._over = False
         self._tracer = ProgramTracer()
+        self._recorded = RecordedNews()
 
     def start(self) -> None:
         self._thread.start()
@@ -186,7 +188,8 @@ class ProgramReporter:
                     self._away = False
                     return every
             place = self._place
-            answer = client.report_task(place.run, place.job, place.index, self._report(ending), timeout=timeout)
+            report = {**self._report(ending), **self._recorded.of(place.job, place.index)}
+            answer = client.report_task(place.run, place.job, place.index, report, timeout=timeout)
         except (errors.UnavailableError, errors.DeadlineExceededError) as error:
             # one that is slow to answer may be as busy as this machine: the last report has its time
             self._away = isinstance(error, errors.UnavailableError)
@@ -196,11 +199,14 @@ class ProgramReporter:
             return every
         except errors.OpError as error:
             self._away = False
+            if isinstance(error, errors.InvalidArgumentError) and self._recorded.refused():
+                return every
             self._over = self._place is None or not self._membership.joins_again
             log.info("the control service takes no reports of this task: %s", error)
             self._place = None
             return every
         self._away = False
+        self._recorded.accepted()
         client.learn(answer.services)
         self._points, self._checkpoints, self._logdirs, self._told = [], [], [], self._steps
         if not ending:

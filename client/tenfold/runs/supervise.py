@@ -22,7 +22,7 @@ from tenfold.control import ControlClient
 from tenfold.launchers import LaunchRefusedError
 from tenfold.launchers.local import LocalLauncher, LocalProcesses
 from tenfold.launchers.registry import launcher
-from tenfold.runs import program_report
+from tenfold.runs import program_report, recorded_news
 from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
@@ -89,7 +89,11 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             os.chdir(run["submission"].get("working_dir") or folder)
             processes = _processes(run, plan, folder, logs.write)
             environment = program_report.of_run(run["id"], run["control"])
-            if not isinstance(processes, LocalProcesses):
+            if isinstance(processes, LocalProcesses):
+                told = folder / recorded_news.NAME
+                recorded_news.update(told, {"run": run["id"], "given": run.get("details", {})})
+                environment[recorded_news.FILE] = str(told)
+            else:
                 environment |= token.carried()
             driver = RunDriver(plan, processes, say=say, observe=reporter.put, environment=environment)
             if not reporter.begin(_FIRST_REPORT_S):

@@ -139,6 +139,8 @@ class StepObserver:
         self._examples_per_second: float | None = None
         #: What `note_step` has kept last.
         self._ended_at: Point | None = None
+        #: The graph-level random seed of the newest session that has one.
+        self.seed: int | None = None
         #: Those that have run a step and did not close.
         self.sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
         #: The newest of them that has a global step. It lives until the program has ended, though nothing else has it:
@@ -164,6 +166,8 @@ class StepObserver:
         """The session runs a step."""
         if session is not self._kept:
             self.sessions.add(session)
+            if session.graph.seed is not None:
+                self.seed = session.graph.seed
             if global_step_of(session.graph) is not None:
                 self._kept = session
 

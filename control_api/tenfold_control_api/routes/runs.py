@@ -15,6 +15,7 @@ from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
 from tenfold_control_api.routes.pages import LIMIT, After, Limit, following, place
 from tenfold_control_api.runs import log_files, log_stream, views
+from tenfold_control_api.runs.detail_models import RunEdit
 from tenfold_control_api.runs.joined import Newcomer
 from tenfold_control_api.runs.models import (
     LogLine,
@@ -31,6 +32,7 @@ from tenfold_control_api.runs.models import (
     RunSubmission,
     RunView,
     dumped,
+    given_details,
 )
 from tenfold_control_api.runs.record import RunRecord
 from tenfold_core.run_states import RunState
@@ -67,7 +69,7 @@ async def submit_run(body: RunSubmission, request: Request, response: Response, 
     if submission_id is None and (key := request.headers.get("idempotency-key")) is not None:
         # a service that dies over the request leaves the run to the next one that is asked
         submission_id = f"key-{hashlib.sha256(repr((who, key)).encode()).hexdigest()[:32]}"
-    run, created = await control.runs.submit(dumped(body), submission_id, body.launcher, who)
+    run, created = await control.runs.submit(dumped(body), submission_id, body.launcher, who, given_details(body))
     response.status_code = 201 if created else 200
     response.headers["Location"] = f"/v1/runs/{run.id}"
     return await _view(control, run)
@@ -144,6 +146,30 @@ async def stop_run(run: str, request: Request, control: ControlDep, body: RunSto
     `stop_grace`. A run that has ended stays as it is."""
     await owned_run(run, request, control)
     return await _view(control, await control.runs.ask_to_stop(run, (body or RunStop()).reason))
+
+
+@router.patch(
+    "/{run:name}",
+    summary="Change what a run is called",
+    dependencies=[JsonBody],
+    openapi_extra=problems("no-such-run", "owned-by-another", "too-many-changes"),
+)
+async def edit_run(run: str, body: RunEdit, request: Request, control: ControlDep) -> RunView:
+    """Its name, tags, notes and parameters, for its submitter and the role admin. The run may have ended."""
+    await owned_run(run, request, control)
+    return await _view(control, await control.runs.edit(run, body.model_dump(mode="json", exclude_unset=True)))
+
+
+@router.get(
+    "/{run}/diff",
+    summary="How the files of a run differed from their commit",
+    response_class=PlainTextResponse,
+    openapi_extra=problems("no-such-run"),
+)
+async def get_diff(run: str, control: ControlDep) -> PlainTextResponse:
+    """The output of `git diff HEAD` in its working directory when it began; empty where nothing differed or is known.
+    `source.diff_truncated` of the run says whether its end is missing."""
+    return PlainTextResponse(await control.runs.diff(await control.runs.get(run)))
 
 
 @router.delete(

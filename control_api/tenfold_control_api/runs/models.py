@@ -5,6 +5,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from tenfold_control_api.models import Condition, Size
+from tenfold_control_api.runs.detail_models import (
+    DisplayName,
+    Notes,
+    Parameters,
+    ParameterValue,
+    Recorded,
+    Source,
+    SourceView,
+    Tags,
+)
+from tenfold_control_api.runs.details import GIVEN
 from tenfold_core.run_states import RunState, RunTaskState
 
 _NO_NULL = r"^[^\x00]*$"
@@ -103,6 +114,11 @@ class RunSubmission(_Request):
     stop_grace: Seconds = Field(default=10.0, description="Seconds between SIGTERM and SIGKILL.")
     guide_flags: bool = Field(default=False, description="Add --ps_hosts, --job_name, … to the arguments.")
     as_tensorflow: bool = Field(default=False, description="Let `import tensorflow` give Tenfold.")
+    display_name: DisplayName | None = Field(default=None, description="What people call the run.")
+    tags: Tags = []
+    notes: Notes = ""
+    parameters: Parameters = Field(default={}, description="Parameters that the program does not record by itself.")
+    source: Source | None = Field(default=None, description="The commit of the working directory, where it is known.")
 
     @field_validator("environment")
     @classmethod
@@ -226,6 +242,7 @@ class ProgramReport(_Request):
     points: Annotated[list[ProgressPoint], Field(max_length=2000)] = []
     checkpoints: Annotated[list[CheckpointReport], Field(max_length=2000)] = []
     logdirs: Annotated[list[Text], Field(max_length=100, description="Folders with event files for TensorBoard.")] = []
+    recorded: Recorded | None = Field(default=None, description="What it recorded of itself, where that is new.")
     figures: Annotated[dict[Name, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=100)] = {}
 
 
@@ -366,6 +383,13 @@ class RunView(BaseModel):
     ended: str | None
     progress: ProgressView | None = Field(description="Null until a program has reported a step.")
     tasks: list[RunTaskView]
+    display_name: str | None = None
+    tags: list[str] = []
+    notes: str = ""
+    parameters: dict[str, ParameterValue] = {}
+    versions: dict[str, str] = {}
+    seed: int | None = None
+    source: SourceView | None = None
 
 
 class RunList(BaseModel):
@@ -387,7 +411,12 @@ class LogPage(BaseModel):
 
 def dumped(submission: RunSubmission) -> dict[str, Any]:
     """As it is kept: all members, none chosen by the service."""
-    left_out = {"submission_id", "launcher"}
+    left_out = {"submission_id", "launcher", *GIVEN}
     # as submissions were before there were these: the same one is still the same
     left_out |= {name for name in ("launcher_options", "resources") if not getattr(submission, name)}
     return submission.model_dump(mode="json", exclude=left_out)
+
+
+def given_details(submission: RunSubmission) -> dict[str, Any]:
+    """What the submitter calls the run: the same submission under another name is still the same."""
+    return submission.model_dump(mode="json", include=set(GIVEN))

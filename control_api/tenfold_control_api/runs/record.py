@@ -7,10 +7,11 @@ only what the supervisor cannot: that the run is to stop, and that its superviso
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs import details as run_details
 from tenfold_core.run_states import RunState
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class RunRecord:
     owner: str | None = None
     #: The principal that submitted it; None where that was not kept.
     submitter: str | None = None
+    #: What it is called, and what was recorded of it (details.py).
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_supervised(self) -> bool:
@@ -113,6 +116,17 @@ class RunRecord:
         if self.state is RunState.PENDING and self.supervisor is None:
             return replace(asked, state=RunState.STOPPED, reason=reason, ended=now)
         return asked
+
+    def edit(self, edit: Mapping[str, Any]) -> RunRecord:
+        """The run is to be called otherwise, whether it has ended or not."""
+        return self._with(run_details.edited(self.details, edit))
+
+    def record(self, job: str, index: int, told: Mapping[str, Any]) -> RunRecord:
+        """What the program of a task recorded of itself."""
+        return self._with(run_details.recorded(self.details, job, index, told)[0])
+
+    def _with(self, details: Mapping[str, Any]) -> RunRecord:
+        return self if details is self.details else replace(self, version=self.version + 1, details=details)
 
     def fail(self, reason: str, now: float) -> RunRecord:
         """Nobody runs it any more, and nobody said how it ended."""

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs.details import recorded
 from tenfold_control_api.runs.joining import JoinedRuns
 from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_control_api.runs.run_sweeper import RunSweeper
@@ -195,9 +196,10 @@ class RunService:
         submission_id: str | None,
         launcher: str = LOCAL,
         submitter: str | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> tuple[RunRecord, bool]:
         """Keeps a submission and has it started, as `Submissions.submit` says."""
-        run, created = await self.submissions.submit(submission, submission_id, launcher, submitter)
+        run, created = await self.submissions.submit(submission, submission_id, launcher, submitter, details)
         if created:
             self._sweeper.look_soon()
         return run, created
@@ -242,12 +244,30 @@ class RunService:
             raise ApiError("no-such-task", f"run {run_id} has no task {job}/{index}.")
         if run.joined:
             run = await self._joined.hear(run_id, job, index, report["process"])
+        if (told := report["recorded"]) is not None:
+            await self._record(run_id, job, index, told)
         await self.progress.add(run_id, job, index, report, self._wall())
         for listener in self.report_listeners:
             listener(run_id, report)
         if run.joined and report["ending"] is not None:
             await self._joined.end(run_id, job, index, report["ending"])
         return run.stop if run.joined else None
+
+    async def _record(self, run_id: str, job: str, index: int, told: Mapping[str, Any]) -> None:
+        """Keeps what a program recorded of itself: it is on the disk before the report is answered."""
+        run = await self._table.change(run_id, lambda now: now.record(job, index, told))
+        details, diff = recorded(run.details, job, index, told)
+        if details is run.details and diff is not None and not run.details.get("source"):
+            await self._store.keep_diff(run_id, diff)
+
+    async def edit(self, run_id: str, edit: Mapping[str, Any]) -> RunRecord:
+        """Changes what the run is called. Raises NOT_FOUND."""
+        return await self._table.change(run_id, lambda now: now.edit(edit))
+
+    async def diff(self, run: RunRecord) -> str:
+        """How the files of its working directory differed from their commit; empty where they did not, or where
+        nothing is known."""
+        return await self._store.diff(run.id)
 
     async def ask_to_stop(self, run_id: str, reason: str) -> RunRecord:
         """The run is to stop; its supervisor is told at once where it can be reached, else by its next report."""

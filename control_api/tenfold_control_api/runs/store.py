@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tenfold_control_api.database import first_row
 from tenfold_control_api.runs.record import RunRecord
-from tenfold_control_api.schema import runs
+from tenfold_control_api.schema import diffs, runs
 from tenfold_core.run_states import RunState
 
 if TYPE_CHECKING:
@@ -27,11 +27,13 @@ class RunStore:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def add(self, run: RunRecord) -> bool:
-        """False if there is a run with that submission id."""
+    async def add(self, run: RunRecord, diff: str | None = None) -> bool:
+        """False if there is a run with that submission id. `diff`: of its working directory."""
         try:
             async with self._engine.begin() as db:
                 await db.execute(insert(runs).values({"reports": 0, **_row(run)}))
+                if diff:
+                    await db.execute(insert(diffs).values(run=run.id, diff=diff))
         except IntegrityError:
             return False
         return True
@@ -58,6 +60,19 @@ class RunStore:
     async def remove(self, run_id: str) -> None:
         async with self._engine.begin() as db:
             await db.execute(delete(runs).where(runs.c.id == run_id))
+            await db.execute(delete(diffs).where(diffs.c.run == run_id))
+
+    async def keep_diff(self, run_id: str, diff: str) -> None:
+        """Keeps the diff of a run's working directory, in place of what there was."""
+        async with self._engine.begin() as db:
+            await db.execute(delete(diffs).where(diffs.c.run == run_id))
+            if diff:
+                await db.execute(insert(diffs).values(run=run_id, diff=diff))
+
+    async def diff(self, run_id: str) -> str:
+        """The diff of the run's working directory; empty where there is none."""
+        row = await first_row(self._engine, select(diffs).where(diffs.c.run == run_id))
+        return "" if row is None else str(row["diff"])
 
     async def active(self) -> list[tuple[RunRecord, int]]:
         """The runs that have not ended, and how many reports each has had (for replicas)."""
@@ -108,6 +123,7 @@ def _row(run: RunRecord) -> dict[str, Any]:
         "stop": run.stop,
         "owner": run.owner,
         "submitter": run.submitter,
+        "details": json.dumps(dict(run.details)),
     }
 
 
@@ -116,6 +132,7 @@ def _record(row: Any) -> RunRecord:
     return RunRecord(
         **values,
         submission=json.loads(row["submission"]),
+        details=json.loads(row["details"]),
         state=RunState(row["state"]),
         tasks=tuple(json.loads(row["tasks"])),
         supervisor=None if row["supervisor"] is None else json.loads(row["supervisor"]),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.launchers import LaunchRefusedError, registry
 from tenfold.launchers.interface import checked_options
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs.details import taken_out
 from tenfold_control_api.runs.record import EXTERNAL, LOCAL, RunRecord
 from tenfold_core.errors import OpError
 
@@ -83,8 +84,10 @@ class Submissions:
         submission_id: str | None,
         launcher: str = LOCAL,
         submitter: str | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> tuple[RunRecord, bool]:
-        """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. Raises
+        """Keeps a submission and has it started, unless its launcher is EXTERNAL; tells whether it is new. `details`
+        says what it is called; of a run that there is already they change nothing. Raises
         PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id, or
         another submitter's, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
         if launcher != EXTERNAL:
@@ -99,11 +102,14 @@ class Submissions:
         run_id = f"run-{uuid.uuid4().hex[:12]}"
         now, owner = self._wall(), self._replicas.id if launcher != EXTERNAL else None
         name = submission_id or run_id
-        run = RunRecord(run_id, name, fingerprint, launcher, submission, now, owner=owner, submitter=submitter)
+        called, diff = taken_out(dict(details or {}))
+        run = RunRecord(
+            *(run_id, name, fingerprint, launcher, submission, now), owner=owner, submitter=submitter, details=called
+        )
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
             return self._same(known, run), False
         self._table.admit()
-        if not await self._store.add(run):
+        if not await self._store.add(run, diff):
             known = await self._store.by_submission(run.submission_id)
             if known is None:
                 raise ApiError("run-deleted", "the run of this submission id was just deleted; send the request again.")

@@ -121,6 +121,7 @@ class LocalSupervisors:
                 self.packages.unpack(package, work)
             submission["working_dir"] = str(work)
         content = {"id": run.id, "control": control, "launcher": run.launcher, "submission": submission}
+        content["details"] = dict(run.details)
         with AtomicFile(str(plan)) as file:
             file.write(json.dumps(content).encode())
         module = ["-m", "tenfold.runs.supervise", str(folder)]

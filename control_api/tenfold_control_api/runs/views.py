@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.models import Condition
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs.detail_models import SourceView
+from tenfold_control_api.runs.details import parameters_of, source_of
 from tenfold_control_api.runs.models import (
     CheckpointReport,
     CurveView,
@@ -58,7 +60,21 @@ def run_view(run: RunRecord, tasks: Sequence[TaskProgress] = ()) -> RunView:
         ended=_time(run.ended),
         progress=progress_view(run, tasks),
         tasks=[task_view(task) for task in run.tasks],
+        **_details_view(run.details),
     )
+
+
+def _details_view(details: Mapping[str, Any]) -> dict[str, Any]:
+    told, source = details.get("recorded", {}), source_of(details)
+    return {
+        "display_name": details.get("display_name"),
+        "tags": details.get("tags", []),
+        "notes": details.get("notes", ""),
+        "parameters": parameters_of(details),
+        "versions": told.get("versions", {}),
+        "seed": told.get("seed"),
+        "source": None if source is None else SourceView(**source),
+    }
 
 
 def progress_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> ProgressView | None:

@@ -60,6 +60,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "RunView": run_answers.Run,
     "SessionFigures": cluster_answers.SessionFigures,
     "ServiceView": cluster_answers.Service,
+    "SourceView": run_answers.Source,
     "SessionView": cluster_answers.SessionStatus,
     "TaskError": run_answers.TaskError,
     "TaskFigures": cluster_answers.TaskFigures,

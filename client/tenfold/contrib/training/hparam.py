@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import numbers
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any, Never
 
 from tenfold.contrib.framework.deprecation import deprecated
@@ -105,6 +106,10 @@ def _cast(name: str, kind: type, value: Any) -> Any:
     return made(value)
 
 
+#: The newest ones, which a run records as its parameters (runs/recorded.py).
+newest: deque[HParams] = deque(maxlen=4)
+
+
 class HParams:
     """Hyperparameters, each an attribute: `HParams(rate=0.1, layers=[3, 4]).rate`.
 
@@ -122,6 +127,7 @@ class HParams:
             kwargs = {name: _from_message(value) for name, value in hparam_def.hparam.items()}
         for name, value in kwargs.items():
             self.add_hparam(name, value)
+        newest.append(self)
 
     def __getattr__(self, name: str) -> Any:
         # Reached for names without a value only; it tells type checkers that values are attributes.

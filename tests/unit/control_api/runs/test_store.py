@@ -31,7 +31,7 @@ def a_run(name: str = "r", **given: Any) -> RunRecord:
 FULL = {
     **{"state": RunState.RUNNING, "reason": "it runs", "version": 4, "started": 2.0, "ended": 3.0, "attempt": 5},
     **{"restarts": 6, "tasks": ({"job": "worker", "index": 0},), "supervisor": {"host": "h", "pid": 1}},
-    **{"stop": "enough", "owner": "me", "submitter": "ann"},
+    **{"stop": "enough", "owner": "me", "submitter": "ann", "details": {"tags": ["a"], "parameters": {"lr": 0.1}}},
 }
 
 

@@ -53,7 +53,7 @@ class Store:
     async def by_submission(self, name: str) -> RunRecord | None:
         return self.runs.get(name)
 
-    async def add(self, run: RunRecord) -> bool:
+    async def add(self, run: RunRecord, diff: str | None = None) -> bool:
         if self.faster is not None:
             self.runs[self.faster.submission_id] = self.faster
         if self.refuses or run.submission_id in self.runs:
