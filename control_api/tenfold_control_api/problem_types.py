@@ -177,6 +177,7 @@ _ROWS = (
     ProblemType("no-such-signature", _BAD, "The model has no such signature.", "Name one that `detail` lists."),
     # runs
     ProblemType("no-such-run", _GONE, "Never submitted, or deleted.", "GET /v1/runs lists them."),
+    ProblemType("invalid-filter", _BAD, "The filter is malformed.", "See `position`, a character of it from 0."),
     ProblemType("no-logs", _GONE, "The run has no logs here.", "Wait until it has started."),
     ProblemType("no-such-package", _GONE, "The package is not here.", "PUT /v1/packages/{sha256}."),
     ProblemType(

@@ -123,3 +123,57 @@ async def test_an_edit_that_is_malformed_is_refused(api: httpx.AsyncClient, edit
 
 async def test_an_edit_of_no_run_is_not_found(api: httpx.AsyncClient) -> None:
     assert (await api.patch("/v1/runs/none", json={})).status_code == 404
+
+
+async def reported(api: httpx.AsyncClient, loss: float, **called: Any) -> str:
+    """The name of a run whose program has reported that loss."""
+    run = await submit(api, **called)
+    point = {"time": 1.0, "step": 1, "values": {"loss": loss}}
+    await api.post(f"/v1/runs/{run['name']}/tasks/worker/0:report", json={"steps": 1, "points": [point]})
+    return str(run["name"])
+
+
+async def test_runs_are_filtered_and_sorted_in_pages(api: httpx.AsyncClient) -> None:
+    found = [
+        await reported(api, loss, tags=["x"], parameters={"lr": lr}) for loss, lr in ((3.0, 1), (1.0, 2), (2.0, 3))
+    ]
+    await reported(api, 0.5, parameters={"lr": 4})
+    params: dict[str, Any] = {"filter": "tag=x and lr>=1", "sort": "loss", "limit": 2}
+
+    first = (await api.get("/v1/runs", params=params)).json()
+    second = (await api.get("/v1/runs", params={**params, "after": first["next"]})).json()
+    newest = (await api.get("/v1/runs", params={"filter": "tag=x"})).json()["runs"]
+    worst = (await api.get("/v1/runs", params={"sort": "-loss", "limit": 1})).json()["runs"]
+
+    assert [run["name"] for run in (*first["runs"], *second["runs"])] == [found[1], found[2], found[0]]
+    assert second["next"] is None
+    assert [run["name"] for run in newest] == found[::-1]
+    assert [run["progress"]["values"]["loss"] for run in worst] == [3.0]
+
+
+async def test_a_filter_finds_what_is_only_in_the_database(database: str) -> None:
+    async with running_app(app_with(ScriptedSupervisors(), database)) as api:
+        name = await reported(api, 1.0)
+    async with running_app(app_with(ScriptedSupervisors(), database)) as api:
+        found = (await api.get("/v1/runs", params={"filter": "loss<2", "sort": "loss"})).json()["runs"]
+
+    assert [run["name"] for run in found] == [name]
+
+
+async def test_a_malformed_filter_is_pointed_at(api: httpx.AsyncClient) -> None:
+    answer = await api.get("/v1/runs", params={"filter": "lr>0.1 or or"})
+
+    problem = answer.json()
+    assert (answer.status_code, problem["type"]) == (400, "urn:tenfold:problem:invalid-filter")
+    assert problem["position"] == 10
+    assert "expected a name" in problem["detail"]
+
+
+async def test_a_page_of_another_order_is_refused(api: httpx.AsyncClient) -> None:
+    for _ in range(2):
+        await submit(api)
+    place = (await api.get("/v1/runs", params={"limit": 1})).json()["next"]
+
+    answer = await api.get("/v1/runs", params={"sort": "loss", "after": place})
+
+    assert answer.json()["type"].endswith("invalid-cursor")

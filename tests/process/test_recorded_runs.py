@@ -124,6 +124,9 @@ def test_a_run_by_hand_is_called_what_its_command_line_says_and_edited_later(
     (run,) = api.get("/v1/runs").json()["runs"]
     edited = tenfold("edit", f"--control={service.url}", run["name"], "--untag=a", "--tag=c", "--param=lr=0.7")
     shown = tenfold("runs", f"--control={service.url}", run["name"])
+    listed = tenfold("runs", f"--control={service.url}", "--filter=tag=c and lr>0.6", "--sort=lr")
+    others = tenfold("runs", f"--control={service.url}", "--filter", "lr<0.6")
+    malformed = tenfold("runs", f"--control={service.url}", "--filter", "lr<0.6 tag=c")
     with ControlClient(service.url) as client:
         again = client.run(run["name"])
 
@@ -134,6 +137,10 @@ def test_a_run_by_hand_is_called_what_its_command_line_says_and_edited_later(
     assert (again.tags, again.parameters["lr"]) == (("b", "c"), 0.7)
     assert "tags      b, c" in shown.output
     assert "lr=0.7" in shown.output
+    assert run["name"] in listed.output
+    assert "  0.7  " in listed.output
+    assert run["name"] not in others.output
+    assert malformed.output.splitlines()[-2:] == ["  lr<0.6 tag=c", "         ^"]
     kept = json.loads((tmp_path / "state" / "tenfold" / "runs" / run["name"] / "experiment.json").read_text())
     assert (kept["given"]["display_name"], kept["recorded"]["parameters"]["lr"]) == ("wide", 0.5)
 

@@ -29,8 +29,10 @@ def progress_of(run: dict[str, Any]) -> str:
     return progress_text(run["progress"])
 
 
-def listed(found: list[dict[str, Any]], now: datetime, width: int) -> Table:
-    """What `tenfold runs` prints in `width` columns: a line for each run."""
+def listed(found: list[dict[str, Any]], now: datetime, width: int, by: str | None = None) -> Table:
+    """What `tenfold runs` prints in `width` columns: a line for each run; `by` is a parameter or a scalar that has a
+    column of its own."""
+    rows: list[tuple[str, ...]]
     rows = [
         (
             run["name"],
@@ -41,7 +43,23 @@ def listed(found: list[dict[str, Any]], now: datetime, width: int) -> Table:
         )
         for run in found
     ]
-    return shown_table(None, ("run", "state", "since", "progress", "program"), rows, width)
+    columns: tuple[str, ...] = ("run", "state", "since", "progress", "program")
+    if by is not None:
+        columns = (*columns[:3], by, *columns[3:])
+        rows = [(*row[:3], value_of(run, by), *row[3:]) for row, run in zip(rows, found, strict=True)]
+    return shown_table(None, columns, rows, width)
+
+
+def value_of(run: dict[str, Any], name: str) -> str:
+    """A parameter of the run, else the newest value of a scalar, else one of its members, as text; empty without."""
+    from tenfold.control.run_text import number_text
+    from tenfold_core.parameter_values import write_value
+
+    bare = name.removeprefix("param.").removeprefix("metric.")
+    if not name.startswith("metric.") and bare in run.get("parameters", {}):
+        return write_value(run["parameters"][bare])
+    values = (run["progress"] or {}).get("values", {})
+    return number_text(values[bare]) if bare in values else str(run.get(name) or "")
 
 
 def show(run: dict[str, Any]) -> None:

@@ -60,7 +60,17 @@ def asking(control: str, token: ShownToken) -> Iterator[ControlClient]:
         with ControlClient(control, token, timeout=10.0) as client:
             yield client
     except errors.OpError as error:
-        raise click.ClickException(error.message) from None
+        raise click.ClickException(error.message + _place(error)) from None
+
+
+def _place(error: BaseException) -> str:
+    """The filter that was malformed, with a mark below the character; empty for another refusal."""
+    from tenfold.control.problem import problem_of
+
+    problem = problem_of(error)
+    if problem is None or problem.kind != "invalid-filter":
+        return ""
+    return f"\n  {problem.members['filter']}\n  {' ' * int(problem.members['position'])}^"
 
 
 def _variables(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -164,6 +174,8 @@ def submit(
 @control_option
 @token_option
 @click.option("--state", "states", multiple=True, help="Only runs in this state: PENDING, RUNNING, SUCCEEDED, …")
+@click.option("--filter", "wanted", metavar="FILTER", help="Only runs of which this holds: 'tag=a and lr>0.01'.")
+@click.option("--sort", metavar="NAME", help="By a parameter or scalar, as loss; -loss turns it round.")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print what the control service says, as JSON.")
 @click.option("--watch", is_flag=True, help="Look on until RUN has ended: its step, steps/s and loss.")
@@ -172,6 +184,8 @@ def runs(
     control: str,
     token: ShownToken,
     states: tuple[str, ...],
+    wanted: str | None,
+    sort: str | None,
     limit: int,
     as_json: bool,
     watch: bool,
@@ -186,7 +200,11 @@ def runs(
     with asking(control, token) as client:
         if watch and name:
             client.watch(name, display=display_of_run())
-        asked = [client.run(name)] if name else client.runs(states=[state.upper() for state in states], limit=limit)
+        if name:
+            asked = [client.run(name)]
+        else:
+            chosen = [state.upper() for state in states]
+            asked = client.runs(states=chosen, filter=wanted, sort=sort, limit=limit)
     found = [run.json for run in asked]
     if as_json:
         click.echo(json.dumps(found[0] if name else {"runs": found}, indent=2))
@@ -194,7 +212,7 @@ def runs(
         show(found[0])
     else:
         console = plain_console()
-        console.print(listed(found, datetime.now(UTC), console.width))
+        console.print(listed(found, datetime.now(UTC), console.width, sort and sort.removeprefix("-")))
     if name and found[0]["state"] in ("FAILED", "STOPPED"):
         raise SystemExit(1)
 

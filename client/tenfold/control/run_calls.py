@@ -89,9 +89,19 @@ class RunCalls:
         return name
 
     @call
-    def runs(self, *, states: Sequence[str] = (), limit: int | None = None) -> Requests[list[Run]]:
-        """Runs, the newest first: `limit` of them, or all."""
-        return (yield from pages("/v1/runs", "runs", Run, {"state": list(states) or None}, limit))
+    def runs(
+        self,
+        *,
+        states: Sequence[str] = (),
+        filter: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+    ) -> Requests[list[Run]]:
+        """Runs, the newest first: `limit` of them, or all. `filter` is a text such as "tag=baseline and lr>0.01";
+        `sort` is the name of a value, as "loss" or "-loss" (docs/rest.md, "Filters"), and runs without it come last.
+        Raises InvalidArgumentError for a filter that is malformed."""
+        params = {"state": list(states) or None, "filter": filter, "sort": sort}
+        return (yield from pages("/v1/runs", "runs", Run, params, limit))
 
     @call
     def run(self, run: str) -> Request[Run]:

@@ -52,10 +52,11 @@ def scalars_text(progress: Mapping[str, Any] | None, limit: int | None = None) -
     """ "loss 0.1234 · accuracy 0.97": what has "loss" in its name comes first."""
     values = {} if progress is None else progress["values"]
     names = sorted(values, key=lambda name: ("loss" not in name.lower(), name))
-    return " · ".join(f"{name} {_number(values[name])}" for name in names[:limit])
+    return " · ".join(f"{name} {number_text(values[name])}" for name in names[:limit])
 
 
-def _number(value: float | str) -> str:
+def number_text(value: float | str) -> str:
+    """ "0.1234": four digits; NaN and the infinities are words."""
     return value if isinstance(value, str) else f"{value:.4g}"
 
 

@@ -102,13 +102,26 @@ async def join_run(body: RunJoin, request: Request, control: ControlDep) -> RunP
     return RunPlaceView(run=run.id, job=body.job, index=index, heartbeat=control.settings.progress_interval)
 
 
-@router.get("", summary="Runs, the newest first, in pages", openapi_extra=problems("invalid-cursor"))
+@router.get(
+    "", summary="Runs, the newest first, in pages", openapi_extra=problems("invalid-cursor", "invalid-filter")
+)
 async def list_runs(
     control: ControlDep,
     state: Annotated[list[RunState] | None, Query(description="Only runs in one of these states.")] = None,
+    filter: Annotated[str | None, Query(description="Only runs of which this holds: tag=a and lr>0.01")] = None,
+    sort: Annotated[
+        str | None, Query(max_length=300, description="A name: its smallest value comes first. -name: the largest.")
+    ] = None,
     limit: Limit = LIMIT,
     after: After = None,
 ) -> RunList:
+    if filter is not None or sort is not None:
+        chosen = await control.runs.select(
+            state or [], filter, sort or "-created", limit + 1, place(after, float, float, str, str)
+        )
+        shown, more = following(chosen, limit, lambda each: tuple(each[0]))
+        progress = await control.runs.progress.of_all([run.id for _, run in shown])
+        return RunList(runs=[views.run_view(run, progress[run.id]) for _, run in shown], next=more)
     found = await control.runs.page(state or [], limit + 1, place(after, float, str))
     page, more = following(found, limit, lambda run: (run.created, run.id))
     progress = await control.runs.progress.of_all([run.id for run in page])

@@ -120,6 +120,24 @@ class TaskProgress:
             "figures": self.figures,
         }
 
+    def newest(self) -> dict[str, Any]:
+        """What `from_newest` takes: the newest of everything, and no curve."""
+        return {
+            "updated": self.updated,
+            "steps": self.steps,
+            "global_step": self.global_step,
+            "steps_per_second": self.steps_per_second,
+            "examples_per_second": self.examples_per_second,
+            "values": {name: curve.last for name, curve in self.curves.items()},
+        }
+
+    @staticmethod
+    def from_newest(job: str, index: int, kept: Mapping[str, Any]) -> TaskProgress:
+        """One whose curves have but their newest point."""
+        curves = {name: Curve(last=_point(last)) for name, last in kept["values"].items() if last is not None}
+        plain = {key: value for key, value in kept.items() if key != "values"}
+        return TaskProgress(job, index, curves=curves, **plain)
+
     @staticmethod
     def from_json(job: str, index: int, kept: Mapping[str, Any]) -> TaskProgress:
         # what an older service wrote has not all members

@@ -6,7 +6,9 @@ last moment of a curve. Used by service.py.
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, select
@@ -53,6 +55,16 @@ class ProgressTable:
         found = {run_id: self._runs.get(run_id) or loaded.get(run_id, {}) for run_id in run_ids}
         return {run_id: [tasks[key] for key in sorted(tasks)] for run_id, tasks in found.items()}
 
+    async def newest(self) -> dict[str, list[TaskProgress]]:
+        """The newest of what the programs of all runs reported, by run and task; their curves have but one point."""
+        columns = (progress.c.run, progress.c.job, progress.c.task_index, progress.c.newest)
+        async with self._engine.connect() as db:
+            rows = (await db.execute(select(*columns))).all()
+        older = await self._load(list({row.run for row in rows if row.newest is None and row.run not in self._runs}))
+        found = await asyncio.to_thread(_read_newest, rows)
+        found.update({run: list(tasks.values()) for run, tasks in (older | self._runs).items()})
+        return found
+
     async def stored(self, run_id: str) -> list[TaskProgress]:
         """What the database has, whichever replica wrote it."""
         return list((await self._load([run_id]))[run_id].values())
@@ -61,7 +73,10 @@ class ProgressTable:
         """Writes what has changed."""
         changed, self._changed = self._changed, set()
         rows = [
-            {"run": run_id, "job": job, "task_index": index, "body": json.dumps(task.to_json())}
+            {
+                **{"run": run_id, "job": job, "task_index": index},
+                **{"body": json.dumps(task.to_json()), "newest": json.dumps(task.newest())},
+            }
             for run_id, job, index in changed
             if (task := self._runs.get(run_id, {}).get((job, index))) is not None
         ]
@@ -99,3 +114,11 @@ class ProgressTable:
             key = row["job"], row["task_index"]
             found[row["run"]][key] = TaskProgress.from_json(*key, json.loads(row["body"]))
         return found
+
+
+def _read_newest(rows: Sequence[Any]) -> dict[str, list[TaskProgress]]:
+    found: defaultdict[str, list[TaskProgress]] = defaultdict(list)
+    for row in rows:
+        if row.newest is not None:
+            found[row.run].append(TaskProgress.from_newest(row.job, row.task_index, json.loads(row.newest)))
+    return dict(found)

@@ -13,10 +13,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs import views
 from tenfold_control_api.runs.details import recorded
+from tenfold_control_api.runs.filter import FilterError, parse
 from tenfold_control_api.runs.joining import JoinedRuns
 from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_control_api.runs.run_sweeper import RunSweeper
+from tenfold_control_api.runs.selection import Candidate, select
 from tenfold_control_api.runs.submissions import Submissions
 from tenfold_control_api.runs.table import RunTable
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.replicas import Replicas
     from tenfold_control_api.runs.joined import Newcomer
     from tenfold_control_api.runs.progress_table import ProgressTable
+    from tenfold_control_api.runs.selection import Key
     from tenfold_control_api.runs.store import RunStore
     from tenfold_control_api.runs.supervisors import Supervisors
     from tenfold_control_api.service_settings import Settings
@@ -149,6 +153,27 @@ class RunService:
     ) -> list[RunRecord]:
         """The newest runs first."""
         return await self._store.page(states, limit, after)
+
+    async def select(
+        self,
+        states: Sequence[RunState],
+        wanted: str | None,
+        sort: str,
+        limit: int,
+        after: tuple[str | float, ...] | None,
+    ) -> list[tuple[Key, RunRecord]]:
+        """The runs that the filter wants, in the order of `sort`, each with its place. Looks at every run. Raises
+        INVALID_ARGUMENT for a filter that is malformed."""
+        try:
+            parsed = None if wanted is None else parse(wanted)
+        except FilterError as error:
+            extra = {"filter": wanted, "position": error.position}
+            raise ApiError("invalid-filter", f"the filter is malformed: {error}.", extra=extra) from None
+        runs, newest = await self._store.overview(states), await self.progress.newest()
+        made = (Candidate(run, views.summary_of(run, newest.get(run.id, ()))) for run in runs)
+        keys = await asyncio.to_thread(select, made, parsed, sort, limit, after)
+        found = {run.id: run for run in await self._store.several([key.run for key in keys])}
+        return [(key, found[key.run]) for key in keys if key.run in found]
 
     async def wait(self, run_id: str, satisfied: Callable[[RunRecord], bool], limit: float) -> RunRecord:
         """The run as soon as it is `satisfied`, or after `limit` seconds as it is then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,23 @@ class RunStore:
             chosen = chosen.where(or_(older, same))
         async with self._engine.connect() as db:
             return [_record(row) for row in (await db.execute(chosen)).mappings()]
+
+    async def overview(self, states: Sequence[RunState]) -> list[RunRecord]:
+        """All runs, or those in one of the states; without their tasks and supervisors, which take most room."""
+        columns = [column for column in runs.c if column.name not in ("tasks", "supervisor")]
+        chosen = select(*columns)
+        if states:
+            chosen = chosen.where(runs.c.state.in_([str(state) for state in states]))
+        async with self._engine.connect() as db:
+            rows = (await db.execute(chosen)).mappings().all()
+        return await asyncio.to_thread(lambda: [_record({**row, "tasks": "[]", "supervisor": None}) for row in rows])
+
+    async def several(self, run_ids: Sequence[str]) -> list[RunRecord]:
+        """Those runs, in that order; without those that are deleted."""
+        async with self._engine.connect() as db:
+            rows = (await db.execute(select(runs).where(runs.c.id.in_(list(run_ids))))).mappings().all()
+        found = {row["id"]: _record(row) for row in rows}
+        return [found[run_id] for run_id in run_ids if run_id in found]
 
     async def count_report(self, run_id: str) -> None:
         """Tells the other replicas that the run's supervisor is alive."""

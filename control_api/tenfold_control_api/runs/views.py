@@ -28,7 +28,7 @@ from tenfold_core.master_jobs import MASTER_JOBS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tenfold_control_api.runs.progress import Curve, TaskProgress
+    from tenfold_control_api.runs.progress import Curve, Summary, TaskProgress
     from tenfold_control_api.runs.record import RunRecord
 
 
@@ -77,8 +77,13 @@ def _details_view(details: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def summary_of(run: RunRecord, tasks: Sequence[TaskProgress]) -> Summary | None:
+    """What its programs reported, in one line; None where none has reported a step."""
+    return summed_up(tasks, [(job, 0) for job in MASTER_JOBS if job in run.submission["jobs"]])
+
+
 def progress_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> ProgressView | None:
-    found = summed_up(tasks, [(job, 0) for job in MASTER_JOBS if job in run.submission["jobs"]])
+    found = summary_of(run, tasks)
     if found is None:
         return None
     return ProgressView(
