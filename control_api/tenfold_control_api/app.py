@@ -23,6 +23,7 @@ from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, 
 from tenfold_control_api.openapi import described
 from tenfold_control_api.routes import (
     clusters,
+    comparison,
     dashboard,
     events,
     inference,
@@ -97,7 +98,10 @@ def create_app(
     app.state.entry = entry  # main.py has it asked of each connection
     handlers.install(app)
     # routes are tried in this order: steps come most often
-    serving = (sessions, inference, placement, leases, clusters, models, runs, traces, packages, events, service)
+    serving = (
+        *(sessions, inference, placement, leases, clusters, models),
+        *(comparison, runs, traces, packages, events, service),
+    )
     for module in serving:
         app.include_router(module.router, dependencies=[Depends(only_known_parameters)])
     for module in (probes, dashboard, reference):

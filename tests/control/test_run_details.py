@@ -177,3 +177,20 @@ async def test_a_page_of_another_order_is_refused(api: httpx.AsyncClient) -> Non
     answer = await api.get("/v1/runs", params={"sort": "loss", "after": place})
 
     assert answer.json()["type"].endswith("invalid-cursor")
+
+
+async def test_runs_are_compared(api: httpx.AsyncClient) -> None:
+    first = await reported(api, 3.0, parameters={"batch": 32, "lr": 0.1})
+    second = await reported(api, 1.0, parameters={"batch": 32, "lr": 0.2})
+
+    found = (await api.get("/v1/runs:compare", params={"run": [second, first, second], "scalar": "loss"})).json()
+    missing = await api.get("/v1/runs:compare", params={"run": [first, "none"]})
+    nothing = await api.get("/v1/runs:compare")
+
+    assert [run["name"] for run in found["runs"]] == [second, first]
+    assert [(row["name"], row["differs"], row["values"]) for row in found["parameters"]] == [
+        ("lr", True, [0.2, 0.1]),
+        ("batch", False, [32, 32]),
+    ]
+    assert [(each["name"], each["newest"]) for each in found["scalars"]] == [("loss", [1.0, 3.0])]
+    assert (missing.status_code, nothing.status_code) == (404, 400)

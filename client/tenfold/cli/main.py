@@ -13,6 +13,7 @@ import click
 from tenfold.cli.backup import backup, restore
 from tenfold.cli.certs import certs
 from tenfold.cli.colours import asked_for
+from tenfold.cli.compare import compare
 from tenfold.cli.completion import completion
 from tenfold.cli.config import META, Config, find, load, show_config
 from tenfold.cli.control import control
@@ -64,7 +65,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 for command in (
     *(up, run, control, task, status, ping),
-    *(submit, runs, edit, logs, stop, delete, launchers, render, tensorboard),
+    *(submit, runs, compare, edit, logs, stop, delete, launchers, render, tensorboard),
     *(placement, trace, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),

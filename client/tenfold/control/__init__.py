@@ -17,7 +17,7 @@ from tenfold.control.problem import ControlProblem, problem_of
 from tenfold.control.registration import TaskRegistration
 from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession
 from tenfold.control.retry import RetryPolicy
-from tenfold.control.run_answers import LogLine, Progress, Run, RunProgress, RunTask
+from tenfold.control.run_answers import Comparison, LogLine, Progress, Run, RunProgress, RunTask
 from tenfold.control.spec import Lease, Spec
 from tenfold.control.targets import cluster_spec, find_master
 from tenfold.control.trace_answers import NodePlacement, Placement, TaskPlacement
@@ -26,6 +26,7 @@ __all__ = [
     "AsyncControlClient",
     "AsyncRemoteSession",
     "Cluster",
+    "Comparison",
     "ControlClient",
     "ControlProblem",
     "Event",

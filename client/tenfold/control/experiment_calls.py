@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.control.calls import call
 from tenfold.control.request import Request, one, path_of, text
-from tenfold.control.run_answers import Run
+from tenfold.control.run_answers import Comparison, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,3 +48,10 @@ class ExperimentCalls:
         """How the files of the run's working directory differed from their commit, as Git prints it; empty where they
         did not, or where nothing is known. `run.source.diff_truncated` says whether its end is missing."""
         return Request("GET", path_of("runs", run, "diff"), text)
+
+    @call
+    def compare_runs(self, runs: Sequence[str], *, scalars: Sequence[str] = ()) -> Request[Comparison]:
+        """Up to 20 runs side by side: parameters and other facts, first those in which they differ, and the curves of
+        all scalars, or of those that are named. Raises NotFoundError for a run that there is not."""
+        params = {"run": list(runs), "scalar": list(scalars) or None}
+        return Request("GET", "/v1/runs:compare", one(Comparison), params=params)

@@ -202,6 +202,41 @@ class RunProgress(Answer):
 
 
 @answer
+class ComparedValue(Answer):
+    """One parameter, or one fact, of each run that is compared."""
+
+    name: str
+    #: Whether the runs differ in it.
+    differs: bool
+    #: By run; None where a run does not have it.
+    values: tuple[bool | int | float | str | None, ...]
+
+
+@answer
+class ComparedScalar(Answer):
+    """One scalar of each run that is compared; each member is by run, None where a run does not have it."""
+
+    name: str
+    newest: tuple[float | str | None, ...]
+    #: On the curve.
+    lowest: tuple[float | None, ...]
+    highest: tuple[float | None, ...]
+    curves: tuple[Curve | None, ...]
+
+
+@answer
+class Comparison(Answer):
+    """Several runs side by side, in the order in which they were asked for."""
+
+    runs: tuple[Run, ...]
+    #: First those in which the runs differ.
+    parameters: tuple[ComparedValue, ...]
+    #: What else may tell the runs apart.
+    facts: tuple[ComparedValue, ...]
+    scalars: tuple[ComparedScalar, ...]
+
+
+@answer
 class LogLine(Answer):
     """A line that a task wrote."""
 

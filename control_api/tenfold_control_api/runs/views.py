@@ -109,9 +109,9 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
                 global_step=task.global_step,
                 steps_per_second=task.steps_per_second,
                 examples_per_second=task.examples_per_second,
-                curves={name: _curve(curve) for name, curve in task.curves.items()},
-                global_steps=_curve(task.global_steps),
-                speed=_curve(task.speed),
+                curves={name: curve_view(curve) for name, curve in task.curves.items()},
+                global_steps=curve_view(task.global_steps),
+                speed=curve_view(task.speed),
                 checkpoints=[CheckpointReport(**each) for each in task.checkpoints],
                 logdirs=task.logdirs,
                 figures=task.figures,
@@ -121,7 +121,8 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
     )
 
 
-def _curve(curve: Curve) -> CurveView:
+def curve_view(curve: Curve) -> CurveView:
+    """The curve's points, the newest of them last."""
     points: list[Any] = list(curve.points)
     if curve.last is not None and curve.last != points[-1]:
         points.append(curve.last)

@@ -33,6 +33,9 @@ SCHEMAS: dict[str, Any] = OPENAPI["components"]["schemas"]
 ANSWERS: dict[str, type[Answer]] = {
     "CheckpointReport": run_answers.Checkpoint,
     "ClusterView": cluster_answers.Cluster,
+    "ComparedScalar": run_answers.ComparedScalar,
+    "ComparedValue": run_answers.ComparedValue,
+    "ComparisonView": run_answers.Comparison,
     "Condition": cluster_answers.Condition,
     "CurveView": run_answers.Curve,
     "Device": cluster_answers.Device,
