@@ -140,6 +140,17 @@ def test_an_array_is_a_run_for_each_number(slurm: SlurmCluster, tmp_path: Path) 
         assert f"rate --rate=0.{number}" in (tmp_path / f"sweep-{job}_{number}.out").read_text()
 
 
+def test_a_sweep_is_an_array_with_a_run_for_each_setting(slurm: SlurmCluster, tmp_path: Path) -> None:
+    (tmp_path / "says.py").write_text("import sys; print('given', *sys.argv[1:])")
+    arguments = ["--ps", "0", "--workers", "1", "--param=lr=0.1,0.2", "--parallel=1", "--wait", "--name", "grid"]
+    script = rendered(tmp_path, *arguments, "says.py", "rate {lr}")
+
+    job = slurm.run("sbatch", "--parsable", str(script)).strip()
+
+    for number, rate in enumerate(("0.1", "0.2")):
+        assert f"given rate {rate}" in (tmp_path / f"grid-{job}_{number}.out").read_text()
+
+
 def test_a_cancelled_job_leaves_nothing(slurm: SlurmCluster, gate: Gate, tmp_path: Path) -> None:
     text = (
         "import os, socket, subprocess, sys\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n"

@@ -44,7 +44,7 @@ def test_another_shell() -> None:
     ("words", "offered"),
     [
         (["sta"], ["status"]),
-        (["s"], ["status", "stop", "submit"]),
+        (["s"], ["status", "stop", "submit", "sweep"]),
         (["up", "--wo"], ["--workers"]),
         (["submit", "--success", "a"], ["all", "any"]),
         (["completion", ""], ["bash", "fish", "zsh"]),

@@ -108,6 +108,11 @@ def _bytes(text: str) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
+def byte_size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """ "4G" → bytes; for an option that is one size."""
+    return None if text is None else _bytes(text)
+
+
 def _resources(cores: Mapping[str, int], memory: Mapping[str, int], gpus: Mapping[str, int]) -> dict[str, Resources]:
     from tenfold.launchers import Resources
 

@@ -30,6 +30,7 @@ from tenfold.cli.run import run
 from tenfold.cli.runs import delete, logs, runs, stop, submit
 from tenfold.cli.signals import exit_on_sigterm
 from tenfold.cli.status import status
+from tenfold.cli.sweep import sweep
 from tenfold.cli.task import task
 from tenfold.cli.tensorboard import tensorboard
 from tenfold.cli.tokens import token
@@ -65,7 +66,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 for command in (
     *(up, run, control, task, status, ping),
-    *(submit, runs, compare, edit, logs, stop, delete, launchers, render, tensorboard),
+    *(submit, sweep, runs, compare, edit, logs, stop, delete, launchers, render, tensorboard),
     *(placement, trace, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),

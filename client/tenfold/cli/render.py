@@ -13,12 +13,14 @@ import click
 from tenfold.cli.cluster_options import cluster_options
 from tenfold.cli.group import Group, ProgramCommand
 from tenfold.cli.launching import launch_arguments, launch_options
+from tenfold.cli.sweep_space import space_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold.cli.cluster_options import ClusterOptions
     from tenfold.launchers import Resources
+    from tenfold.sweeps.space import Point
 
 
 @click.group(cls=Group)
@@ -41,6 +43,7 @@ def render() -> None:
     metavar="NUMBERS",
     help="A job for each, as 0-7 or 0-15%4; $SLURM_ARRAY_TASK_ID in an argument is its number.",
 )
+@space_options(required=False)
 @click.option("--wait", is_flag=True, help="`sbatch` ends with the job, and with its exit code.")
 @click.option(
     "--restarts",
@@ -57,6 +60,8 @@ def slurm(
     name: str,
     warning: int,
     array: str | None,
+    points: list[Point],
+    parallel: int | None,
     wait: bool,
     restarts: int,
     on: str,
@@ -75,7 +80,12 @@ def slurm(
     from tenfold.launchers.interface import checked_options
     from tenfold.launchers.slurm import SlurmLauncher
     from tenfold.launchers.slurm_script import ARRAY, job_script
+    from tenfold.sweeps.command import command_of
 
+    if points and array is not None:
+        raise click.UsageError("--param makes a job array of its settings: leave out --array")
+    if points:
+        array = f"0-{len(points) - 1}" + ("" if parallel is None else f"%{parallel}")
     if array is not None and not ARRAY.fullmatch(array):
         raise click.BadParameter(f"{array!r} is no list of numbers as 0-7, 1,3,5 or 0-15%4", param_hint="--array")
     try:
@@ -86,8 +96,13 @@ def slurm(
     command = [python, "-P", "-m", "tenfold.cli", "run", *cluster.arguments()]
     command += [f"--restarts={restarts}"] if restarts else []
     there = {"python": python, **({"scratch": options["scratch"]} if "scratch" in options else {})}
-    command += [*launch_arguments("slurm", there, resources), program, *arguments]
-    script = job_script(name, cluster.jobs, resources, options, os.getcwd(), command, warning, array=array, wait=wait)
+    command += [*launch_arguments("slurm", there, resources), program, *(() if points else arguments)]
+    script = job_script(
+        *(name, cluster.jobs, resources, options, os.getcwd(), command, warning),
+        array=array,
+        settings=[command_of(arguments, point) for point in points],
+        wait=wait,
+    )
     click.echo(script, nl=False)
 
 

@@ -33,11 +33,13 @@ def job_script(
     warning: int,
     *,
     array: str | None = None,
+    settings: Sequence[Sequence[str]] = (),
     wait: bool = False,
 ) -> str:
     """The script. `options` are the launcher's; `command` runs the program in the job; it is told `warning` seconds
     before the job's time is over. `array`: a job for each of its numbers, which stands for $SLURM_ARRAY_TASK_ID in the
-    command. `wait`: sbatch ends with the job, and its exit code."""
+    command; `settings`: what is added to the command for each number from 0. `wait`: sbatch ends with the job, and its
+    exit code."""
     # Slurm has no arrays of heterogeneous jobs
     components = components_of(jobs, resources) if array is None else [request_of(jobs, resources)]
     common = [f"--job-name={name}", *site_options(options)]
@@ -56,6 +58,11 @@ def job_script(
     if len(components) > 1:
         lines += ["", f"# components, in order: {', '.join(jobs)}; a component is what the tasks of one job need"]
     shown = shlex.join(command) if array is None else " ".join(_with_number(word) for word in command)
+    if settings:
+        lines += ["", "# the arguments of each number", 'case "$SLURM_ARRAY_TASK_ID" in']
+        lines += [f"{at}) set -- {' '.join(map(_with_number, words))} ;;" for at, words in enumerate(settings)]
+        lines += ["esac"]
+        shown += ' "$@"'
     lines += ["", "# the shell's place is taken, so that Slurm's signal reaches the run", f"exec {shown}"]
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
-        *("placement", "trace", "drain", "edit", "compare", "tunnel", "model", "backup", "restore"),
+        *("placement", "trace", "drain", "edit", "compare", "sweep", "tunnel", "model", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )
 )

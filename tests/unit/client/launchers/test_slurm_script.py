@@ -137,6 +137,19 @@ def test_the_number_of_an_array_stands_in_arguments_and_nothing_else_does() -> N
     assert script.endswith(last)
 
 
+def test_the_arguments_of_a_setting_are_those_of_its_number() -> None:
+    settings = [["--lr=0.1", "two words"], ["--lr=0.2", "$SLURM_ARRAY_TASK_ID"]]
+    script = job_script("s", {"worker": 1}, {}, {}, "/home/me", ["run", "a.py"], 60, array="0-1", settings=settings)
+
+    assert script.endswith(
+        '# the arguments of each number\ncase "$SLURM_ARRAY_TASK_ID" in\n'
+        "0) set -- --lr=0.1 'two words' ;;\n"
+        '1) set -- --lr=0.2 "$SLURM_ARRAY_TASK_ID" ;;\n'
+        "esac\n\n# the shell's place is taken, so that Slurm's signal reaches the run\n"
+        'exec run a.py "$@"\n'
+    )
+
+
 @pytest.mark.parametrize("text", ["0", "0-7", "1,3,5", "0-15:4%2", "1-3,7%1"])
 def test_numbers_of_an_array(text: str) -> None:
     assert ARRAY.fullmatch(text)
