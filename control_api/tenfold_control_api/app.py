@@ -22,6 +22,7 @@ from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware, HeadMiddleware
 from tenfold_control_api.openapi import described
 from tenfold_control_api.routes import (
+    artifacts,
     clusters,
     comparison,
     dashboard,
@@ -100,7 +101,7 @@ def create_app(
     # routes are tried in this order: steps come most often
     serving = (
         *(sessions, inference, placement, leases, clusters, models),
-        *(comparison, runs, traces, packages, events, service),
+        *(comparison, runs, artifacts, traces, packages, events, service),
     )
     for module in serving:
         app.include_router(module.router, dependencies=[Depends(only_known_parameters)])

@@ -178,6 +178,9 @@ _ROWS = (
     # runs
     ProblemType("no-such-run", _GONE, "Never submitted, or deleted.", "GET /v1/runs lists them."),
     ProblemType("invalid-filter", _BAD, "The filter is malformed.", "See `position`, a character of it from 0."),
+    ProblemType("no-artifacts", _GONE, "The run has no output folder here.", "Read it on the machine that has it."),
+    ProblemType("no-such-artifact", _GONE, "The run's output folder has no such file.", "GET …/artifacts lists them."),
+    ProblemType("range-not-there", "OUT_OF_RANGE", "The file ends before the range.", "Ask for less.", 416),
     ProblemType("no-logs", _GONE, "The run has no logs here.", "Wait until it has started."),
     ProblemType("no-such-package", _GONE, "The package is not here.", "PUT /v1/packages/{sha256}."),
     ProblemType(

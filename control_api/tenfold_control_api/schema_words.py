@@ -208,11 +208,13 @@ _PARAMETERS = {
     "trace": "Id of the trace.",
     "reason": "Why, in a sentence.",
     "format": "The form of the answer.",
+    "path": "Path of the file in the output folder.",
+    "range": "The part that is wanted, as `bytes=0-99`.",
     "last-event-id": "The id of the last event that was received.",
     "limit": "The most that one page holds.",
 }
 #: Members that are moments, where they are texts: RFC 3339, in UTC.
-_MOMENTS = frozenset({"created", "started", "ended", "since", "updated", "time"})
+_MOMENTS = frozenset({"modified", "created", "started", "ended", "since", "updated", "time"})
 
 
 def explain(document: dict[str, Any]) -> None:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+#: In the folder of a run: what its programs leave.
+OUTPUT_FOLDER = "output"
+
+
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """`~/.local/state/tenfold`: what has to outlive a process."""
     return _of("XDG_STATE_HOME", (".local", "state"), environment)
@@ -31,7 +35,7 @@ def up_database(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def run_folder(run: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """What a run by hand leaves on its machine: its logs."""
+    """What a run by hand leaves on its machine: its logs and output."""
     return state_folder(environment) / "runs" / run
 
 

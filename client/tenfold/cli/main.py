@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from tenfold.cli.artifacts import artifacts
 from tenfold.cli.backup import backup, restore
 from tenfold.cli.certs import certs
 from tenfold.cli.colours import asked_for
@@ -66,7 +67,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 for command in (
     *(up, run, control, task, status, ping),
-    *(submit, sweep, runs, compare, edit, logs, stop, delete, launchers, render, tensorboard),
+    *(submit, sweep, runs, compare, artifacts, edit, logs, stop, delete, launchers, render, tensorboard),
     *(placement, trace, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),

@@ -257,13 +257,12 @@ class _Told:
             return None
         try:
             logs = self._stack.enter_context(kept_logs(self._run, self._listing.log_bytes))
-            file = run_folder(self._run) / recorded_news.NAME
-            recorded_news.update(file, {"run": self._run, "given": self._described})
+            variables = recorded_news.folder_variables(run_folder(self._run), self._run, self._described)
         except OSError as error:
             click.echo(f"The logs of this run are not kept: {error}", err=True)
             return None
         if not on_engine:
-            self.environment[recorded_news.FILE] = str(file)
+            self.environment |= variables
         return logs
 
     def start(self, stop: Callable[[str, int], None]) -> None:

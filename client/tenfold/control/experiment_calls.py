@@ -5,14 +5,26 @@ Of both clients; calls.py says how they become methods.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tenfold.control.calls import call
-from tenfold.control.request import Request, one, path_of, text
-from tenfold.control.run_answers import Comparison, Run
+from tenfold.control.request import Request, Work, one, pages, path_of, text
+from tenfold.control.run_answers import Artifact, Comparison, Run
+from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import httpx
+
+    from tenfold.control.request import Requests
+
+#: Bytes of a file that one request brings.
+_PIECE = 8 << 20
 
 
 class ExperimentCalls:
@@ -55,3 +67,51 @@ class ExperimentCalls:
         all scalars, or of those that are named. Raises NotFoundError for a run that there is not."""
         params = {"run": list(runs), "scalar": list(scalars) or None}
         return Request("GET", "/v1/runs:compare", one(Comparison), params=params)
+
+    @call
+    def artifacts(self, run: str) -> Requests[list[Artifact]]:
+        """The files that a run has left in its output folder (TENFOLD_OUTPUT), by path. Raises NotFoundError where the
+        service has no such folder."""
+        return (yield from pages("/".join((path_of("runs", run), "artifacts")), "artifacts", Artifact, {}))
+
+    @call
+    def download_artifact(self, run: str, path: str, file: str) -> Requests[int]:
+        """Writes a file of the run's output folder to the path `file` of this machine, whose folder must be there, and
+        returns its bytes. It appears as a whole or not at all. Raises NotFoundError, OSError, and DataLossError where
+        the file changes its size meanwhile."""
+        source = "/".join((path_of("runs", run, "artifacts"), *(quote(part, safe="") for part in path.split("/"))))
+        beside = f"{file}.{secrets.token_hex(4)}"
+        done, size = 0, 1
+        try:
+            yield from Work(lambda: _append(beside, b""))
+            while done < size:
+                part = {"Range": f"bytes={done}-{done + _PIECE - 1}"}
+                try:
+                    content, told = yield from Request("GET", source, _part, headers=part)
+                except errors.OutOfRangeError:
+                    if done:
+                        raise
+                    break  # an empty file has no byte 0
+                if done and told != size:
+                    text = f"{path} of run {run} changed from {size} to {told} bytes while it was read; ask again."
+                    raise errors.DataLossError(None, None, text)
+                size = told
+                yield from Work(lambda content=content: _append(beside, content))  # type: ignore[misc]
+                done += len(content)
+            yield from Work(lambda: os.replace(beside, file))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+            raise
+        return done
+
+
+def _append(path: str, content: bytes) -> None:
+    with open(path, "ab") as file:
+        file.write(content)
+
+
+def _part(response: httpx.Response) -> tuple[bytes, int]:
+    """The part of a file, and how large the whole is."""
+    _, _, size = response.headers.get("content-range", "").rpartition("/")
+    return response.content, int(size) if size.isdecimal() else len(response.content)

@@ -237,6 +237,16 @@ class Comparison(Answer):
 
 
 @answer
+class Artifact(Answer):
+    """A file in a run's output folder."""
+
+    #: In the output folder, with slashes.
+    path: str
+    size: int
+    modified: str
+
+
+@answer
 class LogLine(Answer):
     """A line that a task wrote."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold.runs import recorded
 from tenfold.runs.source import source_of
 from tenfold_core.run_states import SERVERS
+from tenfold_core.user_folders import OUTPUT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: The variable that names the file.
 FILE = "TENFOLD_RUN_FILE"
+#: The variable that names the folder for what the run's programs leave.
+OUTPUT = "TENFOLD_OUTPUT"
 #: The file's name in the folder of a run.
 NAME = "experiment.json"
 #: Seconds that Git may take.
@@ -80,6 +83,15 @@ class RecordedNews:
                 update(path, {"recorded": now})
             except (OSError, ValueError) as error:
                 log.warning("what this program recorded cannot be written to %s: %s", path, error)
+
+
+def folder_variables(folder: Path, run: str, given: Mapping[str, Any]) -> dict[str, str]:
+    """What tasks of this machine are told of the run's folder: there a file says what the run is called, and a folder
+    is made for what they leave. Raises OSError."""
+    update(folder / NAME, {"run": run, "given": given})
+    output = folder / OUTPUT_FOLDER
+    output.mkdir(mode=0o700, exist_ok=True)
+    return {FILE: str(folder / NAME), OUTPUT: str(output)}
 
 
 def update(path: str | Path, members: Mapping[str, Any]) -> None:

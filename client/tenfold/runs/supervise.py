@@ -90,9 +90,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             processes = _processes(run, plan, folder, logs.write)
             environment = program_report.of_run(run["id"], run["control"])
             if isinstance(processes, LocalProcesses):
-                told = folder / recorded_news.NAME
-                recorded_news.update(told, {"run": run["id"], "given": run.get("details", {})})
-                environment[recorded_news.FILE] = str(told)
+                environment |= recorded_news.folder_variables(folder, run["id"], run.get("details", {}))
             else:
                 environment |= token.carried()
             driver = RunDriver(plan, processes, say=say, observe=reporter.put, environment=environment)

@@ -193,6 +193,14 @@ class RunService:
             )
         return folder
 
+    def output(self, run: RunRecord) -> Path:
+        """The folder for what the run's programs leave; raises NOT_FOUND where there is none here."""
+        folder = self._supervisors.output(run)
+        if folder is None:
+            text = "its tasks have not started yet, or run where this service cannot read what they write"
+            raise ApiError("no-artifacts", f"run {run.id} has no output folder here: {text}.")
+        return folder
+
     @contextlib.contextmanager
     def follower(self, caller: str) -> Iterator[None]:
         """The principal `caller` follows logs. Raises RESOURCE_EXHAUSTED."""

@@ -24,7 +24,7 @@ from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
 from tenfold_control_api.runs.record import LOCAL
 from tenfold_core.checkpoint.files import AtomicFile
-from tenfold_core.user_folders import default_database, run_folder
+from tenfold_core.user_folders import OUTPUT_FOLDER, default_database, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,6 +86,9 @@ class Supervisors(Protocol):
 
     def logs(self, run: RunRecord) -> Path | None:
         """The folder with what its tasks wrote; None when it is not of this machine."""
+
+    def output(self, run: RunRecord) -> Path | None:
+        """The folder for what its programs leave; None when it is not of this machine."""
 
 
 class LocalSupervisors:
@@ -169,7 +172,13 @@ class LocalSupervisors:
 
     def logs(self, run: RunRecord) -> Path | None:
         # one by hand keeps them itself (tenfold/runs/kept_logs.py), on the machine where it runs
-        folder = (self._of(run) if run.is_supervised else run_folder(run.id)) / "logs"
+        return self._kept(run, "logs")
+
+    def output(self, run: RunRecord) -> Path | None:
+        return self._kept(run, OUTPUT_FOLDER)
+
+    def _kept(self, run: RunRecord, name: str) -> Path | None:
+        folder = (self._of(run) if run.is_supervised else run_folder(run.id)) / name
         return folder if folder.is_dir() else None
 
     def _of(self, run: RunRecord) -> Path:

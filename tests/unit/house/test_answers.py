@@ -31,6 +31,7 @@ SCHEMAS: dict[str, Any] = OPENAPI["components"]["schemas"]
 
 #: Schema → its class.
 ANSWERS: dict[str, type[Answer]] = {
+    "ArtifactView": run_answers.Artifact,
     "CheckpointReport": run_answers.Checkpoint,
     "ClusterView": cluster_answers.Cluster,
     "ComparedScalar": run_answers.ComparedScalar,
@@ -75,6 +76,7 @@ ANSWERS: dict[str, type[Answer]] = {
 }
 #: Answers without a class of their own, and why.
 OTHERWISE = {
+    "ArtifactList": "a list, of all pages",
     "ClusterList": "a list",
     "EventList": "events come as a stream",
     "InferenceResponse": "arrays, in the structure of the fetches",

@@ -15,7 +15,8 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
-        *("placement", "trace", "drain", "edit", "compare", "sweep", "tunnel", "model", "backup", "restore"),
+        *("edit", "compare", "sweep", "artifacts"),
+        *("placement", "trace", "drain", "tunnel", "model", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )
 )

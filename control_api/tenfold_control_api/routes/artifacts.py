@@ -1,0 +1,81 @@
+"""`/v1/runs/{run}/artifacts`: what a run has left in its output folder."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from tenfold_control_api.openapi import problems
+from tenfold_control_api.routes.common import ControlDep
+from tenfold_control_api.routes.pages import LIMIT, After, Limit, page_of, place
+from tenfold_control_api.runs import artifacts
+from tenfold_control_api.views import timestamp
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+#: A program wrote the file: a browser keeps it, and shows nothing of it as a page of this service.
+_HEADERS = {
+    "Content-Disposition": "attachment",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox",
+    "Accept-Ranges": "bytes",
+}
+
+
+class ArtifactView(BaseModel):
+    """A file in a run's output folder."""
+
+    path: str = Field(description="In the output folder, with slashes.")
+    size: int = Field(description="Its bytes.")
+    modified: str = Field(description="When it was written last.")
+
+
+class ArtifactList(BaseModel):
+    run: str
+    artifacts: list[ArtifactView] = Field(description="The files of this page, by path.")
+    next: str | None = Field(description="`after` of the next page; null on the last one.")
+
+
+@router.get(
+    "/{run}/artifacts",
+    summary="What a run has left in its output folder, in pages",
+    openapi_extra=problems("no-such-run", "no-artifacts", "invalid-cursor"),
+)
+async def list_artifacts(run: str, control: ControlDep, limit: Limit = LIMIT, after: After = None) -> ArtifactList:
+    """The folder that its tasks find in the variable TENFOLD_OUTPUT. Links are left out."""
+    record = await control.runs.get(run)
+    found = await asyncio.to_thread(artifacts.listed, control.runs.output(record))
+    page, more = page_of(found, lambda each: (each.path,), place(after, str), limit)
+    views = [ArtifactView(path=each.path, size=each.size, modified=timestamp(each.modified)) for each in page]
+    return ArtifactList(run=record.id, artifacts=views, next=more)
+
+
+@router.get(
+    "/{run}/artifacts/{path:path}",
+    summary="One of these files",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+        206: {"description": "The part that Range asked for.", "content": {"application/octet-stream": {}}},
+    },
+    openapi_extra=problems("no-such-run", "no-artifacts", "no-such-artifact", "range-not-there"),
+)
+async def get_artifact(
+    run: str, path: str, control: ControlDep, range: Annotated[str | None, Header(max_length=200)] = None
+) -> Response:
+    """With `Range: bytes=0-99` that part of it."""
+    record = await control.runs.get(run)
+    file, size = await asyncio.to_thread(artifacts.opened, control.runs.output(record), path)
+    try:
+        part = artifacts.asked_range(range, size)
+    except BaseException:
+        artifacts.close(file)
+        raise
+    begin, end = part or (0, size)
+    headers = {**_HEADERS, "Content-Length": str(end - begin)}
+    if part is not None:
+        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{size}"
+    body = artifacts.pieces(file, begin, end)
+    return StreamingResponse(body, 206 if part else 200, headers, media_type="application/octet-stream")
