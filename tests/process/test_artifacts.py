@@ -55,6 +55,7 @@ def test_a_submitted_runs_files_are_listed_and_downloaded(
             client.download_artifact(run, "none", str(tmp_path / "none"))
     shown = tenfold("artifacts", f"--control={service.url}", run)
     copied = tenfold("artifacts", f"--control={service.url}", run, "worker-0", "--to", str(tmp_path / "copy"))
+    exported = tenfold("export", f"--control={service.url}", run, "--mlflow", str(tmp_path / "ml"), "--artifacts")
     wrong = tenfold("artifacts", f"--control={service.url}", run, "worker-7")
 
     names = [f"worker-{index}/{name}" for index in (0, 1) for name in ("empty", "large.bin", "page one.html")]
@@ -75,6 +76,8 @@ def test_a_submitted_runs_files_are_listed_and_downloaded(
     there = sorted(each.name for each in (tmp_path / "copy" / "worker-0").iterdir())
     assert there == ["empty", "large.bin", "page one.html"]
     assert not (tmp_path / "copy" / "worker-1").exists()
+    assert exported.exit_code == 0, exported.output
+    assert len(list((tmp_path / "ml").glob("*/*/artifacts/worker-*/large.bin"))) == 2
     assert (wrong.exit_code, "no file or folder 'worker-7'" in wrong.output) == (1, True)
 
 

@@ -31,7 +31,7 @@ def test_the_snippets_of_the_page(tmp_path: Path) -> None:
 
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT)
 
-    assert len(snippets()) == 4
+    assert len(snippets()) == 5
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "2.0"

@@ -15,6 +15,10 @@ from tenfold.cli.tables import age, plain_console, plain_table
 from tenfold.cli.tokens import token_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tenfold.control import ControlClient
+    from tenfold.control.run_answers import Artifact
     from tenfold_core.access.credentials import ShownToken
 
 
@@ -39,17 +43,23 @@ def artifacts(
             if not any(_within(each.path, path) for each in there):
                 raise click.ClickException(f"run {name} has no file or folder {path!r} in its output folder")
         if folder is not None:
-            for each in chosen:
-                target = os.path.join(folder, *_parts(each.path))
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                client.download_artifact(name, each.path, target)
-                click.echo(f"{target}: {each.size} bytes", err=True)
+            download(client, name, chosen, folder)
     if as_json:
         click.echo(json.dumps({"run": name, "artifacts": [each.json for each in chosen]}, indent=2))
     elif folder is None:
         now = datetime.now(UTC)
         rows = [(each.path, str(each.size), age(each.modified, now)) for each in chosen]
         plain_console().print(plain_table(("path", "bytes", "written"), rows))
+
+
+def download(client: ControlClient, run: str, files: Sequence[Artifact], folder: str) -> None:
+    """Downloads files of the run's output folder to the same places below `folder`, which is made. Raises OSError and
+    what the service says."""
+    for each in files:
+        target = os.path.join(folder, *_parts(each.path))
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        client.download_artifact(run, each.path, target)
+        click.echo(f"{target}: {each.size} bytes", err=True)
 
 
 def _within(path: str, wanted: str) -> bool:

@@ -21,6 +21,7 @@ from tenfold.cli.control import control
 from tenfold.cli.doctor.command import doctor
 from tenfold.cli.drain import drain
 from tenfold.cli.edit import edit
+from tenfold.cli.export import export
 from tenfold.cli.group import Group
 from tenfold.cli.launching import launchers
 from tenfold.cli.model import model
@@ -67,7 +68,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 for command in (
     *(up, run, control, task, status, ping),
-    *(submit, sweep, runs, compare, artifacts, edit, logs, stop, delete, launchers, render, tensorboard),
+    *(submit, sweep, runs, compare, artifacts, export, edit, logs, stop, delete, launchers, render, tensorboard),
     *(placement, trace, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),

@@ -15,7 +15,7 @@ COMMANDS = sorted(
     (
         *("up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
-        *("edit", "compare", "sweep", "artifacts"),
+        *("edit", "compare", "sweep", "artifacts", "export"),
         *("placement", "trace", "drain", "tunnel", "model", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )
