@@ -8,6 +8,7 @@ VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
 CUDA   := .venv-cuda
+DOCS   := .venv-docs
 # What launchers, stores and their tests run on: programs and Debian's packages with them, extras and libraries of Python. Tests
 # run in $(ON_ENGINES): $(VENV), with $(ENGINES) behind it.
 ENGINES := .venv-engines
@@ -22,7 +23,7 @@ BENCH  :=
 SECONDS := 1800
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
-CODE   := protos core link client kernels compiler services control_api tests examples benchmarks
+CODE   := protos core link client kernels compiler services control_api tests examples benchmarks docs/site
 # Tests run beside each other, a file's tests in one process: they share fixtures. In the order of the folders, so that
 # short files come last and no process waits long for another's end. One more process than cores, as many tests wait for
 # processes of theirs, but no more than four.
@@ -31,7 +32,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +100,14 @@ lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/mypy
 	$(BIN)/python tests/support/typed_programs.py
 
+# Material's notice of MkDocs 2 is an advertisement; pyproject.toml keeps MkDocs below 2.
+docs: $(DOCS)/.installed ## Build the site of docs/ into build/site; a warning, such as a dead link, is an error
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
+verify-docs: $(VENV)/.installed-dev ## Type the code of tutorials and how-to pages, and note the date on which it passed (PAGE=tutorials/curl.md)
+	PYTHONPATH=tests $(BIN)/python tests/support/verify_docs.py $(PAGE)
+
 format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 	$(BIN)/ruff check --fix $(CODE)
 
@@ -134,7 +143,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -182,6 +191,15 @@ $(CUDA)/.installed-dev: pyproject.toml
 	@touch $@
 
 $(CUDA)/.installed-run: $(CUDA)/.installed-dev
+	@touch $@
+
+# Holds none of our code: docstrings are read from the sources.
+$(DOCS)/.installed: pyproject.toml
+	@echo "Installing what the site is built with into $(DOCS) (once)"
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" \
+	  > $(DOCS)/wanted.txt
+	@$(DOCS)/bin/python $(PIP) -r $(DOCS)/wanted.txt
 	@touch $@
 
 $(PEERS)/.installed:
