@@ -68,7 +68,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if not (ROOT / "docs" / place).exists():
         return text
     line = verified.note(markdown, _site.rows.get(place), _site.changed.get(place))
-    return f"{text}\n\n---\n\n*{line}*\n"
+    return f"{text}\n\n---\n\n*{line}*\n" if line else text
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -17,7 +17,7 @@ _SUMMARY = "TensorFlow 1.x's distributed runtime, rebuilt in modern Python: data
 
 def first_sentence(text: str) -> str:
     """The first sentence of the first paragraph of plain text, without Markdown's marks; empty if there is none."""
-    for paragraph in re.split(r"\n\s*\n", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
         if plain and plain[0] not in "#|!<`-*>:" and not paragraph.startswith("    "):
             return re.split(r"(?<=[.:])\s", plain, maxsplit=1)[0].rstrip(":").replace("`", "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: A fenced block or a span of code, whose text is no link; or a link's end, with its target and anchor.
-_LINK = re.compile(r"^```.*?^```|`[^`\n]*`|\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"^ *```.*?^ *```|`[^`\n]*`|\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.MULTILINE | re.DOTALL)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*:")
 #: What a fence says of a file by its ending; any other is plain text.
 _LANGUAGES = {".py": "python", ".sh": "sh", ".yml": "yaml", ".yaml": "yaml", ".json": "json", ".toml": "toml"}

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("verified.json")
-_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 
 
 def digest(text: str) -> str:
@@ -32,7 +32,8 @@ def note(text: str, row: dict[str, str] | None, changed: str | None) -> str:
         return f"The code on this page was last run, and passed, on {row['date']}."
     if row is not None:
         return f"The code on this page has changed since it was last run, on {row['date']}."
-    return "No code on this page is typed by a test of the site." + (f" Last changed on {changed}." if changed else "")
+    last = f"Last changed on {changed}." if changed else ""
+    return f"No test types all the code on this page. {last}".strip() if _BLOCK.search(text) else last
 
 
 def last_changes(root: Path, docs: str = "docs") -> dict[str, str]:

@@ -16,17 +16,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import tomllib
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
 from support.ports import free_ports
+from support.typed_pages import run, terminal, with_ports
 from tenfold.launchers.interface import checked_options
 from tenfold.launchers.registry import launcher
 from tenfold_control_api.service_settings import PREFIX
@@ -34,19 +33,10 @@ from tenfold_control_api.service_settings import Settings as ControlSettings
 from tenfold_core.access.credentials import AccessSettings
 from tenfold_core.env_settings import variables
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: The compose file as YAML gives it: nested maps.
 Compose = dict[str, Any]
-#: Commands of the snippets (`python`, `tenfold`) are those of the environment that runs the tests.
-ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if not name.startswith(("TENFOLD_", "TF_CONFIG"))},
-    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    "PYTHONUNBUFFERED": "1",
-}
 
 
 def snippets(heading: str) -> list[tuple[str, str]]:
@@ -59,72 +49,6 @@ def snippets(heading: str) -> list[tuple[str, str]]:
 def ports_for(*names: str) -> dict[str, str]:
     """A free port for each port that the README names."""
     return dict(zip(names, map(str, free_ports(len(names))), strict=True))
-
-
-def with_ports(text: str, ports: dict[str, str]) -> str:
-    return re.sub("|".join(ports), lambda match: ports[match[0]], text)
-
-
-def run(arguments: list[str], text: str = "", cwd: Path = ROOT, timeout: float = 90) -> str:
-    done = subprocess.run(
-        arguments, input=text, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=timeout
-    )
-    assert done.returncode == 0, f"{shlex.join(arguments)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-class Terminal:
-    """A shell snippet that keeps running, as in a terminal of its own; what it writes can be waited for."""
-
-    def __init__(self, script: str) -> None:
-        self.process = subprocess.Popen(
-            ["bash", "-euc", script],
-            cwd=ROOT,
-            env=ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self.lines: list[str] = []
-        self.changed = threading.Condition()
-        self.reader = threading.Thread(target=self._read)
-        self.reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as stdout:
-            for line in stdout:
-                with self.changed:
-                    self.lines.append(line)
-                    self.changed.notify_all()
-        with self.changed:
-            self.lines.append("(the end)")
-            self.changed.notify_all()
-
-    def wait_for(self, pattern: str, count: int = 1, timeout: float = 60) -> None:
-        def seen() -> bool:
-            return sum(bool(re.search(pattern, line)) for line in self.lines) >= count
-
-        with self.changed:
-            self.changed.wait_for(lambda: seen() or self.lines[-1:] == ["(the end)"], timeout)
-            assert seen(), f"{pattern!r} was not written {count} times:\n{''.join(self.lines)}"
-
-    def end(self, number: int) -> None:
-        os.killpg(self.process.pid, number)
-        self.process.wait(30)
-        self.reader.join(30)
-        assert not self.reader.is_alive(), "a process of the snippet still holds its output open"
-
-
-@contextmanager
-def terminal(script: str, number: int = signal.SIGTERM) -> Iterator[Terminal]:
-    started = Terminal(script)
-    try:
-        yield started
-    finally:
-        started.end(number)
 
 
 def test_every_snippet_has_a_test() -> None:

@@ -1,0 +1,60 @@
+"""`make verify-docs`: types the code of the pages, and notes in docs/site/verified.json the date on which it passed.
+
+Without names all pages are verified; with names, those below docs/. A page whose code fails loses no row: its date stays
+what it was, and this command ends with 1.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from support.typed_pages import DOCS, ROOT, type_page, typed_pages
+
+sys.path.insert(0, str(DOCS / "site"))
+
+import verified
+
+#: Pages elsewhere in docs/ whose blocks all run in a test of their own.
+_TESTED = {"sdk.md": "tests/process/test_sdk_page.py", "rest.md": "tests/control/test_docs.py"}
+
+
+def _verify(name: str) -> None:
+    """Returns if the code of that page passes, else raises AssertionError."""
+    if name not in _TESTED:
+        with tempfile.TemporaryDirectory() as folder:
+            type_page(DOCS / name, Path(folder))
+        return
+    command = [sys.executable, "-m", "pytest", "-q", _TESTED[name]]
+    environment = {**os.environ, "TENFOLD_TEST_THOROUGH": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "skipped" not in done.stdout, f"a test was skipped, so not all code of docs/{name} ran:\n{done.stdout}"
+
+
+def main(names: list[str]) -> int:
+    """Verifies pages, and writes the table after each; 1 if any failed."""
+    failed = 0
+    for name in names or [*(page.relative_to(DOCS).as_posix() for page in typed_pages()), *_TESTED]:
+        begin = time.monotonic()
+        try:
+            _verify(name)
+        except (AssertionError, ValueError) as error:
+            failed = 1
+            print(f"{name}: {error}", *getattr(error, "__notes__", ()), sep="\n")
+            continue
+        row = {"date": datetime.date.today().isoformat(), "digest": verified.digest((DOCS / name).read_text())}
+        rows = {**verified.table(), name: row}
+        verified.TABLE.write_text(json.dumps(dict(sorted(rows.items())), indent=2) + "\n", encoding="utf-8")
+        print(f"{name}: passed in {time.monotonic() - begin:.0f} s", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
