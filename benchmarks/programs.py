@@ -1,7 +1,7 @@
 """12. Programs that people train: time, memory, processor time and page faults of a step, first steps, loss curves.
 
     python benchmarks/programs.py [--only cnn,mlp] [--mode single,busy,cluster,first,agree] [--quick] [--seconds S]
-    python benchmarks/programs.py --report benchmarks/reports --readme
+    python benchmarks/programs.py --report benchmarks/reports --page
     python benchmarks/programs.py --profile cnn          # where a step's time goes on Tenfold
 
 The programs are in models/. `single`: one task in process. `busy`: the same again with two busy neighbours.
@@ -297,7 +297,7 @@ def main() -> None:
     parser.add_argument("--mode", type=_modes, help=choice)
     parser.add_argument("--profile", metavar="PROGRAM", help="where a step's time goes on Tenfold")
     parser.add_argument("--report", help="folder for a dated report, such as benchmarks/reports")
-    parser.add_argument("--readme", action="store_true", help="write the table and the chart of the README, too")
+    parser.add_argument("--page", action="store_true", help="write the table and the chart of docs/speed.md, too")
     options = parser.parse_args()
     if options.profile:
         import programs_profile
@@ -323,10 +323,10 @@ def main() -> None:
 
         assert record.path is not None
         print(f"report in {report.write(record.path, Path(options.report))}")
-    if options.readme:
-        import programs_readme
+    if options.page:
+        import programs_page
 
-        programs_readme.write(record.subjects[-1]["rows"], harness.HERE.parent)
+        programs_page.write(record.subjects[-1]["rows"], harness.HERE.parent)
     sys.exit(record.subjects[-1]["ended"] or 0)
 
 

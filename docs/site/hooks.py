@@ -52,6 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         _site.texts[place] = text
         if files.get_file_from_path(place) is None:
             files.append(File.generated(config, place, content=text))
+    for place, path in outside.files.items():
+        files.append(File.generated(config, place, abs_src_path=str(path)))
     return files
 
 

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: A fenced block or a span of code, whose text is no link; or a link's end, with its target and anchor.
-_LINK = re.compile(r"^ *```.*?^ *```|`[^`\n]*`|\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(
+    r"^ *```.*?^ *```|`[^`\n]*`|\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.MULTILINE | re.DOTALL
+)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*:")
+#: Endings of files that the site has as they are.
+_COPIED = (".png", ".svg", ".json")
 #: What a fence says of a file by its ending; any other is plain text.
 _LANGUAGES = {".py": "python", ".sh": "sh", ".yml": "yaml", ".yaml": "yaml", ".json": "json", ".toml": "toml"}
 
@@ -47,12 +51,16 @@ def links(text: str) -> list[str]:
 
 
 class Outside:
-    """What pages link to beyond the files that mkdocs knows, as pages. `pages` maps a page's path to its Markdown."""
+    """What pages link to beyond the files that mkdocs knows.
+
+    `pages` maps a page's path to its Markdown, `files` the path of a file that is copied to where it is.
+    """
 
     def __init__(self, root: Path, docs: str = "docs") -> None:
         self.root = root
         self.docs = docs
         self.pages: dict[str, str] = {}
+        self.files: dict[str, Path] = {}
 
     def rewritten(self, text: str, source: str) -> str:
         """The Markdown of that file of the repository with links for the site; adds the pages that it needs.
@@ -75,11 +83,15 @@ class Outside:
         inside = named.removeprefix(f"{self.docs}/") if named.startswith(f"{self.docs}/") else f"repository/{named}"
         if (self.root / named).is_dir():
             return f"{inside}/index.md"
-        return inside if named.startswith(f"{self.docs}/") or named.endswith(".md") else f"{inside}.md"
+        kept = named.startswith(f"{self.docs}/") or named.endswith((".md", *_COPIED))
+        return inside if kept else f"{inside}.md"
 
     def _add(self, named: str) -> None:
         place, path = self.place(named), self.root / named
         if place in self.pages or (path.is_file() and named.startswith(f"{self.docs}/")):
+            return
+        if named.endswith(_COPIED):
+            self.files[place] = path
             return
         self.pages[place] = ""  # a page that links back to this one finds it added
         if path.is_dir():
@@ -92,11 +104,12 @@ class Outside:
             self.pages[place] = f"# {named}\n\n````{language}\n{path.read_text(encoding='utf-8')}````\n"
 
     def _listing(self, named: str) -> str:
+        paths = [path for path in sorted((self.root / named).rglob("*")) if path.is_file()]
+        pages = [path for path in paths if path.suffix == ".md"]
         lines = [f"# {PurePosixPath(named).name.capitalize()}", ""]
-        for path in sorted((self.root / named).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                inside = path.relative_to(self.root / named).as_posix()
-                lines.append(f"- [{_title(path) if path.suffix == '.md' else inside}]({inside})")
+        for path in pages or paths:
+            inside = path.relative_to(self.root / named).as_posix()
+            lines.append(f"- [{_title(path) if pages else inside}]({inside})")
         return "\n".join([*lines, ""])
 
 

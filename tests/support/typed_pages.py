@@ -143,7 +143,7 @@ class Terminal:
         return done
 
     def wait_for(self, pattern: str, count: int = 1, timeout: float | None = None, begin: int = 0) -> None:
-        """Until `count` lines from number `begin` on match. AssertionError, with the lines, if that is late or never."""
+        """Until `count` lines from number `begin` on match. AssertionError, with the lines, if they do not come."""
 
         def seen() -> bool:
             return sum(bool(re.search(pattern, line)) for line in self.lines[begin:]) >= count

@@ -1,7 +1,7 @@
 """`make verify-docs`: types the code of the pages, and notes in docs/site/verified.json the date on which it passed.
 
-Without names all pages are verified; with names, those below docs/. A page whose code fails loses no row: its date stays
-what it was, and this command ends with 1.
+Without names all pages are verified; with names, those below docs/. A page whose code fails keeps the date of its last
+success, and this command ends with 1.
 """
 
 from __future__ import annotations

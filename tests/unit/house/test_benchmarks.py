@@ -217,20 +217,20 @@ def test_neighbours_are_busy_until_they_are_dismissed(harness: ModuleType) -> No
     assert not any(each.is_running() for each in started)
 
 
-def test_the_readmes_table_is_written_between_its_markers(harness: ModuleType) -> None:
-    readme = importlib.import_module("programs_readme")
+def test_the_table_of_the_page_on_speed_is_written_between_its_markers(harness: ModuleType) -> None:
+    page = importlib.import_module("programs_page")
     both = row(harness, {"tenfold": rounds(10), "tensorflow": rounds(30), "tensorflow tuned": rounds(25)})
     alone = row(harness, {"tenfold": rounds(10)})
 
     far = row(harness, {"tenfold": rounds(1), "tensorflow": rounds(237)})
 
-    text = readme.replaced(f"a\n{readme.BEGIN}\nold\n{readme.END}\nb\n", readme.table([both, alone, far]))
+    text = page.replaced(f"a\n{page.BEGIN}\nold\n{page.END}\nb\n", page.table([both, alone, far]))
 
     table = "| program | TensorFlow | Tenfold | times as fast |\n|---|---|---|---|\n| a case | 25 µs | 10 µs | 2.5 |"
     table += "\n| a case | 237 µs | 1 µs | 237 |"
-    assert text == f"a\n{readme.BEGIN}\n{table}\n{readme.END}\nb\n"
+    assert text == f"a\n{page.BEGIN}\n{table}\n{page.END}\nb\n"
     with pytest.raises(ValueError, match="no <!-- programs: begin -->"):
-        readme.replaced("a", [])
+        page.replaced("a", [])
 
 
 def test_a_step_that_waits_for_another_worker_outlasts_its_window(harness: ModuleType) -> None:

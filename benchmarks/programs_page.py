@@ -1,6 +1,6 @@
-"""The README's table and bar chart of programs, from the rows of a run. `programs.py --readme`.
+"""The table and bar chart of programs in docs/speed.md, from the rows of a run. `programs.py --page`.
 
-The table stands between two markers, and nothing else of the README is touched. A ratio is the smallest against any of
+The table stands between two markers, and nothing else of the page is touched. A ratio is the smallest against any of
 TensorFlow's sides that ran. The chart needs matplotlib (extra `bench`); without it the old one stays.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BEGIN, END = "<!-- programs: begin -->", "<!-- programs: end -->"
-CHART = "docs/images/programs.png"
+PAGE, CHART = "docs/speed.md", "images/programs.png"
 
 
 def ratio_of(row: Mapping[str, Any]) -> tuple[str, float] | None:
@@ -40,18 +40,18 @@ def replaced(text: str, lines: Sequence[str]) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"the README has no {BEGIN} … {END} to write between")
+        raise ValueError(f"the page has no {BEGIN} … {END} to write between")
     return "\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"])
 
 
 def write(rows: Sequence[Mapping[str, Any]], root: Path) -> None:
-    """Writes README.md and the chart under `root`. Raises ValueError without the markers."""
-    readme = root / "README.md"
-    readme.write_text(replaced(readme.read_text(), list(_section(rows, root))))
+    """Writes the page and the chart under `root`. Raises ValueError without the markers."""
+    page = root / PAGE
+    page.write_text(replaced(page.read_text(), list(_section(rows, page.parent))))
 
 
-def _section(rows: Sequence[Mapping[str, Any]], root: Path) -> Iterator[str]:
-    if _draw(rows, root / CHART) or (root / CHART).exists():
+def _section(rows: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[str]:
+    if _draw(rows, folder / CHART) or (folder / CHART).exists():
         yield from (f"![How many times as fast as TensorFlow each program is]({CHART})", "")
     yield from table(rows)
 
