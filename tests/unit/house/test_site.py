@@ -42,7 +42,7 @@ def load(name: str) -> ModuleType:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     for name, text in {
-        "docs/index.md": "[a program](../examples/a.py#L3), [why](decisions/), [here](#x), [gone](no.md), `[x](../code.md)`",
+        "docs/index.md": "[a program](../examples/a.py#L3), [why](decisions/), [here](#x), [gone](no.md), `[x](../y)`",
         "docs/decisions/0001-one.md": "# One\n\n[back](../index.md)",
         "examples/a.py": "print(1)\n",
         "NOTES.md": "# Notes\n\n[the program](examples/a.py) ![a picture](picture.png)",
@@ -59,7 +59,7 @@ def test_what_a_page_links_to_outside_of_docs_is_a_page_of_the_site(repository: 
     text = outside.rewritten((repository / "docs/index.md").read_text(), "docs/index.md")
 
     assert text == (
-        "[a program](repository/examples/a.py.md#L3), [why](decisions/index.md), [here](#x), [gone](no.md), `[x](../code.md)`"
+        "[a program](repository/examples/a.py.md#L3), [why](decisions/index.md), [here](#x), [gone](no.md), `[x](../y)`"
     )
     assert outside.pages["repository/examples/a.py.md"] == "# examples/a.py\n\n````python\nprint(1)\n````\n"
     assert "[One](0001-one.md)" in outside.pages["decisions/index.md"]
@@ -70,7 +70,9 @@ def test_pages_of_the_repository_bring_what_they_link_to(repository: Path) -> No
 
     outside.rewritten("[notes](../NOTES.md)", "docs/index.md")
 
-    assert outside.pages["repository/NOTES.md"] == "# Notes\n\n[the program](examples/a.py.md) ![a picture](picture.png)"
+    assert (
+        outside.pages["repository/NOTES.md"] == "# Notes\n\n[the program](examples/a.py.md) ![a picture](picture.png)"
+    )
     assert outside.files == {"repository/picture.png": repository / "picture.png"}
 
 
