@@ -100,9 +100,9 @@ lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/mypy
 	$(BIN)/python tests/support/typed_programs.py
 
-# Material's notice of MkDocs 2 is an advertisement; pyproject.toml keeps MkDocs below 2.
+# Material's notice of MkDocs 2 is an advertisement; pyproject.toml keeps MkDocs below 2. With --quiet, --strict would see no warning.
 docs: $(DOCS)/.installed ## Build the site of docs/ into build/site; a warning, such as a dead link, is an error
-	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 	@echo "build/site/index.html"
 
 verify-docs: $(VENV)/.installed-dev ## Type the code of tutorials and how-to pages, and note the date on which it passed (PAGE=tutorials/curl.md)

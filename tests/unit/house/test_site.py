@@ -121,3 +121,12 @@ def test_the_navigation_has_four_parts() -> None:
     nav = yaml.safe_load(text)["nav"]
 
     assert [next(iter(each)) for each in nav] == ["Home", "Tutorials", "How-to", "Concepts", "Reference"]
+
+
+def test_warnings_of_mkdocs_are_errors() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("\ndocs: ")[2].partition("\n\n")[0]
+
+    # --strict counts what is logged, and --quiet logs no warning
+    assert "mkdocs build --strict" in recipe
+    assert not re.search(r"--quiet|\s-q\b", recipe)
+    assert "make docs" in (ROOT / ".ci/run").read_text()
