@@ -71,7 +71,7 @@ class FlowReads:
             member = member.members[0]
         guard = self.guards.of_member(member)
         loop = member.parent if isinstance(member, Loop) else self.flow.tree.frame_of[member.index]
-        if not isinstance(member, Loop) and member.index in self.guards.flagged:
+        if member.index in self.guards.flagged:
             guard = frozenset(literal for literal in guard if literal.edge != (member.index, ANY))
         if loop is None or not guard:
             return guard

@@ -128,6 +128,24 @@ def test_a_step_ticks_once_where_it_is_asked_for() -> None:
     assert not any("tick" in code.co_names for code in others)
 
 
+@pytest.mark.parametrize("waits_first", [True, False])
+def test_what_stands_for_all_that_waits_ticks_where_it_stands_for_the_first_function(waits_first: bool) -> None:
+    part = PartBuilder()
+    if not waits_first:
+        part.feed("x")
+        part.node("Neg", "minus", ["x"], T=F32)
+        part.fetch("minus")
+    for name in ("a", "b"):
+        part.recv(name, F32, FAR, 7)
+        part.node("Neg", f"minus_{name}", [name], T=F32)
+        part.fetch(f"minus_{name}")
+
+    rest = generate(compile_program(part.graph_def, TASK, ResourceManager()).compiled, ticks=True).rest
+
+    assert rest is not None
+    assert ("tick" in rest.__code__.co_names) is waits_first
+
+
 def test_generated_code_is_known_by_its_nodes_slots_and_functions() -> None:
     program = compiled("a", "b")
     generated = generate(program)

@@ -232,3 +232,34 @@ def test_a_merge_says_which_input_it_was_in_every_form_of_its_line(count: int) -
         assert (found[value], found[index]) == (2 * (taken + 3), taken)
         assert (found[same], found[first]) == (2, taken)
         assert found[index].dtype == np.int32
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_loop_may_be_all_of_its_function_that_tests_its_branch(taken: bool) -> None:
+    """if p: y = x² ⋯ until it is 100 or more, and what the branches give meets in a region that waits for r."""
+    part = PartBuilder()
+    x, p = part.feed("x"), part.feed("p", BOOL)
+    far = part.recv("r", F32, "/job:worker/replica:0/task:0/device:CPU:0", 7)
+    part.const("hundred", 100.0)
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("Enter", "enter", ["switch:1"], T=F32, frame_name="f")
+    part.node("Enter", "limit", ["hundred"], T=F32, frame_name="f", is_constant=True)
+    part.node("Merge", "v", ["enter", "next"], T=F32, N=2)
+    part.node("Less", "less", ["v", "limit"], T=F32)
+    part.node("LoopCond", "goes_on", ["less"])
+    part.node("Switch", "turn", ["v", "goes_on"], T=F32)
+    part.node("Square", "body", ["turn:1"], T=F32)
+    part.node("NextIteration", "next", ["body"], T=F32)
+    part.node("Exit", "exit", ["turn"], T=F32)
+    part.node("Switch", "received", ["r", "p"], T=F32)
+    part.node("Merge", "merge", ["received", "exit"], T=F32, N=2)
+    y = part.fetch("merge")
+    execution = compiled(part).start(StepIO({x: np.array(3, np.float32), p: np.array(taken)}, lambda *_: None))
+
+    execution.advance()
+    (wanted,) = execution.take_wanted()
+    assert wanted.key == far
+    execution.arrived(wanted.token, np.array(7, np.float32), False)
+    execution.advance()
+
+    assert execution.fetched()[y] == (6561 if taken else 7)

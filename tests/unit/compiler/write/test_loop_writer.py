@@ -27,6 +27,8 @@ from tenfold_services.worker.execution import StepIO
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tenfold_compiler.part.part_graph import PartNode
+    from tenfold_compiler.program import Program
     from tenfold_services.worker.loaded_program import LoadedProgram
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -346,6 +348,62 @@ def test_a_branch_inside_and_a_predicate_from_outside() -> None:
     both.compile({**feeds, p: np.array(True)})
     for taken in (False, True):
         both.agree({**feeds, p: np.array(taken)})
+
+
+# -- which loops are compiled ----------------------------------------------------------------------------------------
+
+
+def read(part: PartBuilder) -> tuple[Program, dict[str, PartNode]]:
+    program = compile_program(part.graph_def, TASK, ResourceManager()).compiled
+    return program, {node.name: node for node in program.part.nodes}
+
+
+def loops_of(program: Program) -> list[set[str]]:
+    """The names of the variables of each loop that is compiled."""
+    cache: Any = None
+    found = [group.loop for group in loop_writer.find_loops(program, cache)]
+    return [{node.name for node in loop.variables} for loop in found if loop is not None]
+
+
+def test_a_loop_of_numbers_of_the_host_alone_is_compiled() -> None:
+    program, at = read(binary("Mul", F32, constant=2.0)[0].part)
+    body = at["body"]
+    assert loops_of(program) == [{"i", "v"}]
+
+    body.memory = (True, True), (True,)
+    assert loops_of(program) == []
+    body.memory, body.copy_of = None, body.node_def
+    assert loops_of(program) == []
+    body.copy_of, body.deref = None, [True, False]
+    assert loops_of(program) == []
+    body.deref = [False, False]
+    assert loops_of(program) == [{"i", "v"}]
+
+
+@pytest.mark.parametrize(("most", "is_compiled"), [(2, False), (3, True)])
+def test_a_loop_of_many_arguments_is_not_compiled(
+    most: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two come in, `n` and `x`, one goes out."""
+    program, _ = read(binary("Mul", F32, constant=2.0)[0].part)
+    monkeypatch.setattr(loop_writer, "MAX_ARGUMENTS", most)
+    assert loops_of(program) == ([{"i", "v"}] if is_compiled else [])
+
+
+@pytest.mark.parametrize(("op", "attrs"), [("Relu6", {}), ("Reshape", {"Tshape": I32}), ("RandomUniformInt", {})])
+def test_a_loop_of_an_op_that_is_no_expression_is_not_compiled(op: str, attrs: dict[str, Any]) -> None:
+    loop = Loop(I32)
+    part = loop.part
+    if op == "Reshape":
+        part.const("shape", np.zeros(0, np.int32), inputs=["^i_now"])
+        part.node(op, "body", ["v_now", "shape"], T=I32, **attrs)
+    elif op == "Relu6":
+        part.node(op, "body", ["v_now"], T=I32)
+    else:
+        part.const("none", np.zeros(0, np.int32), inputs=["^i_now"])
+        part.node(op, "body", ["none", "i_now", "v_now"], Tout=I32, T=I32)
+    loop.closed("body")
+    assert loops_of(read(part)[0]) == []
 
 
 # -- what is tested behind a compiled loop ---------------------------------------------------------------------------
