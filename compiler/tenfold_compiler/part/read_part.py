@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors, opdefs
+from tenfold_core.attr_value import refuse_placeholders
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS
@@ -63,9 +64,10 @@ def _read_node(node_def: NodeDef, index: int, resolver: Resolver) -> PartNode:
     op = node_def.op
     try:
         attrs, signature = resolver.resolve(opdefs.get(op), node_def)
+        refuse_placeholders(attrs)
     except errors.OpError as error:
         raise node_error(node_def, error) from error
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise _bad(node_def, f"The attributes of node '{node_def.name}' ({node_def.op}) are wrong: {error}") from error
     return PartNode(index, node_def.name, op, node_def, attrs, signature.input_types, signature.output_types)
 

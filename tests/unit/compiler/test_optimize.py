@@ -22,6 +22,16 @@ def test_a_part_with_branches_is_left_alone() -> None:
     assert not any(Optimized(part).counts.values())
 
 
+def test_a_part_in_which_there_is_nothing_to_do_says_so_of_each_pass() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Neg", "y", ["x"], T=F32)
+    part.fetch("y")
+    counts = Optimized(part).counts
+    assert len(counts) == 8
+    assert set(counts.values()) == {0}
+
+
 def test_verify_names_the_pass_and_the_node() -> None:
     part = PartBuilder()
     part.feed("x")

@@ -144,6 +144,33 @@ def test_of_which_types_sums_are_fused(dtype: Any) -> None:
     assert ("n" in Part(builder).fusible()) is (dtype is dtypes.float64)
 
 
+@pytest.mark.parametrize(
+    ("op", "memory", "fusible"),
+    [
+        ("Neg", ((True,), (True,)), True),
+        ("Neg", ((False,), (True,)), False),
+        ("Neg", ((True,), (False,)), False),
+        ("Sum", ((True, False), (True,)), True),
+        ("Sum", ((False, True), (True,)), False),
+        ("Sum", ((True, False), (False,)), False),
+        ("Sum of i", ((True, False), (True,)), False),
+        ("AddN", ((True,), (True,)), False),
+    ],
+)
+def test_on_a_gpu_all_is_there_but_for_the_axes_of_a_sum(op: str, memory: Any, fusible: bool) -> None:
+    builder = small()
+    builder.feed("i", I32)
+    if op == "Neg":
+        builder.node("Neg", "n", ["x"], T=F32)
+    elif op == "AddN":
+        builder.node("AddN", "n", ["x"], T=F32, N=1)
+    else:
+        builder.node("Sum", "n", ["x", "i" if op == "Sum of i" else "axes"], T=F32, Tidx=I32)
+    part = Part(builder)
+    part.at["n"].memory = memory
+    assert ("n" in part.fusible()) is fusible
+
+
 TWO = (2, 3)
 
 

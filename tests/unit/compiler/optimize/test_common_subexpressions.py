@@ -244,3 +244,34 @@ def test_an_expression_that_waits_for_another_task_does_not_stand_in_for_one_tha
     part.fetch("use")
     optimized = Optimized(part)
     assert optimized.sources("use") == ["free"]
+
+
+@pytest.mark.parametrize(
+    ("op", "has_branches", "is_merged"),
+    [("Const", False, True), ("Const", True, False), ("Neg", False, True), ("Neg", True, True)],
+)
+def test_where_there_are_branches_a_constant_stands_where_what_it_waits_for_does(
+    op: str, has_branches: bool, is_merged: bool
+) -> None:
+    """A loop's constant waits for something of its frame; one that waits for nothing stands outside."""
+    part = PartBuilder()
+    if op == "Const":
+        part.const("early", 7.0)
+    part.feed("x")
+    if op != "Const":
+        part.node(op, "early", ["x"], T=F32)
+    part.feed("p", dtypes.bool_)
+    part.node("Log", "of_early", ["early"], T=F32)
+    part.node("Square", "before", ["x"], T=F32)
+    if op == "Const":
+        part.const("late", 7.0, inputs=["^before"])
+    else:
+        part.node(op, "late", ["x", "^before"], T=F32)
+    part.node("Exp", "of_late", ["late"], T=F32)
+    for name in ("of_early", "of_late"):
+        part.fetch(name)
+    if has_branches:
+        part.node("Switch", "switch", ["x", "p"], T=F32)
+        part.fetch("switch")
+
+    assert Merged(part).source("of_late") == ("early" if is_merged else "late")

@@ -10,6 +10,8 @@ import pytest
 from support.optimized import TASK, Optimized, run
 from support.parts import PartBuilder
 from support.programs import compile_program
+from tenfold_compiler.optimize.drops import drop_identities
+from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager, Variable
@@ -221,3 +223,14 @@ def test_what_has_an_effect_or_is_known_is_not_dropped(op: str) -> None:
     part.node("NoOp", "group", ["^n"])
     part.fetch("x", inputs=["^group"])
     assert Optimized(part).op("n") == ("constant" if op == "Const" else op)
+
+
+def test_what_is_led_past_is_gone_by_the_same_pass() -> None:
+    """A target of the client's is no dead code: it stays a node, that hands on nothing."""
+    builder = PartBuilder()
+    builder.feed("x")
+    builder.node("Identity", "target", ["x"], T=F32)
+    part = read_part(builder.graph_def, TASK, 100)
+    at = {node.name: node for node in part.nodes}
+    assert drop_identities(part, {}) == 1
+    assert (at["target"].op, at["target"].inputs, at["target"].controls) == ("NoOp", [], [at["x"].index])

@@ -10,6 +10,7 @@ import pytest
 from support.optimized import TASK, Optimized, run
 from support.parts import PartBuilder
 from support.programs import compile_program
+from tenfold_compiler.optimize import sums
 from tenfold_core import dtypes, errors
 from tenfold_kernels.resources.state import ResourceManager
 
@@ -322,8 +323,13 @@ def test_a_total_that_is_read_from_a_variable_is_not_written() -> None:
     part.node("MatMul", "product2", ["b", "a"], T=F32, transpose_a=True, transpose_b=False)
     part.node("AddV2", "by_reference", ["v", "product2"], T=F32)
     part.fetch("by_reference")
+    part.const("shape", [2, 2], I32)
+    part.node("Reshape", "view", ["read", "shape"], T=F32, Tshape=I32)
+    part.node("MatMul", "product3", ["a", "a"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", "by_view", ["view", "product3"], T=F32)
+    part.fetch("by_view")
     optimized = Optimized(part)
-    assert (optimized.op("by_name"), optimized.op("by_reference")) == ("AddV2", "AddV2")
+    assert [optimized.op(name) for name in ("by_name", "by_reference", "by_view")] == ["AddV2"] * 3
 
 
 def test_slices_of_another_shape_or_op_are_not_joined() -> None:
@@ -354,3 +360,13 @@ def test_one_slice_alone_stays() -> None:
     part.fetch("total")
     optimized = Optimized(part)
     assert (optimized.op("total"), optimized.op("pad")) == ("AddN", "Pad")
+
+
+def test_which_inputs_of_two_slices_are_the_same() -> None:
+    """The same tensor, or constants of one value, whichever output of a node they are."""
+    one, also, other = np.array([2, 3], np.int32), np.array([2, 3], np.int32), np.array([3, 2], np.int32)
+    constants: Any = {5: (one,), 6: (other, also), 7: (other,)}
+    alike = [((1, 0), (1, 0)), ((5, 0), (6, 1)), ((6, 1), (5, 0)), ((6, 0), (7, 0)), ((7, 0), (6, 0))]
+    unlike = [((1, 0), (1, 1)), ((1, 0), (5, 0)), ((5, 0), (1, 0)), ((5, 0), (6, 0)), ((5, 0), (7, 0))]
+    assert all(sums._are_same(constants, *edges) for edges in alike)
+    assert not any(sums._are_same(constants, *edges) for edges in unlike)

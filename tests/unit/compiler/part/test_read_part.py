@@ -33,8 +33,26 @@ def read(part: PartBuilder) -> dict[str, PartNode]:
     return {node.name: node for node in read_part(part.graph_def, TASK, 100).nodes}
 
 
+def with_placeholder(part: PartBuilder, op: str, inputs: list[str], name: str, **attrs: Any) -> None:
+    """Node n, whose attribute `name` stands for one of a function, as in a function's body."""
+    part.node(op, "n", inputs, **attrs)
+    part.graph_def.node[-1].attr[name].placeholder = "of_function"
+
+
 REFUSED: dict[str, tuple[Callable[[PartBuilder], Any], str]] = {
     "twice": (lambda p: p.node("Neg", "x", ["k"], T=F32), r"^Node 'x' is there twice\."),
+    "placeholder": (
+        lambda p: with_placeholder(p, "Neg", ["x"], "T"),
+        r"^The attributes of node 'n' \(Neg\) are wrong: attr 'T' is the placeholder 'of_function'(.|\n)*{{node n}}",
+    ),
+    "placeholder of a number": (
+        lambda p: with_placeholder(p, "AddN", ["x"], "N", T=F32),
+        r"^The attributes of node 'n' \(AddN\) are wrong:",
+    ),
+    "placeholder of a reference": (
+        lambda p: with_placeholder(p, "Assign", ["v", "x"], "T"),
+        r"^The attributes of node 'n' \(Assign\) are wrong:",
+    ),
     "no source": (
         lambda p: p.node("Neg", "n", ["y:1"], T=F32),
         r"^Node 'n': there is no node 'y' for its input 'y:1' in this partition\.\n\t \[\[{{node n}}\]\]",

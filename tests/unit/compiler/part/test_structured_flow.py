@@ -135,6 +135,18 @@ def test_a_case_that_another_one_holds_counts_once() -> None:
     assert part.read().guard("m") == {"p"}
 
 
+def test_a_case_that_no_step_has_does_not_count() -> None:
+    part = Flow()
+    part.switch("s")
+    part.switch("never", "s:1")
+    part.merge("m", "never:0", "s:0")
+    part.merge("none", "never:0", "never:0")
+    read = part.read()
+    assert read.guard("m") == {"!p"}
+    assert read.guard("none") == {"p", "!p"}
+    assert not read.flow.guards.flagged
+
+
 def test_a_merge_that_is_always_alive() -> None:
     part = Flow()
     part.switch("s")
@@ -233,6 +245,23 @@ def test_a_loop_is_cut_in_three(go_on: str, leave: str) -> None:
     every = [node.name for node in nodes_of(read.flow.tree.members)]
     assert sorted(every) == sorted(read.at)
     assert every.index("v_enter") < every.index("v_next") < every.index("end")
+
+
+def test_each_node_of_a_condition_is_followed_once() -> None:
+    """Of forty sums of two each there are 2⁴⁰ ways back to what enters the loop."""
+    part = Flow()
+    part.node("Enter", "v_enter", ["x"], T=F32, frame_name="f")
+    part.merge("v", "v_enter", "v_next")
+    source = "v"
+    for number in range(40):
+        source = part.node("Add", f"sum{number}", [source, source], T=F32)
+    part.node("Less", "less", [source, source], T=F32)
+    part.switch("v_switch", "v", "less")
+    part.node("NextIteration", "v_next", ["v_switch:1"], T=F32)
+    part.node("Exit", "v_exit", ["v_switch:0"], T=F32)
+    read = part.read()
+    (only,) = read.flow.tree.loops
+    assert read.flow.guards.goes_on[only] == Literal(truth_of((read.at["less"].index, 0)), 1, 2)
 
 
 def test_a_loop_in_a_branch_runs_where_the_branch_does() -> None:

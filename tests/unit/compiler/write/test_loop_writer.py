@@ -13,6 +13,7 @@ from support.parts import PartBuilder
 from support.programs import compile_program, node_by_node
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_compiler.fuse import groups
+from tenfold_compiler.part.guards import ALIVE, ANY, case_of, truth_of
 from tenfold_compiler.write import flow_writer, loop_writer
 from tenfold_compiler.write.registers import name_of
 from tenfold_core import dtypes, errors
@@ -404,6 +405,47 @@ def test_a_loop_of_an_op_that_is_no_expression_is_not_compiled(op: str, attrs: d
         part.node(op, "body", ["none", "i_now", "v_now"], Tout=I32, T=I32)
     loop.closed("body")
     assert loops_of(read(part)[0]) == []
+
+
+@pytest.mark.parametrize(("most", "is_compiled"), [(4, False), (5, True)])
+def test_a_long_loop_is_not_compiled(most: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a loop's nodes about a fourth compute: it may have four times as many as a group."""
+    program, _ = read(binary("Mul", F32, constant=2.0)[0].part)
+    assert program.flow is not None
+    (loop,) = program.flow.tree.loops
+    assert len(list(loop.nodes())) == 18
+    monkeypatch.setattr(loop_writer, "MAX_OPS", most)
+    assert loops_of(program) == ([{"i", "v"}] if is_compiled else [])
+
+
+@pytest.mark.parametrize(("port", "is_compiled"), [(0, True), (1, False)])
+def test_a_loop_in_which_a_merge_says_what_it_took_is_not_compiled(port: int, is_compiled: bool) -> None:
+    loop = Loop(I32, lambda part: part.feed("p", BOOL))
+    part = loop.part
+    loop.enter("p", BOOL, "p_in")
+    part.node("Switch", "switch", ["v_now", "p_in"], T=I32)
+    part.node("Neg", "no", ["switch:0"], T=I32)
+    part.node("Merge", "merge", ["no", "switch:1"], T=I32, N=2)
+    part.node("Add", "body", ["v_now", f"merge:{port}" if port else "merge"], T=I32)
+    loop.closed("body")
+    assert loops_of(read(part)[0]) == ([{"i", "v"}] if is_compiled else [])
+
+
+def test_a_loop_with_a_merge_that_may_be_dead_by_itself_is_not_compiled() -> None:
+    text: Any = SimpleNamespace(reads=SimpleNamespace(guards=SimpleNamespace(flagged={9: []}), used=set()))
+    node: Any = SimpleNamespace(index=9)
+    with pytest.raises(loop_writer._Unfit):
+        loop_writer._LoopText.merge(text, node)
+
+
+def test_what_is_tested_in_a_compiled_loop_is_a_bool() -> None:
+    """Not whether a node is alive, and no number of a case."""
+    text: Any = None
+    for port in (0, 3):
+        assert loop_writer._LoopText.type_of(text, truth_of((5, port))) == np.dtype(bool)
+    for edge in ((5, ALIVE), (5, ANY), case_of((5, 0)), case_of((5, 3))):
+        with pytest.raises(loop_writer._Unfit):
+            loop_writer._LoopText.type_of(text, edge)
 
 
 # -- what is tested behind a compiled loop ---------------------------------------------------------------------------

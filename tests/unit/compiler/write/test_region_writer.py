@@ -102,6 +102,21 @@ def test_references_are_read_for_values_and_kept_on_their_way_to_another_task() 
     assert " fetch(0, v0.value)" in text
 
 
+def test_a_name_for_a_reference_reads_it_where_it_stands() -> None:
+    part = PartBuilder()
+    part.node("VariableV2", "v", dtype=F32, shape=[])
+    part.node("Identity", "now", ["v"], T=F32)
+    part.fetch("now")
+    written = Written(part)
+    written.regions()
+    assert written.lines.text[1:] == [
+        f" v0 = k{written.at['v'].index}()",
+        " v0 = v0.value",
+        " fetch(0, v0)",
+        " v0 = None",
+    ]
+
+
 def test_a_stop_is_seen_every_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(region_writer, "STOP_EVERY", 2)
     part = PartBuilder()
