@@ -52,4 +52,4 @@ def test_each_kind_of_run_is_built_by_its_own(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_is_decided_of_nothing_is_nothing() -> None:
     nothing = Fusion()
-    assert nothing.groups == nothing.schedule == nothing.before == []
+    assert (nothing.groups, nothing.schedule, nothing.before) == ([], [], [])

@@ -418,6 +418,16 @@ def test_the_nodes_of_a_loop_have_its_frame_and_types() -> None:
     assert built["while/merge"].attrs["N"] == 2
 
 
+def test_what_is_shipped_of_an_enter_of_a_body_is_as_in_the_body_but_for_its_frame() -> None:
+    """A part is made of node_def: two calls that shipped one frame's name would meet in it."""
+    built = lowered(X, called("frame", "x"), node("d", "frame", "x")).nodes
+
+    for caller in ("c", "d"):
+        enter = built[f"{caller}/e"]
+        assert enter.attrs["frame_name"] == enter.node_def.attr["frame_name"].s == f"{caller}/f".encode()
+        assert (enter.node_def.op, enter.node_def.attr["T"].type) == ("Enter", F32.as_datatype_enum)
+
+
 def test_a_resource_that_goes_round_no_loop_has_a_constant_enter() -> None:
     resource = dtypes.resource
     body = function(
