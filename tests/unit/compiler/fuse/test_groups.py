@@ -486,3 +486,16 @@ def test_of_a_part_with_loops_updates_are_sought_outside_of_them(gpu: OnGpu) -> 
     assert not inside & outside
     assert len(inside | outside) == len(program.compiled.part.nodes)
     assert fusion.schedule == []
+
+
+def test_a_part_with_branches_consists_of_nodes_groups_and_loops() -> None:
+    part = PartBuilder()
+    for number in range(5):
+        part.feed(f"x{number}")
+    nodes = compiled(part).compiled.part.nodes
+    loop = LoopOfPart("f", (), enters=[nodes[2]])
+    stands_for = {2: loop, 3: loop}
+    tree = SimpleNamespace(standing_in=lambda frame, node: stands_for.get(node.index, node))
+    whole, flow = cast("Any", SimpleNamespace(nodes=nodes)), cast("Any", SimpleNamespace(tree=tree))
+    group: Any = object()
+    assert groups._outermost(whole, flow, {0: group, 1: group}) == [group, loop, nodes[4]]

@@ -184,6 +184,7 @@ TWO = (2, 3)
         ("Add", "xy", {}, ((), ()), (), ()),
         ("Add", "xy", {}, ((1,), ()), (), None),
         ("BiasAdd", "xy", {}, (TWO, (3,)), TWO, TWO),
+        ("BiasAdd", "xy", {}, ((2, 4, 3), (3,)), (2, 4, 3), (2, 4, 3)),
         ("BiasAdd", "xy", {}, (TWO, TWO), TWO, None),
         ("BiasAdd", "xy", {}, ((3,), (3,)), (3,), None),
         ("Select", "pxy", {}, (TWO, TWO, TWO), TWO, TWO),

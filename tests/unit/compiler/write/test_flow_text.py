@@ -93,6 +93,26 @@ def test_a_switch_may_look_at_a_variable(op: str, number: int, texts: list[str])
     assert any(".value, 3)" in text for text in texts) is (op == "VariableV2")
 
 
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("inner", [True, False])
+def test_what_a_branch_reads_of_a_variable_may_decide_a_branch_in_it(inner: bool, taken: bool) -> None:
+    """if p: (x² if v else -x), otherwise x"""
+    part = PartBuilder()
+    x, p, q = part.feed("x"), part.feed("p", BOOL), part.feed("q", BOOL)
+    part.node("VariableV2", "v", dtype=BOOL, shape=[])
+    part.node("Assign", "assigned", ["v", "q"], T=BOOL)
+    part.node("Switch", "read", ["assigned", "p"], T=BOOL)
+    part.node("Switch", "s", ["x", "p"], T=F32)
+    part.node("Switch", "t", ["s:1", "read:1"], T=F32)
+    part.node("Neg", "no", ["t:0"], T=F32)
+    part.node("Square", "yes", ["t:1"], T=F32)
+    part.node("Merge", "both", ["no", "yes"], T=F32, N=2)
+    part.node("Merge", "m", ["s:0", "both"], T=F32, N=2)
+    y = part.fetch("m")
+
+    assert run(part, {x: 3, p: taken, q: inner})[y] == ((9 if inner else -3) if taken else 3)
+
+
 def counted(part: PartBuilder, *body: tuple[str, list[str], dict[str, Any]], result: str) -> str:
     """for i in range(4): v = body, with v first `x`; the key of what leaves."""
     frame: dict[str, Any] = {"frame_name": "f", "parallel_iterations": 1}
@@ -238,7 +258,7 @@ def test_turns_of_a_function_are_counted_over_all_of_its_loops(monkeypatch: pyte
 def test_a_loop_that_pushes_too_often_says_so_of_its_stack() -> None:
     found = names(most_turns=1 << 60)
 
-    with pytest.raises(errors.OpError, match="A stack of a loop"):
+    with pytest.raises(errors.OpError, match=f"A stack of a loop would have {flow_writer.MAX_ELEMENTS + 1} elements"):
         found["no_more_of"](iter([None, None]))
 
 

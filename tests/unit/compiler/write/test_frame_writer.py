@@ -11,7 +11,7 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compile_program
-from tenfold_compiler.write import codegen
+from tenfold_compiler.write import codegen, frame_writer
 from tenfold_core import dtypes
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_services.worker.execution import StepIO
@@ -163,3 +163,19 @@ def test_a_long_frame_looks_whether_it_shall_stop(texts: list[str], count: int, 
     assert run(part, keys)[y] == 4.0 * (-1) ** count
     assert sum("if stop" in text for text in texts) == looks
     assert not any("turns" in text for text in texts), "there is no loop"
+
+
+def test_a_frame_looks_whether_it_shall_stop_whichever_branch_is_taken(
+    texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame_writer, "STOP_EVERY", 2)
+    part = PartBuilder()
+    keys = {part.feed("x"): 3.0, part.feed("p", BOOL): True}
+    part.node("Switch", "switch", ["x", "p"], T=F32)
+    part.node("Square", "square", ["switch:1"], T=F32)
+    part.node("Neg", "minus", ["square"], T=F32)
+    part.node("Merge", "merge", ["switch:0", "minus"], T=F32, N=2)
+    y = part.fetch("merge")
+
+    assert run(part, keys)[y] == -9.0
+    assert [text for text in texts if text.strip().startswith("if")] == [" if b1_4:", " if stop: return"] * 2

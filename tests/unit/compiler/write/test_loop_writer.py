@@ -13,7 +13,7 @@ from support.parts import PartBuilder
 from support.programs import compile_program, node_by_node
 from support.random_flow import BOOL, F32, I32, RandomGraph, draws, steps
 from tenfold_compiler.fuse import groups
-from tenfold_compiler.part.guards import ALIVE, ANY, case_of, truth_of
+from tenfold_compiler.part.guards import ALIVE, ANY, Literal, case_of, truth_of
 from tenfold_compiler.write import flow_writer, loop_writer
 from tenfold_compiler.write.registers import name_of
 from tenfold_core import dtypes, errors
@@ -446,6 +446,21 @@ def test_what_is_tested_in_a_compiled_loop_is_a_bool() -> None:
     for edge in ((5, ALIVE), (5, ANY), case_of((5, 0)), case_of((5, 3))):
         with pytest.raises(loop_writer._Unfit):
             loop_writer._LoopText.type_of(text, edge)
+
+
+def test_numbers_of_other_types_and_conditions_that_are_no_bool_make_a_loop_unfit() -> None:
+    text = loop_writer._LoopText.__new__(loop_writer._LoopText)
+    node = SimpleNamespace(output_types=(BOOL, F32, dtypes.string, dtypes.complex64))
+    stub: Any = SimpleNamespace(part=SimpleNamespace(nodes=[node]))
+    text.program = stub
+
+    assert [text.type_of((0, port)) for port in (0, 1)] == [np.dtype(bool), np.dtype(np.float32)]
+    for port in (2, 3):
+        with pytest.raises(loop_writer._Unfit):
+            text.type_of((0, port))
+    assert text.condition(frozenset((Literal(truth_of((0, 0)), 0, 2),))) == "not b0_4"
+    with pytest.raises(loop_writer._Unfit):
+        text.condition(frozenset((Literal(truth_of((0, 1)), 1, 2),)))
 
 
 # -- what is tested behind a compiled loop ---------------------------------------------------------------------------
