@@ -36,11 +36,9 @@ def singular(part: int, full: bool = False) -> Any:
         s, u, v = apply_op("Svd", input=x, compute_uv=True, full_matrices=full)
         if part == 0:
             return s
-        return (
-            tf.matmul(u, u * tf.range(1.0, 4.0, dtype=tf.float64), transpose_b=True)
-            if part == 1
-            else tf.matmul(v[..., :3], v[..., :3] * tf.range(1.0, 4.0, dtype=tf.float64), transpose_b=True)
-        )
+        vectors = u if part == 1 else v if full else v[..., :3]
+        weights = tf.range(1.0, 5.0 if full else 4.0, dtype=tf.float64)
+        return tf.matmul(vectors, vectors * weights, transpose_b=True)
 
     return build
 
@@ -149,6 +147,7 @@ RULES: dict[str, tuple[Any, list[np.ndarray]]] = {
     "Einsum diagonal": (einsum("ab,bb->ab"), [normal(2, 3), normal(3, 3)]),
     "Einsum ellipsis": (einsum("...ab,...bc->...ac"), [normal(5, 1, 2, 3), normal(4, 3, 2)]),
     "Einsum middle": (einsum("a...b,b->...a"), [normal(2, 3, 4), normal(4)]),
+    "Svd of several with all vectors": (singular(2, full=True), [normal(2, 3, 4)]),
 }  # fmt: skip
 IMAGE = floats(1, 2, 2, 2, 3)
 

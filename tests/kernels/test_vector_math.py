@@ -13,9 +13,6 @@ from tenfold_kernels.fusion import vector_math
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Units in the last place; NumPy's own functions for float32 are promised to 4.
-ULPS = 3.0
-
 
 def _sigmoid(x: Any) -> Any:
     """The kernel's formula, in which e⁻ˣ is infinite where float32 ends."""
@@ -23,12 +20,14 @@ def _sigmoid(x: Any) -> Any:
     return np.where(power > np.finfo(np.float32).max, 0, 1 / (power + 1))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "exp_single": np.exp,
-    "log_single": np.log,
-    "log1p_single": np.log1p,
-    "tanh_single": np.tanh,
-    "sigmoid_single": _sigmoid,
+#: Name → the exact function, and how many units in the last place it may be missed by. NumPy's own functions for
+#: float32 are promised to 4; these are closer, and stay so.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], float]] = {
+    "exp_single": (np.exp, 1.25),
+    "log_single": (np.log, 1.25),
+    "log1p_single": (np.log1p, 1.75),
+    "tanh_single": (np.tanh, 1.5),
+    "sigmoid_single": (_sigmoid, 2.5),
 }
 
 
@@ -45,6 +44,7 @@ def every_kind() -> Any:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_is_the_function_to_a_few_last_places(name: str) -> None:
     function = getattr(vector_math, name)
+    exactly, ulps = FUNCTIONS[name]
 
     @numba.njit
     def run(x, y):  # type: ignore[no-untyped-def]
@@ -55,7 +55,7 @@ def test_it_is_the_function_to_a_few_last_places(name: str) -> None:
     y = np.empty_like(x)
     run(x, y)
     with np.errstate(all="ignore"):
-        exact = FUNCTIONS[name](x.astype(np.float64))
+        exact = exactly(x.astype(np.float64))
         rounded = exact.astype(np.float32)
         np.testing.assert_array_equal(np.isnan(y), np.isnan(rounded))
         is_finite = np.isfinite(rounded) & np.isfinite(y)
@@ -64,7 +64,7 @@ def test_it_is_the_function_to_a_few_last_places(name: str) -> None:
         assert np.all(np.abs(exact[apart]) > 3.4028e38)
         distance = np.abs(y[is_finite] - exact[is_finite]) / np.spacing(np.abs(rounded[is_finite]))
     worst = np.argmax(distance)
-    assert distance[worst] <= ULPS, f"{name}({x[is_finite][worst]!r}) = {y[is_finite][worst]!r}, {distance[worst]} ulps"
+    assert distance[worst] <= ulps, f"{name}({x[is_finite][worst]!r}) = {y[is_finite][worst]!r}, {distance[worst]} ulps"
 
 
 def test_only_float32_has_them() -> None:
