@@ -74,6 +74,17 @@ def test_the_logarithm_of_what_has_these_eigenvalues(ops: Any, size: int) -> Non
     same(logarithm, vectors @ np.diag(values) @ np.linalg.inv(vectors))
 
 
+def test_a_turn_that_a_step_of_qr_leaves_as_it_is(ops: Any) -> None:
+    # e1 to e2 to e3 to e1: a turn by a third about (1, 1, 1), whose axis is known as a matrix
+    turn = np.roll(np.eye(3), 1, axis=0)
+    axis = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]]) / np.sqrt(3)
+    third = 2 * np.pi / 3
+
+    same(ops.run("MatrixLogarithm", [turn.astype(np.complex128)]), (third * axis).astype(np.complex128))
+    half = np.eye(3) + np.sin(third / 2) * axis + (1 - np.cos(third / 2)) * axis @ axis
+    same(ops.run("MatrixSquareRoot", [turn]), half)
+
+
 def of_diagonals(diagonals: Any) -> Any:
     above, middle, below = (diagonals[..., i, :] for i in range(3))
     shape = (*middle.shape, middle.shape[-1])

@@ -6,6 +6,7 @@ No import tells, and they come before all other tests of a file, as they are qui
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 from support.mirror import ROOT
@@ -13,6 +14,8 @@ from support.mirror import ROOT
 KERNELS = "tests/kernels/test_kernel_net.py"
 GRADIENTS = "tests/kernels/test_gradients_as_tensorflow.py"
 PROGRAMS = "tests/kernels/test_program_net.py"
+_LOOPS = Path("kernels/tenfold_kernels/cpu/_compiled")
+_INTRINSICS = _LOOPS / "intrinsics.py"
 #: How a file is called that a family of programs is about, by the family.
 _FAMILIES = {
     "tensor_arrays": ("tensor_arrays", "data_flow_array"),
@@ -62,6 +65,30 @@ def of_all_rules() -> list[str]:
     """Tests of gradients through all sorts of ops."""
     near = sorted((ROOT / "tests/unit/client/gradients").glob("test_*.py"))
     return [*(str(found.relative_to(ROOT)) for found in near), GRADIENTS]
+
+
+def users_of_code(path: Path) -> list[Path]:
+    """The loops that Numba builds code of this file into, where it writes intrinsics: those that name one of them.
+
+    Numba keeps a loop's machine code until the loop's own file changes, whatever its intrinsics' helpers do.
+    """
+    names = [name for module, name in _intrinsics() if path == _LOOPS / f"{module}.py"]
+    if not names:
+        return []
+    imported = re.compile(rf"^from \S*\.(intrinsics|{path.stem}) import", re.M)
+    named = re.compile(rf"(?<![\w.])({'|'.join(names)})\(")
+    texts = {found: found.read_text(encoding="utf-8") for found in sorted((ROOT / _LOOPS).glob("*.py"))}
+    return [
+        found.relative_to(ROOT)
+        for found, text in texts.items()
+        if found != ROOT / path and imported.search(text) and named.search(text)
+    ]
+
+
+@functools.cache
+def _intrinsics() -> list[tuple[str, str]]:
+    """The module and the name of each."""
+    return re.findall(r'Intrinsic\("(\w+)", "(\w+)"\)', (ROOT / _INTRINSICS).read_text(encoding="utf-8"))
 
 
 def _single(test: str, kinds: list[str]) -> list[str]:

@@ -76,8 +76,10 @@ def read_results(results: Path = RESULTS) -> dict[tuple[str, str, str], dict[str
 
 def is_noticed(result: dict[str, Any] | None, mutant: Mutant) -> bool:
     """Whether a test has noticed the change in the file as it is now."""
-    return result is not None and bool(result["by"] or result["how"] not in ("passed", "not reached")) and (
-        result["text"] == text_hash(mutant.path)
+    return (
+        result is not None
+        and bool(result["by"] or result["how"] not in ("passed", "not reached"))
+        and (result["text"] == text_hash(mutant.path))
     )
 
 
@@ -92,6 +94,9 @@ def tests_of(path: str) -> list[str]:
     by_name = [] if for_all else by_op_name(Path(path))
     every = [*nets.tests_of(Path(path)), *near, *by_name, *(cover.test for cover in found)]
     every += nets.of_all_rules() if for_all else []
+    if users := nets.users_of_code(Path(path)):  # the net runs loops as Python
+        every = [*near, *(test for user in users for test in tests_of(str(user))), *every]
+        every = [test for test in every if test != nets.KERNELS]
     return [test for test in dict.fromkeys(every) if not test.startswith(_LEFT_OUT)]
 
 
@@ -161,6 +166,7 @@ def try_file(
         "imports": imports.may_be_warm(name, tests),
         "tests": tests,
         "seconds": options.seconds,
+        "users": [str(user) for user in nets.users_of_code(Path(path))],
         "mutants": [(mutant.change.function, mutant.change.what) for mutant in mutants],
     }
     text, began, kinds = text_hash(path), time.monotonic(), {mutant.key: mutant.change.kind for mutant in mutants}

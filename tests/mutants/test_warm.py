@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mutants import reach
+from mutants import nets, reach
 from mutants.changes import changes
 from mutants.scratch import mark_of
 
@@ -19,6 +19,7 @@ CODE = """
 import functools
 
 LIMIT = 3
+EDGE = 5
 
 
 def small(x):
@@ -42,8 +43,8 @@ def kept():
     return LIMIT
 """
 TESTS = """
-import subprocess, sys
-from thing import small, down, kept
+import os, pathlib, subprocess, sys
+from thing import EDGE, small, down, kept
 
 def test_kept_is_called_first_where_nobody_looks_at_it():
     kept()
@@ -59,7 +60,21 @@ def test_down():
 
 def test_kept():
     assert kept()
+
+def test_what_stays_on_the_disk_until_its_user_changes():
+    code = pathlib.Path(f"code-{os.stat('user.py').st_mtime_ns}")
+    if not code.exists():
+        code.write_text(str(EDGE))
+    assert code.read_text() == "5"
 """
+#: A file of loops → those that Numba builds its code into.
+USERS = {
+    "tiles": ["convolve", "winograd"],
+    "product_tiles": ["products"],
+    "sandwiches": ["winograd"],
+    "convolve": [],
+    "intrinsics": [],
+}
 WARM = Path(__file__).with_name("warm.py")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="leftovers are found in /proc")
@@ -70,12 +85,16 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
     """Change → what became of it."""
     (tmp_path / "thing.py").write_text(CODE)
     (tmp_path / "test_thing.py").write_text(TESTS)
+    user = tmp_path / "user.py"
+    user.touch()
+    stamp = user.stat().st_mtime_ns
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
     (tmp_path / "sitecustomize.py").write_text(mark_of(Path(__file__).parents[2]))
     job = {
         "path": "thing.py",
         "module": "thing",
         "imports": [],
+        "users": ["user.py"],
         "tests": ["test_thing.py"],
         "seconds": 30,
         "mutants": [(change.function, change.what) for change in changes(CODE) if "x > 0" not in change.what],
@@ -93,8 +112,9 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
     )
     assert done.returncode == 0, done.stderr
     first, *rest = map(json.loads, done.stdout.splitlines())
-    assert first == {"failed": [], "tests": 5}
+    assert first == {"failed": [], "tests": 6}
     assert (tmp_path / "thing.py").read_text() == CODE  # as it was
+    assert user.stat().st_mtime_ns == stamp
     return {f"{line['function']}: {line['what']}": line for line in rest}
 
 
@@ -102,6 +122,7 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
 def test_what_becomes_of_each_change(results: dict[str, dict[str, Any]]) -> None:
     assert {what: line["how"] for what, line in results.items()} == {
         ": 3 → 4": "passed",  # no test looks at the limit
+        ": 5 → 6": "failed",
         "small: x < LIMIT → x <= LIMIT": "passed",
         "small: x < LIMIT → x >= LIMIT": "failed",
         "small: return True → return False": "failed",
@@ -130,6 +151,12 @@ def test_marks_come_before_each_statement_of_a_function_and_nowhere_else() -> No
     assert reach.statement_of(5, spans) == 5
     assert reach.statement_of(1, spans) is None
     assert reach.statement_of(11, spans) is None
+
+
+def test_loops_have_code_of_the_intrinsics_that_they_name() -> None:
+    loops = Path("kernels/tenfold_kernels/cpu/_compiled")
+    users = {stem: [user.stem for user in nets.users_of_code(loops / f"{stem}.py")] for stem in USERS}
+    assert users == USERS
 
 
 def test_a_statement_is_reached_also_where_no_file_can_be_opened(

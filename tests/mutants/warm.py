@@ -135,7 +135,8 @@ class Warm:
         self.job = job
         self.path = Path(job["path"])
         self.source = self.path.read_text(encoding="utf-8")
-        self.stamp = self.path.stat()
+        #: The file and those whose kept machine code has code of it, with their times.
+        self.stamps = {path: path.stat() for path in map(Path, (job["path"], *job["users"]))}
         self.report = str(Path(tempfile.mkdtemp(prefix="mutants-")) / "report")
         #: Test → seconds it takes, the statements that it reaches; in the order in which they run.
         self.tests: dict[str, tuple[float, set[int]]] = {}
@@ -178,11 +179,13 @@ class Warm:
         return int(count.read_text(encoding="utf-8"))
 
     def write(self, text: str) -> None:
-        """The file with this text; no bytecode of another text is left, and the old text has its old time."""
+        """The file with this text; no bytecode of another text is left, no machine code is taken for another's, and
+        the old text has its old time."""
         self.path.unlink(missing_ok=True)
         self.path.write_text(text, encoding="utf-8")
-        if text == self.source:
-            os.utime(self.path, ns=(self.stamp.st_atime_ns, self.stamp.st_mtime_ns))
+        now = time.time_ns()
+        for path, stamp in self.stamps.items():
+            os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns) if text == self.source else (now, now))
         for compiled in (self.path.parent / "__pycache__").glob(f"{self.path.stem}.*.pyc"):
             compiled.unlink()
 
