@@ -85,6 +85,31 @@ def test_a_turn_that_a_step_of_qr_leaves_as_it_is(ops: Any) -> None:
     same(ops.run("MatrixSquareRoot", [turn]), half)
 
 
+def test_an_eigenvalue_takes_three_steps_of_qr(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    shift = schur._shift
+    monkeypatch.setattr(schur, "_shift", lambda a, last, step: asked.append(last) or shift(a, last, step))
+
+    def factored(x: Any) -> int:
+        """How many steps it took. As Python, which sees an index that is outside."""
+        before, (t, q) = len(asked), (x.copy(), np.eye(len(x), dtype=x.dtype))
+        assert schur._schur(t, q, np.empty(len(x), x.dtype)) == 0
+        same(q @ t @ q.conj().T, x)
+        return len(asked) - before
+
+    rng = np.random.default_rng(5)
+    drawn = [rng.standard_normal((6, 6)) + 1j * rng.standard_normal((6, 6)) for _ in range(4)]
+    assert sum(map(factored, drawn)) <= 3 * 6 * 4
+    # its own next one but for the tenth step, which takes another shift
+    assert 10 < factored(2 * np.roll(np.eye(3), 1, axis=0).astype(np.complex128)) < 20
+
+    asked.clear()
+    nothing = np.full((2, 2), np.nan + 0j)
+    with np.errstate(all="ignore"):
+        assert schur._schur(nothing, np.eye(2) + 0j, np.empty(2, np.complex128)) == 1
+    assert len(asked) == schur._MOST_STEPS
+
+
 def of_diagonals(diagonals: Any) -> Any:
     above, middle, below = (diagonals[..., i, :] for i in range(3))
     shape = (*middle.shape, middle.shape[-1])
