@@ -256,6 +256,33 @@ def test_a_mode_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
         Loops().get(SPEC, other_double)
 
 
+@pytest.mark.parametrize("text", [None, "", "background", "blocking"])
+def test_loops_are_compiled_beside_the_steps_unless_told_otherwise(
+    text: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(compiling.MODE_NAME, raising=False)
+    if text is not None:
+        monkeypatch.setenv(compiling.MODE_NAME, text)
+    made = object()
+    monkeypatch.setattr(machine_code, "compile_spec", lambda spec: made)
+    loops = Loops()
+    loops.loader.close()  # so that the stand-in stays
+    loop = loops.get(SPEC, other_double)
+    assert loops.get(dataclasses.replace(SPEC), other_double) is loop, "there is one of each"
+    assert loop is made if text == "blocking" else loop.func is other_double
+
+
+def test_a_stand_in_reads_indices_of_its_own() -> None:
+    given: list[Any] = []
+    loops = Loops("background")
+    loops.loader.close()
+    shell = loops.get(dataclasses.replace(SPEC, codes="r1 i1 x1 w1"), lambda *arguments: given.extend(arguments))
+    arguments = [np.arange(3), np.arange(4), np.arange(5), np.arange(6)]
+    shell(*arguments)
+    assert [one is other for one, other in zip(given, arguments, strict=True)] == [True, False, True, True]
+    assert given[1].tolist() == [0, 1, 2, 3]
+
+
 PROGRAM = """
 import sys
 import numpy as np
