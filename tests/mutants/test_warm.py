@@ -80,9 +80,8 @@ WARM = Path(__file__).with_name("warm.py")
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="leftovers are found in /proc")
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
-    """Change → what became of it."""
+def results(tmp_path: Path, users: list[str], functions: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Change → what became of it, of those in these functions."""
     (tmp_path / "thing.py").write_text(CODE)
     (tmp_path / "test_thing.py").write_text(TESTS)
     user = tmp_path / "user.py"
@@ -94,10 +93,14 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "path": "thing.py",
         "module": "thing",
         "imports": [],
-        "users": ["user.py"],
+        "users": users,
         "tests": ["test_thing.py"],
         "seconds": 30,
-        "mutants": [(change.function, change.what) for change in changes(CODE) if "x > 0" not in change.what],
+        "mutants": [
+            (change.function, change.what)
+            for change in changes(CODE)
+            if change.function in functions and "x > 0" not in change.what
+        ],
     }
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
@@ -119,10 +122,11 @@ def results(tmp_path: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.thorough
-def test_what_becomes_of_each_change(results: dict[str, dict[str, Any]]) -> None:
-    assert {what: line["how"] for what, line in results.items()} == {
+def test_what_becomes_of_each_change(tmp_path: Path) -> None:
+    found = results(tmp_path, [], ("", "small", "unused", "down", "kept"))
+    assert {what: line["how"] for what, line in found.items()} == {
         ": 3 → 4": "passed",  # no test looks at the limit
-        ": 5 → 6": "failed",
+        ": 5 → 6": "passed",  # what is on the disk is of before
         "small: x < LIMIT → x <= LIMIT": "passed",
         "small: x < LIMIT → x >= LIMIT": "failed",
         "small: return True → return False": "failed",
@@ -138,7 +142,19 @@ def test_what_becomes_of_each_change(results: dict[str, dict[str, Any]]) -> None
         "down: return x → return None": "failed",
         "kept: return LIMIT → return None": "failed",
     }
-    assert results["small: True → False"]["by"] == "test_thing.py::test_small"
+    assert found["small: True → False"]["by"] == "test_thing.py::test_small"
+
+
+@pytest.mark.thorough
+def test_what_others_keep_on_the_disk_is_made_anew_and_any_test_may_notice(tmp_path: Path) -> None:
+    found = results(tmp_path, ["user.py"], ("", "unused"))
+    assert {what: line["how"] for what, line in found.items()} == {
+        ": 3 → 4": "passed",
+        ": 5 → 6": "failed",
+        "unused: return x + 1 → return None": "passed",
+        "unused: x + 1 → x - 1": "passed",
+        "unused: 1 → 2": "passed",
+    }
 
 
 def test_marks_come_before_each_statement_of_a_function_and_nowhere_else() -> None:
