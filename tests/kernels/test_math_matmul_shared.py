@@ -41,7 +41,9 @@ def sample(shape: tuple[int, int], dtype: Any, is_transposed: bool) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sizes", [(100, 60, 40), (40, 60, 100), (33, 7, 257), (17, 200, 16)])
-def test_a_product_in_chunks_is_np_matmul(dtype: Any, sizes: tuple[int, int, int], pool: CountedPool) -> None:
+def test_a_product_in_chunks_is_np_matmul(
+    dtype: Any, sizes: tuple[int, int, int], pool: CountedPool, capfd: pytest.CaptureFixture[str]
+) -> None:
     m, k, n = sizes
     for turn_a, turn_b in itertools.product((False, True), repeat=2):
         a, b = sample((m, k), dtype, turn_a), sample((k, n), dtype, turn_b)
@@ -52,6 +54,7 @@ def test_a_product_in_chunks_is_np_matmul(dtype: Any, sizes: tuple[int, int, int
         assert _products.product(a, b, out) is out
         np.testing.assert_allclose(out, expected, rtol=bound, atol=bound)
     assert pool.jobs == 8
+    assert "".join(capfd.readouterr()) == "", "the BLAS tells of sizes below 0 there, of chunks beyond the end"
 
 
 def test_rows_of_a_larger_matrix_are_read_in_place(pool: CountedPool) -> None:
