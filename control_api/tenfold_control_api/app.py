@@ -1,7 +1,7 @@
 """`create_app`: the FastAPI application of one control service, its layers and its routes.
 
 Called by main.py and by tests. The layers, outermost first: measure and catch errors → HEAD is GET → check host and
-token → bound the body → idempotency → heartbeats and steps directly → routes.
+token → tag what is read → bound the body → idempotency → heartbeats and steps directly → routes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tenfold_control_api import handlers
 from tenfold_control_api.control import Control
 from tenfold_control_api.direct import DirectRoutes
 from tenfold_control_api.entry import Entry
+from tenfold_control_api.etags import ETagMiddleware
 from tenfold_control_api.idempotency import IdempotencyMiddleware
 from tenfold_control_api.masters import link_masters
 from tenfold_control_api.metrics import Metrics
@@ -111,6 +112,7 @@ def create_app(
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])
     app.add_middleware(IdempotencyMiddleware, settings=settings)
     app.add_middleware(BodyLimitMiddleware, settings=settings)
+    app.add_middleware(ETagMiddleware)
     app.add_middleware(GateMiddleware, settings=settings, entry=entry)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(EdgeMiddleware, metrics=metrics)

@@ -58,6 +58,8 @@ def problem_body(scope: Scope, error: ApiError) -> dict[str, Any]:
     """The problem object. That of a step says what became of the step, where the error itself does not; one under /v2
     has the Open Inference Protocol's member `error` too, which is all that its clients read."""
     body = error.body(scope["path"])
+    if error.at is not None and not _has_json(scope):
+        del body["errors"]
     if scope["path"].startswith("/v2"):
         body["error"] = body["detail"]
     if "outcome" not in body and scope["method"] == "POST" and _STEPS.fullmatch(scope["path"]):
@@ -66,6 +68,11 @@ def problem_body(scope: Scope, error: ApiError) -> dict[str, Any]:
         elif error.kind in _AFTERWARDS:
             body.update(outcome="unknown", retryable=False)
     return body
+
+
+def _has_json(scope: Scope) -> bool:
+    """Whether a JSON Pointer can lead into the request's body: into a protobuf message, or none, it leads nowhere."""
+    return scope["method"] in ("POST", "PUT", "PATCH") and "protobuf" not in (header(scope, "content-type") or "")
 
 
 class Acting:

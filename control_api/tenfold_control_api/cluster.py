@@ -121,7 +121,11 @@ class Newcomer:
     def __post_init__(self) -> None:
         match = _ADDRESS.fullmatch(self.address)
         if match is None or not 1 <= int(match["port"]) <= 65535:
-            raise ApiError("invalid-address", f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.")
+            raise ApiError(
+                "invalid-address",
+                f"address {self.address!r} is not HOST:PORT with a port from 1 to 65535.",
+                at=("address",),
+            )
 
     def require_reachable(self, sender: str, here: str) -> None:
         """Raises INVALID_ARGUMENT for an address of loopback that another host sent: a host that dials it reaches
@@ -132,6 +136,7 @@ class Newcomer:
                 "invalid-address",
                 f"address {self.address} was sent by {sender}, which no other machine reaches by it. Start the task "
                 f"with --address {sender}:PORT and --bind {sender}:PORT, or with --control alone, as is the default.",
+                at=("address",),
             )
 
 
@@ -297,6 +302,7 @@ class Cluster:
                 "failed-is-not-finished",
                 f"{task_name(job, index)} ended with exit code {exit_code}, so it has not finished: its state is lost, "
                 "or stopped if it was told to stop.",
+                at=("exit_code",),
             )
         task = self.task(job, index)
         ended = replace(task, state=state, since=now, reason=reason, lease_id=None, exit_code=exit_code, drain=None)
@@ -443,11 +449,17 @@ def _check_jobs(jobs: Mapping[str, int]) -> None:
     for job, size in jobs.items():
         if not JOB_NAME.fullmatch(job):
             raise ApiError(
-                "invalid-jobs", f"job name {job!r} is not allowed: a letter, then letters, digits and '_', at most 63."
+                "invalid-jobs",
+                f"job name {job!r} is not allowed: a letter, then letters, digits and '_', at most 63.",
+                at=("jobs", job),
             )
         if size < 1:
             raise ApiError(
-                "invalid-jobs", f"job {job!r} has size {size}; a job has at least one task. Leave the job out instead."
+                "invalid-jobs",
+                f"job {job!r} has size {size}; a job has at least one task. Leave the job out instead.",
+                at=("jobs", job),
             )
     if not jobs:
-        raise ApiError("invalid-jobs", 'a cluster needs at least one job, for example {"ps": 1, "worker": 2}.')
+        raise ApiError(
+            "invalid-jobs", 'a cluster needs at least one job, for example {"ps": 1, "worker": 2}.', at=("jobs",)
+        )

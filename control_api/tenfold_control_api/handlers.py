@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -17,7 +16,7 @@ from starlette.routing import compile_path
 
 from tenfold_control_api.asgi import PROBLEM_JSON, logged_path, problem_body
 from tenfold_control_api.database import shown
-from tenfold_control_api.problems import ApiError, from_database_error, from_op_error
+from tenfold_control_api.problems import ApiError, from_database_error, from_op_error, pointer
 from tenfold_core import errors
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 log = logging.getLogger(__name__)
-#: What stands for itself in a URI's fragment, besides letters and digits (RFC 3986); "/" separates.
-_FRAGMENT = "~!$&'()*+,;=:@?"
 
 
 def install(app: FastAPI) -> None:
@@ -88,11 +85,7 @@ def _part(location: Sequence[int | str]) -> dict[str, str]:
         return {"parameter": ".".join(map(str, inside)), "in": str(where)}
     if len(inside) == 1 and isinstance(inside[0], int):
         return {"pointer": "#"}  # a position in text that is not JSON
-    return {"pointer": "".join(["#", *(f"/{quote(_escaped(str(each)), safe=_FRAGMENT)}" for each in inside)])}
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+    return {"pointer": pointer(inside)}
 
 
 def _text(error: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from tenfold_control_api.asgi import PROBLEM_JSON
+from tenfold_control_api.etags import PREFIXES
 from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
 from tenfold_control_api.problems import URN
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.service_settings import Settings
 
+JSON = "application/json"
 #: The member of an operation that lists its problem types.
 TYPES = "x-problem-types"
 #: What a call to a master can answer, besides what the service itself says.
@@ -57,6 +59,19 @@ _SECURITY = {
     "token": {"type": "http", "scheme": "bearer", "description": "A token of the service, where it has tokens."},
     "certificate": {"type": "mutualTLS", "description": "A client certificate of the service's authority, over HTTPS."},
 }
+#: Where the paths are: relative to this document where a service serves it, else where a service listens by default.
+_SERVERS = [
+    {"url": "/", "description": "The control service that this document comes from."},
+    {
+        "url": "{scheme}://{host}:{port}",
+        "description": "A control service elsewhere.",
+        "variables": {
+            "scheme": {"enum": ["http", "https"], "default": "http", "description": "https with `--tls-cert`."},
+            "host": {"default": "127.0.0.1", "description": "As `tenfold control --host`."},
+            "port": {"default": "8080", "description": "As `tenfold control --port`."},
+        },
+    },
+]
 _REF = "#/components/schemas/{model}"
 
 
@@ -89,6 +104,8 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
                         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
                     }
                 )
+            if method == "get":
+                _tagged(path, operation)
             operation["responses"].pop("422", None)
             if needed(method.upper(), path).role is Role.NONE:
                 operation["security"] = []
@@ -103,11 +120,31 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
     schemas["Problem"]["properties"]["type"][TYPES] = [URN + name for name in PROBLEM_TYPES]
     schema["components"]["schemas"] = dict(sorted(schemas.items()))
     explain(schema)
+    schema["servers"] = _SERVERS
     schema["components"]["securitySchemes"] = _SECURITY
     # without tokens the user who runs the service needs nothing
     schema["security"] = [{name: []} for name in _SECURITY] + ([] if settings.has_tokens else [{}])
     app.openapi_schema = schema
     return schema
+
+
+def _tagged(path: str, operation: dict[str, Any]) -> None:
+    """What etags.py does with the answers of this GET."""
+    found = operation["responses"]["200"]
+    if not path.startswith(PREFIXES) or JSON not in found.get("content", {}):
+        return
+    operation.setdefault("parameters", []).append(
+        {
+            "name": "If-None-Match",
+            "in": "header",
+            "required": False,
+            "description": "The `ETag` of an earlier answer: while nothing has changed, the answer is 304.",
+            "schema": {"type": "string", "maxLength": 1000},
+        }
+    )
+    tag = {"ETag": {"description": "Of this answer; for `If-None-Match`.", "schema": {"type": "string"}}}
+    found.setdefault("headers", {}).update(tag)
+    operation["responses"]["304"] = {"description": "The answer is still the one that `If-None-Match` names."}
 
 
 def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:

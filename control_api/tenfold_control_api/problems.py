@@ -6,9 +6,11 @@ exceptions, into `application/problem+json`. The client's counterpart is tenfold
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sqlalchemy.exc import InterfaceError, OperationalError
 
@@ -18,13 +20,15 @@ from tenfold_core import errors
 from tenfold_core.log_setup import request_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tenfold_control_api.problem_types import ProblemType
 
 #: What the type of every problem begins with.
 URN = "urn:tenfold:problem:"
 _TASK = re.compile(r"/job:[A-Za-z][A-Za-z0-9_]*(?:/replica:\d+)?/task:\d+")
+#: What stands for itself in a URI's fragment, besides letters and digits (RFC 3986); "/" separates.
+_FRAGMENT = "~!$&'()*+,;=:@?"
 #: Longest detail of a problem. A master's message may be very long (a graph in an error), and is cut.
 MAX_DETAIL = 16_000
 
@@ -43,6 +47,8 @@ class ApiError(Exception):
     headers: Mapping[str, str] = field(default_factory=dict)
     #: More members of the problem object, e.g. `outcome`, `errors`.
     extra: Mapping[str, Any] = field(default_factory=dict)
+    #: What in a JSON body is wrong: names and indices from the body inwards; () is all of it, None nothing in a body.
+    at: Sequence[str | int] | None = None
 
     def __str__(self) -> str:
         return f"{self.code}: {self.detail}"
@@ -80,8 +86,35 @@ class ApiError(Exception):
             problem["missing_tasks"] = list(self.missing_tasks)
         if name := request_id.get():
             problem["request_id"] = name
+        if self.at is not None:
+            problem["errors"] = [{"pointer": pointer(self.at), "detail": self.detail[:MAX_DETAIL]}]
         problem.update(self.extra)
         return problem
+
+
+def pointer(inside: Iterable[str | int]) -> str:
+    """Names and indices from a JSON body inwards → a JSON Pointer (RFC 6901) as a URI fragment, as in `#/jobs/ps`."""
+    return "".join(["#", *(f"/{quote(_escaped(str(each)), safe=_FRAGMENT)}" for each in inside)])
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+#: Which member of a JSON body names a task of a cluster, where a body does.
+PLACE_MEMBERS = {"no-such-cluster": "cluster", "no-such-job": "job", "no-such-task": "index"}
+
+
+@contextlib.contextmanager
+def pointing(members: Mapping[str, str]) -> Iterator[None]:
+    """Within it an ApiError of one of these kinds says which member of the JSON body named what is not there: kind →
+    member. For what a body and a path may name alike."""
+    try:
+        yield
+    except ApiError as error:
+        if error.at is None and error.kind in members:
+            error.at = (members[error.kind],)
+        raise
 
 
 def from_database_error(error: Exception) -> ApiError:

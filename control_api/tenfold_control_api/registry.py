@@ -126,6 +126,7 @@ class Registry:
                 "cluster-too-large",
                 f"{sum(jobs.values())} tasks in {len(jobs)} jobs are too many: the limits of this control service are "
                 f"{self._settings.max_tasks} tasks and {self._settings.max_jobs} jobs a cluster.",
+                at=("jobs",),
             )
         await self._table.refresh()
         fresh = Cluster.new(name, uuid.uuid4().hex, jobs, self._wall(), stop_with_workers=stop_with_workers)

@@ -139,7 +139,7 @@ class SessionService:
         and what the master answers. `as_role` is the caller's where the master is to grant no more: it knows what its
         sessions may do, and refuses the other calls of such a caller for sessions that are not its own."""
         if index is not None and job is None:
-            raise ApiError("missing-parameter", f"index {index} names no task without a job.")
+            raise ApiError("missing-parameter", f"index {index} names no task without a job.", at=("index",))
         task = await self._master_for(cluster_name, job, index, graph_def, wait)
         assert task.address is not None
         assert task.incarnation is not None
@@ -238,6 +238,7 @@ class SessionService:
                     "graph-version",
                     f"the graph of session {session_id} is at version {record.graph_version}, not {current_version}: "
                     "another client extended it.",
+                    at=("current_graph_version",),
                 )
 
             def extend(master: MasterInterface, left: float) -> int:

@@ -90,11 +90,16 @@ def message_from(cls: type[M], value: str | Mapping[str, Any], where: str) -> M:
         else:
             json_format.ParseDict(dict(value), message)
     except (binascii.Error, ValueError):
-        raise ApiError("malformed-message", f"{where!r} is not the base64 of a {cls.DESCRIPTOR.name}.") from None
+        raise ApiError(
+            "malformed-message", f"{where!r} is not the base64 of a {cls.DESCRIPTOR.name}.", at=(where,)
+        ) from None
     except DecodeError:
-        raise ApiError("malformed-message", f"{where!r} is base64, but not of a {cls.DESCRIPTOR.name}.") from None
+        raise ApiError(
+            "malformed-message", f"{where!r} is base64, but not of a {cls.DESCRIPTOR.name}.", at=(where,)
+        ) from None
     except (json_format.ParseError, TypeError, RecursionError) as error:
-        raise ApiError("malformed-message", f"{where!r} is not the JSON of a {cls.DESCRIPTOR.name}: {error}") from None
+        text = f"{where!r} is not the JSON of a {cls.DESCRIPTOR.name}: {error}"
+        raise ApiError("malformed-message", text, at=(where,)) from None
     return message
 
 
@@ -123,12 +128,14 @@ def graph_from(value: str | Mapping[str, Any], nodes: int) -> graph_pb2.GraphDef
         try:
             body = base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
-            raise ApiError("malformed-message", "'graph_def' is not the base64 of a GraphDef.") from None
+            raise ApiError(
+                "malformed-message", "'graph_def' is not the base64 of a GraphDef.", at=("graph_def",)
+            ) from None
         return graph_message(graph_pb2.GraphDef, body, nodes)
     listed = None if isinstance(value, str) else value.get("node")
     if isinstance(listed, list) and len(listed) > nodes:
         text = f"the graph has {len(listed)} nodes; {nodes} are accepted (TENFOLD_CONTROL_MAX_GRAPH_NODES)."
-        raise ApiError("body-too-large", text)
+        raise ApiError("body-too-large", text, at=("graph_def", "node"))
     return message_from(graph_pb2.GraphDef, value, "graph_def")
 
 
@@ -137,7 +144,7 @@ def parse_json(text: bytes) -> Any:
     try:
         return oip.parse_json(text)
     except errors.OpError as error:
-        raise ApiError("malformed-json", str(error.message)) from None
+        raise ApiError("malformed-json", str(error.message), at=()) from None
 
 
 def _options_timeout(options: config_pb2.RunOptions) -> float | None:
@@ -145,6 +152,7 @@ def _options_timeout(options: config_pb2.RunOptions) -> float | None:
         raise ApiError(
             "invalid-timeout",
             f"timeout_in_ms is {options.timeout_in_ms}; it must be at least 0 (0: the service's own limit).",
+            at=("options", "timeout_in_ms"),
         )
     return options.timeout_in_ms / 1000 if options.timeout_in_ms else None
 
@@ -218,24 +226,29 @@ class InferenceStep:
                 "a step is an object like "
                 '{"inputs": [{"name": "x:0", "datatype": "FP32", "shape": [1], "data": [1.0]}], '
                 '"outputs": [{"name": "y:0"}], "targets": []}.',
+                at=(),
             )
         if unknown := sorted(head.keys() - MEMBERS):
             raise ApiError(
-                "invalid-step", f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(MEMBERS))}."
+                "invalid-step",
+                f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(MEMBERS))}.",
+                at=(unknown[0],),
             )
         step_id = head.get("id")
         if step_id is not None and not isinstance(step_id, str):
-            raise ApiError("invalid-step", "'id' must be a text.")
-        all_binary = _flag(head, "binary_data_output", False)
+            raise ApiError("invalid-step", "'id' must be a text.", at=("id",))
+        all_binary = _flag(head, "binary_data_output", False, ())
         options = head.get("options", {})
         if not isinstance(options, dict):
-            raise ApiError("invalid-step", "'options' must be an object: the protobuf JSON of RunOptions.")
+            raise ApiError(
+                "invalid-step", "'options' must be an object: the protobuf JSON of RunOptions.", at=("options",)
+            )
         return InferenceStep(
             step_id,
             head.get("inputs", []),
             binary,
-            [_output(output, all_binary) for output in _list(head, "outputs")],
-            [_text(target, "targets") for target in _list(head, "targets")],
+            [_output(output, all_binary, i) for i, output in enumerate(_list(head, "outputs"))],
+            [_text(target, ("targets", i)) for i, target in enumerate(_list(head, "targets"))],
             message_from(config_pb2.RunOptions, options, "options") if options else config_pb2.RunOptions(),
             oip.parameters_of(head),
             all_binary,
@@ -249,15 +262,16 @@ class InferenceStep:
         """The inputs, by the names that the request gives them. Raises `invalid-tensor`."""
         try:
             arrays = oip.read_tensors(self.inputs, self.binary, "inputs")
-        except errors.OpError as error:
-            raise ApiError("invalid-tensor", str(error.message)) from None
+        except oip.MalformedError as error:
+            raise ApiError("invalid-tensor", str(error.message), at=error.at) from None
         return {name: _read_only(array) for name, array in arrays.items()}
 
     def run(self, master: MasterInterface, handle: str, left: float, acting: Callable[[], None]) -> Answer:
         feeds: dict[str, np.ndarray[Any, Any]] = {}
-        for name, array in self.feeds().items():
+        for i, (name, array) in enumerate(self.feeds().items()):
             if tensor_name(name) in feeds:
-                raise ApiError("invalid-tensor", f"'inputs' names tensor {tensor_name(name)!r} twice.")
+                text = f"'inputs' names tensor {tensor_name(name)!r} twice."
+                raise ApiError("invalid-tensor", text, at=("inputs", i, "name"))
             feeds[tensor_name(name)] = array
         fetches = list(dict.fromkeys(tensor_name(name) for name, _ in self.outputs))
         acting()
@@ -305,30 +319,34 @@ def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _list(head: Mapping[str, Any], member: str) -> list[Any]:
     value = head.get(member, [])
     if not isinstance(value, list):
-        raise ApiError("invalid-step", f"{member!r} must be a list.")
+        raise ApiError("invalid-step", f"{member!r} must be a list.", at=(member,))
     return value
 
 
-def _text(value: Any, member: str) -> str:
+def _text(value: Any, at: Sequence[str | int]) -> str:
+    """A name, which stands `at` that place of the body."""
     if not isinstance(value, str) or not value:
-        raise ApiError("invalid-step", f"{member!r} holds {value!r}; it takes names.")
+        raise ApiError("invalid-step", f"{at[0]!r} holds {value!r}; it takes names.", at=at)
     return value
 
 
-def _flag(thing: Mapping[str, Any], name: str, otherwise: bool) -> bool:
-    """A member of `parameters` that is true or false."""
+def _flag(thing: Mapping[str, Any], name: str, otherwise: bool, at: Sequence[str | int]) -> bool:
+    """A member of the `parameters` of a `thing`, which stands `at` that place of the body: true or false."""
     try:
         value = oip.parameters_of(thing).get(name, otherwise)
-    except errors.OpError as error:
-        raise ApiError("invalid-step", str(error.message)) from None
+    except oip.MalformedError as error:
+        raise ApiError("invalid-step", str(error.message), at=(*at, *error.at)) from None
     if not isinstance(value, bool):
-        raise ApiError("invalid-step", f"the parameter {name!r} is {value!r}; it must be true or false.")
+        text = f"the parameter {name!r} is {value!r}; it must be true or false."
+        raise ApiError("invalid-step", text, at=(*at, "parameters", name))
     return value
 
 
-def _output(output: Any, all_binary: bool) -> tuple[str, bool]:
+def _output(output: Any, all_binary: bool, index: int) -> tuple[str, bool]:
+    at = ("outputs", index)
     if isinstance(output, str):
-        return _text(output, "outputs"), all_binary
+        return _text(output, at), all_binary
     if not isinstance(output, dict):
-        raise ApiError("invalid-step", f"'outputs' holds {output!r}; it takes names, or objects with a name.")
-    return _text(output.get("name"), "outputs"), _flag(output, "binary_data", all_binary)
+        text = f"'outputs' holds {output!r}; it takes names, or objects with a name."
+        raise ApiError("invalid-step", text, at=at)
+    return _text(output.get("name"), (*at, "name")), _flag(output, "binary_data", all_binary, at)

@@ -45,8 +45,17 @@ MAX_RANK = 32
 MAX_ELEMENTS = 1 << 34
 
 
-def _bad(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
+class MalformedError(errors.InvalidArgumentError):
+    """A body, or a tensor in it, that is not the protocol's. `at` leads to what is wrong: names and indices from what
+    was to be read inwards, () for all of it."""
+
+    def __init__(self, text: str, at: tuple[str | int, ...]) -> None:
+        super().__init__(None, None, text)
+        self.at = at
+
+
+def _bad(text: str, *at: str | int) -> MalformedError:
+    return MalformedError(text, at)
 
 
 def datatype_of(array: np.ndarray[Any, Any]) -> str:
@@ -127,15 +136,15 @@ def _head(tensor: Any) -> tuple[str, str, tuple[int, ...]]:
         raise _bad(f"a tensor is an object with name, datatype, shape and data, not {type(tensor).__name__}.")
     name, datatype, shape = tensor.get("name"), tensor.get("datatype"), tensor.get("shape")
     if not isinstance(name, str) or not name:
-        raise _bad("a tensor has no 'name' (a text that is not empty).")
+        raise _bad("a tensor has no 'name' (a text that is not empty).", "name")
     if not isinstance(datatype, str) or datatype not in DATATYPES:
-        raise _bad(f"tensor {name!r} has datatype {datatype!r}; it must be one of {', '.join(DATATYPES)}.")
+        raise _bad(f"tensor {name!r} has datatype {datatype!r}; it must be one of {', '.join(DATATYPES)}.", "datatype")
     if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) > MAX_RANK:
-        raise _bad(f"tensor {name!r} needs a 'shape': a list of at most {MAX_RANK} sizes.")
+        raise _bad(f"tensor {name!r} needs a 'shape': a list of at most {MAX_RANK} sizes.", "shape")
     if any(type(size) is not int or size < 0 for size in shape):
-        raise _bad(f"tensor {name!r} has shape {list(shape)!r}; sizes are whole numbers of at least 0.")
+        raise _bad(f"tensor {name!r} has shape {list(shape)!r}; sizes are whole numbers of at least 0.", "shape")
     if math.prod(shape) > MAX_ELEMENTS or any(size > MAX_ELEMENTS for size in shape):
-        raise _bad(f"tensor {name!r} has shape {list(shape)!r}, which is too large.")
+        raise _bad(f"tensor {name!r} has shape {list(shape)!r}, which is too large.", "shape")
     return name, datatype, tuple(shape)
 
 
@@ -146,13 +155,14 @@ def _flatten(name: str, data: Any, shape: tuple[int, ...]) -> list[Any]:
         return level
     for depth, size in enumerate(shape):
         if len(level) != math.prod(shape[: depth + 1]):
-            raise _bad(f"tensor {name!r}: its data does not nest as its shape {list(shape)} does.")
+            raise _bad(f"tensor {name!r}: its data does not nest as its shape {list(shape)} does.", "data")
         if depth == len(shape) - 1:
             break
         inner: list[Any] = []
         for element in level:
             if not isinstance(element, list) or len(element) != shape[depth + 1]:
-                raise _bad(f"tensor {name!r}: its data does not nest as its shape {list(shape)} does (size {size}).")
+                text = f"tensor {name!r}: its data does not nest as its shape {list(shape)} does (size {size})."
+                raise _bad(text, "data")
             inner.extend(element)
         level = inner
     return level
@@ -162,7 +172,8 @@ def _numbers(
     name: str, datatype: str, dtype: np.dtype[Any], flat: list[Any], count: int
 ) -> np.ndarray[Any, np.dtype[Any]]:
     if len(flat) != count:
-        raise _bad(f"tensor {name!r} has {len(flat)} values; its shape and datatype {datatype} ask for {count}.")
+        text = f"tensor {name!r} has {len(flat)} values; its shape and datatype {datatype} ask for {count}."
+        raise _bad(text, "data")
     allowed: set[type] = {bool} if dtype.kind == "b" else {int} if dtype.kind in "iu" else {int, float, str}
     found = set(map(type, flat)) - allowed
     if found:
@@ -170,29 +181,30 @@ def _numbers(
             dtype.kind, "whole numbers"
         )
         kinds = ", ".join(sorted(kind.__name__ for kind in found))
-        raise _bad(f"tensor {name!r} of datatype {datatype} takes {what}; its data holds {kinds}.")
+        raise _bad(f"tensor {name!r} of datatype {datatype} takes {what}; its data holds {kinds}.", "data")
     if dtype.kind != "f":
         try:
             return np.array(flat, dtype=dtype)
         except OverflowError:
             low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
             worst = next(value for value in flat if not low <= value <= high)
-            raise _bad(f"tensor {name!r}: {worst} does not fit {datatype} ({low} to {high}).") from None
+            raise _bad(f"tensor {name!r}: {worst} does not fit {datatype} ({low} to {high}).", "data") from None
     special = {i: value for i, value in enumerate(flat) if type(value) is str} if str in set(map(type, flat)) else {}
     if unknown := set(special.values()) - _SPECIAL.keys():
         raise _bad(
             f'tensor {name!r}: {min(unknown)!r} is no number. Only "NaN", "Infinity" and "-Infinity" are written '
-            f"as text."
+            f"as text.",
+            "data",
         )
     try:
         wide = np.array([0.0 if type(value) is str else value for value in flat] if special else flat, dtype=np.float64)
     except OverflowError:
-        raise _bad(f"tensor {name!r} holds a whole number that is too large for {datatype}.") from None
+        raise _bad(f"tensor {name!r} holds a whole number that is too large for {datatype}.", "data") from None
     with np.errstate(over="ignore"):
         array = wide.astype(dtype)
     finite = np.isfinite(array)
     if not finite.all():
-        raise _bad(f"tensor {name!r}: {wide[~finite][0]:g} does not fit {datatype}.")
+        raise _bad(f"tensor {name!r}: {wide[~finite][0]:g} does not fit {datatype}.", "data")
     for i, text in special.items():
         array[i] = _SPECIAL[text]
     return array
@@ -202,22 +214,24 @@ def _bytes_from_json(
     name: str, flat: list[Any], shape: tuple[int, ...], tensor: Mapping[str, Any]
 ) -> np.ndarray[Any, Any]:
     if len(flat) != math.prod(shape):
-        raise _bad(f"tensor {name!r} has {len(flat)} values; its shape {list(shape)} asks for {math.prod(shape)}.")
+        text = f"tensor {name!r} has {len(flat)} values; its shape {list(shape)} asks for {math.prod(shape)}."
+        raise _bad(text, "data")
     if set(map(type, flat)) - {str}:
-        raise _bad(f"tensor {name!r} of datatype BYTES takes texts; its data holds something else.")
+        raise _bad(f"tensor {name!r} of datatype BYTES takes texts; its data holds something else.", "data")
     encoding = parameters_of(tensor).get("encoding", "utf-8")
     if encoding == "utf-8":
         try:
             elements = [element.encode("utf-8") for element in flat]
         except UnicodeEncodeError:
-            raise _bad(f"tensor {name!r} holds half a surrogate pair; send such bytes as base64.") from None
+            raise _bad(f"tensor {name!r} holds half a surrogate pair; send such bytes as base64.", "data") from None
     elif encoding == "base64":
         try:
             elements = [base64.b64decode(element, validate=True) for element in flat]
         except (binascii.Error, ValueError):
-            raise _bad(f"tensor {name!r} says that its data is base64, and it is not.") from None
+            raise _bad(f"tensor {name!r} says that its data is base64, and it is not.", "data") from None
     else:
-        raise _bad(f"tensor {name!r} has encoding {encoding!r}; it must be 'utf-8' or 'base64'.")
+        text = f"tensor {name!r} has encoding {encoding!r}; it must be 'utf-8' or 'base64'."
+        raise _bad(text, "parameters", "encoding")
     return _object_array(elements, shape)
 
 
@@ -231,7 +245,7 @@ def parameters_of(thing: Mapping[str, Any]) -> Mapping[str, Any]:
     """The `parameters` member, which the protocol leaves optional. Raises InvalidArgumentError if it is no object."""
     parameters = thing.get("parameters", {})
     if not isinstance(parameters, Mapping):
-        raise _bad("'parameters' must be an object.")
+        raise _bad("'parameters' must be an object.", "parameters")
     return parameters
 
 
@@ -322,29 +336,42 @@ def _no_constant(text: str) -> Any:
 
 
 def read_tensors(tensors: Any, binary: memoryview, where: str) -> dict[str, np.ndarray[Any, Any]]:
-    """All tensors of a list, binary ones taking their bytes from `binary` in order. All of it must be used."""
+    """All tensors of a list, binary ones taking their bytes from `binary` in order. All of it must be used.
+
+    Name → array, in the list's order. `where` is the list's member of the body. Raises MalformedError, whose `at`
+    begins there.
+    """
     if not isinstance(tensors, list):
-        raise _bad(f"{where!r} must be a list of tensors.")
+        raise _bad(f"{where!r} must be a list of tensors.", where)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    at = 0
-    for tensor in tensors:
-        size = parameters_of(tensor).get("binary_data_size") if isinstance(tensor, Mapping) else None
-        if size is None:
-            name, array = from_json(tensor)
-        else:
-            if type(size) is not int or not 0 <= size <= len(binary) - at:
-                raise _bad(
-                    f"tensor {tensor.get('name')!r} says that it has {size!r} bytes of binary data; "
-                    f"{len(binary) - at} bytes are left in the body."
-                )
-            name, array = from_binary(tensor, binary[at : at + size])
-            at += size
+    used = 0
+    for i, tensor in enumerate(tensors):
+        try:
+            name, array, size = _read_tensor(tensor, binary[used:])
+        except MalformedError as error:
+            raise _bad(error.message, where, i, *error.at) from None
         if name in arrays:
-            raise _bad(f"{where!r} names tensor {name!r} twice.")
+            raise _bad(f"{where!r} names tensor {name!r} twice.", where, i, "name")
         arrays[name] = array
-    if at != len(binary):
-        raise _bad(f"{len(binary) - at} bytes at the end of the body belong to no tensor.")
+        used += size
+    if used != len(binary):
+        raise _bad(f"{len(binary) - used} bytes at the end of the body belong to no tensor.", where)
     return arrays
+
+
+def _read_tensor(tensor: Any, binary: memoryview) -> tuple[str, np.ndarray[Any, Any], int]:
+    """(name, array, how many bytes of `binary` it took)."""
+    size = parameters_of(tensor).get("binary_data_size") if isinstance(tensor, Mapping) else None
+    if size is None:
+        return *from_json(tensor), 0
+    if type(size) is not int or not 0 <= size <= len(binary):
+        raise _bad(
+            f"tensor {tensor.get('name')!r} says that it has {size!r} bytes of binary data; "
+            f"{len(binary)} bytes are left in the body.",
+            "parameters",
+            "binary_data_size",
+        )
+    return *from_binary(tensor, binary[:size]), size
 
 
 def write_tensors(

@@ -66,6 +66,8 @@ async def test_the_life_of_a_task_and_a_session(api: httpx.AsyncClient) -> None:
     assert [event["id"] for event in found] == [1, 2, 3, 4, 5]
     assert (found[-1]["message"], found[-1]["cluster"]) == ("out of memory", "default")
     assert words(await told(api, 0, 2, kind="task")) == [words(found)[1], words(found)[4]]
+    assert words(await told(api, 0, 1, action=["lost", "closed"], object=name)) == [words(found)[4]]
+    assert words(await told(api, 0, 2, object=session["name"])) == words(found)[2:4]
 
 
 async def test_the_life_of_a_run(api: httpx.AsyncClient) -> None:

@@ -6,6 +6,7 @@ import importlib
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,13 @@ def test_a_generated_client_runs_a_step(generated: Any, service: Service, master
         step = models.InferenceRequest(inputs=inputs, outputs=[models.RequestedOutput(name="y")])
         answer = call("sessions", "run_step", session.name, body=step)
         refused = call("sessions", "get_session", "gone").parsed
+        wrong = call(
+            "sessions", "run_step", session.name, body=models.InferenceRequest(inputs=inputs, targets=[""])
+        ).parsed
+        spec = call("clusters", "get_spec", "default")
+        unchanged = call("clusters", "get_spec", "default", if_none_match=spec.headers["etag"])
+        complete = call("clusters", "list_jobs", "default", complete=True).parsed
+        created = call("clusters", "get_cluster", "default").parsed.created
 
     assert (declared.status_code, declared.parsed.state) == (201, "waiting")
     assert registered.parsed.lease.state == "live"
@@ -72,4 +80,8 @@ def test_a_generated_client_runs_a_step(generated: Any, service: Service, master
         {"name": "y", "datatype": "FP32", "shape": [2], "data": [3.0, "NaN"]}
     ]
     assert masters("grpc://127.0.0.1:2222").steps == [(("x:0",), ("y:0",), ())]
+    assert [part.pointer for part in wrong.errors] == ["#/targets/0"]
+    assert (spec.parsed.changed, unchanged.status_code, unchanged.parsed) == (True, 304, None)
+    assert [job.name for job in complete.jobs] == ["worker"]
+    assert isinstance(created, datetime)
     assert (refused.type_, refused.status) == ("urn:tenfold:problem:no-such-session", 404)

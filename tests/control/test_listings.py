@@ -15,7 +15,7 @@ from .conftest import Masters, declare, register, running_app
 from .test_figures import FIGURES, renew
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     import httpx
     from fastapi import FastAPI
@@ -161,9 +161,9 @@ async def test_heartbeats_are_counted_under_their_route(api: httpx.AsyncClient) 
 @pytest.mark.parametrize(
     ("path", "parameter", "says"),
     [
-        ("/v1/runs?staet=FAILED", "staet", "did you mean 'state'?"),
+        ("/v1/runs?staet=FAILED", "staet", "it has after, limit, state. Did you mean 'state'?"),
         ("/v1/clusters?state=ready&colour=red", "colour", "no query parameter 'colour'"),
-        ("/v1/clusters/default/spec?wiat=1s", "wiat", "did you mean 'wait'?"),
+        ("/v1/clusters/default/spec?wiat=1s", "wiat", "it has after, complete, format, index, job, wait. Did you mean"),
         ("/v1/service?x=1", "x", "it has none"),
     ],
 )
@@ -185,16 +185,28 @@ async def test_where_a_body_does_not_fit_is_a_json_pointer(api: httpx.AsyncClien
     assert [(each["in"], each["parameter"]) for each in query.json()["errors"]] == [("query", "limit")]
 
 
+def members_of(part: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every member of every object that a part of the document describes, however deep: (place, its schema)."""
+    if isinstance(part, dict):
+        described = part.get("properties")
+        # a member may be called `properties`, too
+        if part.get("type") == "object" and isinstance(described, dict):
+            yield from ((f"{place}/{name}", member) for name, member in described.items())
+        for name, inner in part.items():
+            if name not in ("example", "examples", "default"):
+                yield from members_of(inner, f"{place}/{name}")
+    elif isinstance(part, list):
+        for i, inner in enumerate(part):
+            yield from members_of(inner, f"{place}/{i}")
+
+
 async def test_every_member_and_parameter_has_a_description(api: httpx.AsyncClient) -> None:
     document = (await api.get("/openapi.json")).json()
 
     schemas = document["components"]["schemas"]
-    silent = [
-        f"{model}.{name}"
-        for model, schema in schemas.items()
-        for name, member in schema.get("properties", {}).items()
-        if not member.get("description")
-    ]
+    members = list(members_of(document, "#"))
+    assert len(members) > 300
+    silent = [place for place, member in members if not member.get("description")]
     silent += [
         f"{method} {path} {parameter['name']}"
         for path, methods in document["paths"].items()
@@ -208,3 +220,5 @@ async def test_every_member_and_parameter_has_a_description(api: httpx.AsyncClie
     assert "format" not in schemas["ProgressPoint"]["properties"]["time"]
     assert document["paths"]["/healthz"]["get"]["security"] == []
     assert {} in document["security"]
+    assert document["components"]["securitySchemes"].keys() == {"token", "certificate"}
+    assert [server["url"] for server in document["servers"]] == ["/", "{scheme}://{host}:{port}"]

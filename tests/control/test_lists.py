@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -67,6 +67,22 @@ async def test_sessions_come_in_pages_newest_first_and_by_cluster_and_state(data
             [opened[2], opened[0]]
         ]
         assert await names(api, "/v1/sessions", "sessions", cluster="other") == [[]]
+        assert await names(api, "/v1/sessions", "sessions", job="ps") == [[]]
+        assert len(await names(api, "/v1/sessions", "sessions", job="worker")) == 2
+
+
+async def test_jobs_by_whether_a_task_is_missing(api: httpx.AsyncClient) -> None:
+    await declare(api, worker=2, ps=1)
+    await register(api, "ps", 0)
+    await register(api, "worker", 0)
+
+    async def jobs(**params: Any) -> list[str]:
+        answer = await api.get("/v1/clusters/default/jobs", params=params)
+        return [job["name"] for job in answer.json()["jobs"]]
+
+    assert sorted(await jobs()) == ["ps", "worker"]
+    assert await jobs(complete=True) == ["ps"]
+    assert await jobs(complete=False) == ["worker"]
 
 
 async def test_a_cluster_in_use_is_deleted_by_force_only(api: httpx.AsyncClient, masters: Masters) -> None:

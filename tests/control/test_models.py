@@ -102,6 +102,14 @@ async def test_a_folder_is_a_model_that_is_loaded_when_it_is_asked(
     assert master.configs[0].isolate_session_state
     (graph,) = master.sessions.values()
     assert not graph.node[0].device
+    write_model(root / "later")
+    for wanted, names in (
+        ({"state": "ready"}, ["m"]),
+        ({"cluster": "default"}, ["later", "m"]),
+        ({"cluster": "q"}, []),
+    ):
+        listed = (await api.get("/v1/models", params=wanted)).json()["models"]
+        assert [each["name"] for each in listed] == names
     view = (await api.get("/v1/models/m")).json()
     assert (view["state"], view["version"], view["master"]) == ("ready", "1", "/job:worker/replica:0/task:0")
     metadata = (await api.get("/v2/models/m", params={"signature": "second"})).json()
@@ -189,12 +197,12 @@ async def test_signatures_outputs_and_the_binary_form(api: httpx.AsyncClient, ro
 @pytest.mark.parametrize(
     ("body", "kind", "says"),
     [
-        ({"inputs": [{**X, "name": "q"}]}, "invalid-tensor", "its inputs|has no input 'q'; it has word"),
-        ({"inputs": [{**X, "datatype": "FP64"}]}, "invalid-tensor", "datatype FP32"),
-        ({"outputs": ["q"]}, "invalid-tensor", "no output 'q'"),
-        ({"parameters": {"signature": "q"}}, "no-such-signature", "it has second, serving_default"),
-        ({"parameters": {"signature": 3}}, "invalid-step", "must be a text"),
-        ({"targets": ["t"]}, "invalid-step", "takes no 'targets'"),
+        ({"inputs": [{**X, "name": "q"}]}, "invalid-tensor#/inputs/0", "has no input 'q'; it has word"),
+        ({"inputs": [{**X, "datatype": "FP64"}]}, "invalid-tensor#/inputs/0/datatype", "datatype FP32"),
+        ({"outputs": ["y", "q"]}, "invalid-tensor#/outputs/1", "no output 'q'"),
+        ({"parameters": {"signature": "q"}}, "no-such-signature#/parameters/signature", "it has second, serving"),
+        ({"parameters": {"signature": 3}}, "invalid-step#/parameters/signature", "must be a text"),
+        ({"targets": ["t"]}, "invalid-step#/targets", "takes no 'targets'"),
     ],
 )
 async def test_what_does_not_fit_the_signature_says_so(
@@ -204,8 +212,9 @@ async def test_what_does_not_fit_the_signature_says_so(
 
     problem = await api.post("/v2/models/m/infer", json=body)
 
-    assert problem.json()["type"] == f"urn:tenfold:problem:{kind}", problem.text
-    assert any(part in problem.json()["detail"] for part in says.split("|")), problem.text
+    pointers = "".join(each["pointer"] for each in problem.json()["errors"])
+    assert problem.json()["type"] + pointers == f"urn:tenfold:problem:{kind}", problem.text
+    assert says in problem.json()["detail"]
 
 
 async def test_models_that_are_damaged_say_so(api: httpx.AsyncClient, root: Path) -> None:

@@ -34,9 +34,12 @@ class ControlCalls(ClusterCalls, ExperimentCalls, MasterCalls, ModelCalls, RunCa
     """What both clients can do."""
 
     @call
-    def sessions(self, *, cluster: str | None = None, state: str | None = None) -> Requests[list[SessionStatus]]:
-        """Every open session, the newest first; those of one cluster, or that are `ready` or `lost`."""
-        params = {"cluster": cluster, "state": state}
+    def sessions(
+        self, *, cluster: str | None = None, job: str | None = None, state: str | None = None
+    ) -> Requests[list[SessionStatus]]:
+        """Every open session, the newest first; those of one cluster, at a master of one job, or that are `ready` or
+        `lost`."""
+        params = {"cluster": cluster, "job": job, "state": state}
         return (yield from pages("/v1/sessions", "sessions", SessionStatus, params))
 
     @call

@@ -122,9 +122,11 @@ class ClusterCalls:
         return (yield from pages(path_of("clusters", cluster, "tasks"), "tasks", Task, params, limit))
 
     @call
-    def jobs(self, cluster: str) -> Request[Jobs]:
-        """The cluster's jobs and tasks: each task's state, since when, and why. Raises NotFoundError."""
-        return Request("GET", path_of("clusters", cluster, "jobs"), one(Jobs))
+    def jobs(self, cluster: str, *, complete: bool | None = None) -> Request[Jobs]:
+        """The cluster's jobs and tasks: each task's state, since when, and why; `complete` chooses the jobs of which no
+        task is missing, or the others. Raises NotFoundError."""
+        params = {"complete": complete}
+        return Request("GET", path_of("clusters", cluster, "jobs"), one(Jobs), params=params)
 
     @call
     def job(self, cluster: str, job: str) -> Request[Job]:

@@ -26,9 +26,10 @@ class ModelCalls:
     """The part of the clients that has to do with models."""
 
     @call
-    def models(self) -> Request[list[Model]]:
-        """Every model. Raises FailedPreconditionError if the service serves none."""
-        return Request("GET", path_of("models"), each(Model, "models"))
+    def models(self, *, cluster: str | None = None, state: str | None = None) -> Request[list[Model]]:
+        """Every model; those of one cluster, or that are `ready` or `unloaded`. Raises FailedPreconditionError if the
+        service serves none."""
+        return Request("GET", path_of("models"), each(Model, "models"), params={"cluster": cluster, "state": state})
 
     @call
     def model(self, name: str) -> Request[Model]:

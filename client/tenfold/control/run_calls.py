@@ -200,8 +200,11 @@ class RunCalls:
         kinds: Sequence[str] = (),
         cluster: str | None = None,
         run: str | None = None,
+        actions: Sequence[str] = (),
+        object: str | None = None,
     ) -> Stream[Event]:
-        """What happens to clusters, tasks, runs and sessions, for ever: from now on, or after the event `after`. A
+        """What happens to clusters, tasks, runs and sessions, for ever: from now on, or after the event `after`;
+        `actions` (what something became, as "lost") and `object` (its name) choose among them, too. A
         connection that breaks is made again, and nothing is given twice or left out; raises OutOfRangeError where the
         service has forgotten the place, for one that reads too slowly."""
 
@@ -214,6 +217,7 @@ class RunCalls:
             return []  # a service that stops; the next one goes on
 
         params = {"after": after, "kind": list(kinds) or None, "cluster": cluster, "run": run}
+        params |= {"action": list(actions) or None, "object": object}
         return Stream("/v1/events", params, read)
 
     @call

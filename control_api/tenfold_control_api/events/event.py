@@ -41,11 +41,16 @@ class Filter:
     run: str | None = None
     #: Whose sessions may be seen; None: everybody's.
     reader: str | None = None
+    actions: frozenset[str] = frozenset()
+    #: Its name.
+    object: str | None = None
 
     def fits(self, event: Event) -> bool:
         return (
             (event.kind != "session" or self.reader in (None, event.owner))
             and (not self.kinds or event.kind in self.kinds)
+            and (not self.actions or event.action in self.actions)
+            and self.object in (None, event.object)
             and (self.cluster is None or event.cluster == self.cluster)
             and (self.run is None or event.run == self.run)
         )

@@ -243,9 +243,19 @@ async def list_tasks(
     response_model=JobList,
     openapi_extra=problems("no-such-cluster"),
 )
-async def list_jobs(cluster: str, control: ControlDep) -> Any:
+async def list_jobs(
+    cluster: str,
+    control: ControlDep,
+    complete: Annotated[
+        bool | None, Query(description="true: only jobs of which no task is missing; false: only the others.")
+    ] = None,
+) -> Any:
     found = await control.registry.cluster(cluster)
-    jobs = await views.jobs_json(found, found.jobs, control.registry.leases)
+    wanted = list(found.jobs)
+    if complete is not None:
+        lacking = {task.job for task in found.tasks.values() if task.absent}
+        wanted = [job for job in wanted if complete is (job not in lacking)]
+    jobs = await views.jobs_json(found, wanted, control.registry.leases)
     return _with_list(JobList(cluster=found.name, version=found.version, jobs=[]), "jobs", b",".join(jobs))
 
 

@@ -42,9 +42,10 @@ async def only_known_parameters(request: Request) -> None:
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:
         near = get_close_matches(unknown[0], known, 1)
-        meant = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'none'}."
-        text = f"{request.method} {request.url.path} has no query parameter {unknown[0]!r}; {meant}"
-        errors = [{"parameter": name, "in": "query", "detail": "there is no such parameter"} for name in unknown[:50]]
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        there = f"it has {', '.join(sorted(known)) or 'none'}"
+        text = f"{request.method} {request.url.path} has no query parameter {unknown[0]!r}; {there}.{meant}"
+        errors = [{"parameter": name, "in": "query", "detail": there} for name in unknown[:50]]
         raise ApiError("invalid-request", text, extra={"errors": errors})
 
 

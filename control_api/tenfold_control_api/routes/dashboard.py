@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Response
 
 from tenfold_control_api.dashboard_files import HEADERS, files
+from tenfold_control_api.etags import is_known
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep
 
@@ -33,6 +34,6 @@ def _file(path: str, known: str | None) -> Response:
     if found is None:
         raise ApiError("no-such-route", f"the dashboard has no file {path!r}; the page itself is at /.")
     headers = {**HEADERS, "ETag": found.tag}
-    if known is not None and found.tag in (each.strip().removeprefix("W/") for each in known.split(",")):
+    if is_known(found.tag, known):
         return Response(status_code=304, headers=headers)
     return Response(found.content, media_type=found.media_type, headers=headers)

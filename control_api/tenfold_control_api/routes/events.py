@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 
 from tenfold_control_api.entry import owned_by
 from tenfold_control_api.events.event import Filter
@@ -14,6 +14,9 @@ from tenfold_control_api.problems import ApiError
 from tenfold_control_api.routes.common import ControlDep, seconds
 
 router = APIRouter(prefix="/v1/events", tags=["events"])
+
+
+EventAction = Annotated[str, StringConstraints(max_length=63)]
 
 
 class EventView(BaseModel):
@@ -47,6 +50,12 @@ async def list_events(
     kind: Annotated[list[Literal["cluster", "task", "run", "checkpoint", "session"]] | None, Query()] = None,
     cluster: Annotated[str | None, Query(max_length=63)] = None,
     run: Annotated[str | None, Query(max_length=63)] = None,
+    action: Annotated[
+        list[EventAction] | None, Query(max_length=20, description="Only what became this, as `ready` or `lost`.")
+    ] = None,
+    object: Annotated[
+        str | None, Query(max_length=500, description="Only what happened to the object of this name.")
+    ] = None,
     wait: Annotated[str, Query(description="How long to wait for the first one that fits: 30s, 500ms, 1m.")] = "0s",
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
 ) -> Any:
@@ -58,7 +67,9 @@ async def list_events(
             raise ApiError("invalid-event-id", f"Last-Event-ID {last_event_id!r} is not the id of an event.")
         after = int(last_event_id)
     last = control.events.last if after is None else after
-    wanted = Filter(frozenset(kind or ()), cluster, run, owned_by(request.scope))
+    wanted = Filter(
+        frozenset(kind or ()), cluster, run, owned_by(request.scope), actions=frozenset(action or ()), object=object
+    )
     if "text/event-stream" in request.headers.get("accept", ""):
         # a place that is gone is told before the stream begins
         await control.events.after(last)

@@ -1,10 +1,11 @@
 """`/v1/models`: which models are served, and from where; registering and unloading."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 
 from tenfold_control_api.openapi import MASTER_CALL, problems
+from tenfold_control_api.problems import PLACE_MEMBERS, pointing
 from tenfold_control_api.routes.common import ControlDep, JsonBody
 from tenfold_control_api.serving.shapes import ModelList, ModelRegistration, ModelView
 
@@ -20,9 +21,13 @@ LOADING = (
 
 
 @router.get("", summary="Every model", openapi_extra=problems("no-models", "invalid-model"))
-async def list_models(control: ControlDep) -> ModelList:
+async def list_models(
+    control: ControlDep,
+    cluster: Annotated[str | None, Query(max_length=63, description="Only models that run on this cluster.")] = None,
+    state: Annotated[Literal["ready", "unloaded"] | None, Query(description="Only models in this state.")] = None,
+) -> ModelList:
     """Those that were registered, and those whose folders lie in the folder of models."""
-    return ModelList(models=await control.models.views())
+    return ModelList(models=await control.models.views(cluster, state))
 
 
 @router.get("/{model:name}", summary="One model", openapi_extra=problems("no-models", "no-such-model", "invalid-model"))
@@ -35,7 +40,8 @@ async def get_model(model: ModelName, control: ControlDep) -> ModelView:
 )
 async def put_model(model: ModelName, registration: ModelRegistration, control: ControlDep) -> ModelView:
     """The same again loads it anew."""
-    return await control.models.register(model, registration)
+    with pointing(PLACE_MEMBERS):
+        return await control.models.register(model, registration)
 
 
 @router.delete(

@@ -16,7 +16,7 @@ from tenfold_control_api.direct import DirectRoute
 from tenfold_control_api.entry import caller_of, lesser_role, owned_by, require_owner
 from tenfold_control_api.models import GraphExtension, SessionCreation, SessionList, SessionView
 from tenfold_control_api.openapi import MASTER_CALL, problems, schema_of
-from tenfold_control_api.problems import ApiError
+from tenfold_control_api.problems import PLACE_MEMBERS, ApiError, pointing
 from tenfold_control_api.routes.common import ControlDep, content_type, seconds, unsupported
 from tenfold_control_api.routes.pages import LIMIT, After, Limit, page_of, place
 from tenfold_control_api.session_record import SessionRecord
@@ -153,17 +153,18 @@ async def create_session(
         case _:
             raise unsupported(request, JSON, PROTOBUF)
     began = acting(request.scope)
-    record = await control.sessions.create(
-        cluster,
-        job,
-        index,
-        graph_def,
-        config,
-        began,
-        limit,
-        lesser_role(request.scope),
-        caller_of(request.scope).principal,
-    )
+    with pointing(PLACE_MEMBERS):
+        record = await control.sessions.create(
+            cluster,
+            job,
+            index,
+            graph_def,
+            config,
+            began,
+            limit,
+            lesser_role(request.scope),
+            caller_of(request.scope).principal,
+        )
     began.undo = lambda: control.sessions.undo(record.id)
     location = {"Location": f"/v1/sessions/{record.id}"}
     if content_type(request) == PROTOBUF:
@@ -177,6 +178,7 @@ async def list_sessions(
     request: Request,
     control: ControlDep,
     cluster: Annotated[str | None, Query(max_length=63, description="Only of this cluster.")] = None,
+    job: Annotated[str | None, Query(max_length=63, description="Only with a master of this job.")] = None,
     state: Annotated[Literal["ready", "lost"] | None, Query(description="Only in this state.")] = None,
     limit: Limit = LIMIT,
     after: After = None,
@@ -188,6 +190,7 @@ async def list_sessions(
         for record in control.sessions.table
         if mine in (None, record.owner)
         and cluster in (None, record.cluster)
+        and job in (None, record.job)
         and state in (None, record.standing(control.sessions.cluster_of(record))[0])
     ]
     page, more = page_of(wanted, lambda record: (record.created, record.id), begin, limit, newest_first=True)

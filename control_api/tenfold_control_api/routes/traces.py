@@ -27,7 +27,11 @@ _FILE: dict[int | str, dict[str, Any]] = {
                     "type": "object",
                     "required": ["traceEvents", "metadata"],
                     "properties": {
-                        "traceEvents": {"type": "array", "items": {"type": "object"}},
+                        "traceEvents": {
+                            "type": "array",
+                            "items": {"type": "object"},
+                            "description": "Chrome's trace events: what each task did, and when.",
+                        },
                         "metadata": {"type": "object", "description": "Clocks, steps, and who is missing."},
                     },
                 }

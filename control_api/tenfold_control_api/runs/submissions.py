@@ -96,7 +96,9 @@ class Submissions:
         package = submission.get("package")
         if package is not None and not await asyncio.to_thread(self._supervisors.packages.has, package):
             raise ApiError(
-                "no-such-package", f"there is no package {package}. Upload it first: PUT /v1/packages/{package}."
+                "no-such-package",
+                f"there is no package {package}. Upload it first: PUT /v1/packages/{package}.",
+                at=("package",),
             )
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
@@ -128,7 +130,9 @@ class Submissions:
         """Raises INVALID_ARGUMENT."""
         tasks = sum(submission["jobs"].values())
         if tasks > self._settings.max_tasks:
-            raise ApiError("run-too-large", f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.")
+            raise ApiError(
+                "run-too-large", f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.", at=("jobs",)
+            )
 
     def check(self, submission: Mapping[str, Any], launcher: str) -> None:
         """Raises INVALID_ARGUMENT."""
@@ -137,36 +141,47 @@ class Submissions:
             raise ApiError(
                 "run-without-worker",
                 "there is nobody to end the run: jobs needs a worker or a chief besides parameter servers.",
+                at=("jobs",),
             )
         if launcher not in (LOCAL, EXTERNAL):
             self._check_launcher(launcher, submission.get("launcher_options") or {})
         if not submission["entrypoint"][0]:
             raise ApiError(
-                "empty-entrypoint", 'the entrypoint is empty; give a command, as in ["python", "trainer.py"].'
+                "empty-entrypoint",
+                'the entrypoint is empty; give a command, as in ["python", "trainer.py"].',
+                at=("entrypoint", 0),
             )
         folder = submission["working_dir"]
         if folder is not None and submission.get("package") is not None:
             raise ApiError(
                 "working-dir-and-package",
                 "working_dir and package exclude each other: the run starts in the unpacked package.",
+                at=("working_dir",),
             )
         if launcher != EXTERNAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
             raise ApiError(
                 "no-such-working-dir",
                 f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.",
+                at=("working_dir",),
             )
 
     @staticmethod
     def _check_launcher(name: str, options: Mapping[str, str]) -> None:
         """Raises INVALID_ARGUMENT for a launcher that there is not or that has no such options, FAILED_PRECONDITION for
         one that cannot be used on this machine."""
+        member = "launcher"
         try:
             found = registry.launcher(name)
+            member = "launcher_options"
             checked_options(found, options)
         except LaunchRefusedError as error:
-            raise ApiError("invalid-launcher", f"{error}.") from None
+            raise ApiError("invalid-launcher", f"{error}.", at=(member,)) from None
         if (why := found.missing()) is not None:
-            raise ApiError("launcher-not-usable", f"{name} cannot be used on the control service's machine: {why}.")
+            raise ApiError(
+                "launcher-not-usable",
+                f"{name} cannot be used on the control service's machine: {why}.",
+                at=("launcher",),
+            )
 
     @staticmethod
     def _same(known: RunRecord, asked: RunRecord) -> RunRecord:
@@ -175,11 +190,13 @@ class Submissions:
                 "submission-differs",
                 f"submission id {known.submission_id!r} is that of run {known.id}, which another caller has submitted. "
                 "Choose another one.",
+                at=("submission_id",),
             )
         if known.fingerprint != asked.fingerprint:
             raise ApiError(
                 "submission-differs",
                 f"submission id {known.submission_id!r} is that of run {known.id}, which was submitted with another "
                 "program or other options. Choose another one.",
+                at=("submission_id",),
             )
         return known

@@ -70,7 +70,9 @@ class ModelsFolder:
         root = os.path.realpath(self._root)
         if os.path.commonpath([root, os.path.realpath(path)]) != root:
             raise ApiError(
-                "invalid-model", f"{registration.path!r} leads out of the folder of models; give a path within it."
+                "invalid-model",
+                f"{registration.path!r} leads out of the folder of models; give a path within it.",
+                at=("path",),
             )
         versions = self._versions(path)
         if not versions:
@@ -78,6 +80,7 @@ class ModelsFolder:
                 "invalid-model",
                 f"{registration.path or name!r} has no saved_model.pb, and no folder with a number for its name that "
                 "has one.",
+                at=("path",),
             )
         version = max(versions, key=lambda each: (int(each), each))
         return version, versions[version]

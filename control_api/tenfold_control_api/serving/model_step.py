@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tenfold_control_api.serving.saved import Endpoint, Signature
 
 DEFAULT_SIGNATURE = "serving_default"
+#: Where a request names its signature.
+_SIGNATURE = ("parameters", "signature")
 
 
 def signature_of(signatures: Mapping[str, Signature], name: str | None, model: str) -> Signature:
@@ -30,6 +32,7 @@ def signature_of(signatures: Mapping[str, Signature], name: str | None, model: s
             "no-such-signature",
             f"model {model!r} has no signature {wanted!r}; it has {', '.join(signatures) or 'none'}. Name one in "
             'parameters, as {"signature": "…"}.',
+            at=_SIGNATURE,
         )
     return signatures[wanted]
 
@@ -38,10 +41,12 @@ def parse(body: bytes, header_length: str | None) -> tuple[InferenceStep, str | 
     """(request, name of the signature). Raises ApiError saying which member is wrong."""
     step = InferenceStep.parse(body, header_length)
     if step.targets or step.options.ByteSize():
-        raise ApiError("invalid-step", "a model takes no 'targets' and no 'options': those are a session's.")
+        text = "a model takes no 'targets' and no 'options': those are a session's."
+        raise ApiError("invalid-step", text, at=("targets" if step.targets else "options",))
     signature = step.parameters.get("signature")
     if signature is not None and not isinstance(signature, str):
-        raise ApiError("invalid-step", f"the parameter 'signature' is {signature!r}; it must be a text.")
+        text = f"the parameter 'signature' is {signature!r}; it must be a text."
+        raise ApiError("invalid-step", text, at=_SIGNATURE)
     return step, signature
 
 
@@ -58,17 +63,20 @@ def run(
     """Decodes, runs, encodes. Blocks. Raises ApiError for tensors that are not the signature's, OpError for the step's
     own error."""
     feeds = {}
-    for name, array in step.feeds().items():
-        endpoint = _endpoint(signature.inputs, name, "input", signature)
+    for i, (name, array) in enumerate(step.feeds().items()):
+        endpoint = _endpoint(signature.inputs, name, "input", signature, i)
         if array.dtype != endpoint.dtype:
             raise ApiError(
                 "invalid-tensor",
                 f"input {name!r} of signature {signature.name!r} has the datatype {endpoint.datatype}, not the one "
                 "that was sent.",
+                at=("inputs", i, "datatype"),
             )
         feeds[endpoint.tensor] = array
     asked = list(step.outputs) or [(name, step.all_binary) for name in signature.outputs]
-    fetches = {name: _endpoint(signature.outputs, name, "output", signature).tensor for name, _ in asked}
+    fetches = {
+        name: _endpoint(signature.outputs, name, "output", signature, i).tensor for i, (name, _) in enumerate(asked)
+    }
     tensors = list(dict.fromkeys(fetches.values()))
     acting()
     values, _ = master.run_step(handle, feeds, tensors, [], config_pb2.RunOptions(), left)
@@ -77,11 +85,14 @@ def run(
     return answer(((name, by_tensor[fetches[name]], binary) for name, binary in asked), head)
 
 
-def _endpoint(endpoints: Mapping[str, Endpoint], name: str, what: str, signature: Signature) -> Endpoint:
+def _endpoint(endpoints: Mapping[str, Endpoint], name: str, what: str, signature: Signature, index: int) -> Endpoint:
+    """What the signature has under the name that the request gives its `index`-th input or output."""
     if name not in endpoints:
         listed = ", ".join(f"{each} ({end.datatype} {_shown(end.shape)})" for each, end in endpoints.items())
         raise ApiError(
-            "invalid-tensor", f"signature {signature.name!r} has no {what} {name!r}; it has {listed or 'none'}."
+            "invalid-tensor",
+            f"signature {signature.name!r} has no {what} {name!r}; it has {listed or 'none'}.",
+            at=(f"{what}s", index),
         )
     return endpoints[name]
 

@@ -83,10 +83,11 @@ class ModelService:
 
     # -- looking
 
-    async def views(self) -> list[ModelView]:
-        """Every model."""
+    async def views(self, cluster: str | None = None, state: str | None = None) -> list[ModelView]:
+        """Every model, or those of one cluster, or in one state."""
         folder = self._models()
-        return [await self.view(name) for name in await asyncio.to_thread(folder.names)]
+        found = [await self.view(name) for name in await asyncio.to_thread(folder.names)]
+        return [each for each in found if cluster in (None, each.cluster) and state in (None, each.state)]
 
     async def view(self, name: str) -> ModelView:
         """Raises `no-such-model`."""
