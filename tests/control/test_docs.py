@@ -39,10 +39,12 @@ def test_the_snippets_of_the_page(start_service: Callable[..., Service], masters
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines() if line]
+    printed = [json.loads(line) for line in done.stdout.splitlines() if line]
+    answers = [each for each in printed if isinstance(each, dict)]
     with ControlClient(service.url) as client:
         run = client.wait_for_run(answers[-2]["name"])
-    assert len(blocks) == 7
+    assert len(blocks) == 8
+    assert [each for each in printed if each not in answers] == [304]
     assert (answers[-2]["submission_id"], run["state"]) == ("mnist-1", "SUCCEEDED"), run
     assert [event["action"] for event in answers[-1]["events"]][:2] == ["ready", "ready"]
     assert answers[-4]["outputs"] == [{"name": "y:0", "datatype": "FP32", "shape": [2], "data": [3.0, "NaN"]}]
