@@ -7,6 +7,7 @@ PYTHONS := 3.11 3.12 3.13
 VENV   := .venv
 TF_ENV := .venv-tf
 PEERS  := .venv-peers
+CLIENTS := .venv-clients
 CUDA   := .venv-cuda
 DOCS   := .venv-docs
 # What launchers, stores and their tests run on: programs and Debian's packages with them, extras and libraries of Python. Tests
@@ -32,7 +33,7 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean clients-env
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -133,6 +134,8 @@ test-cuda: ## Run all tests of GPUs' kernels: on a GPU where there is one, else 
 	@$(MAKE) --no-print-directory $(GPU_ENV)/.installed-dev
 	TENFOLD_TEST_LONG=1 $(GPU_ENV)/bin/python -m pytest tests/cuda
 
+clients-env: $(CLIENTS)/.installed ## An environment with tritonclient and KServe's SDK, which tests ask models by
+
 peers-env: $(PEERS)/.installed ## A third environment with torch and Ray, for benchmarks/peers.py
 
 bench: $(VENV)/.installed-bench ## Run the benchmarks and write a report (BENCH=--quick for a look)
@@ -143,7 +146,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(DOCS) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(CLIENTS) $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -200,6 +203,13 @@ $(DOCS)/.installed: pyproject.toml
 	@$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" \
 	  > $(DOCS)/wanted.txt
 	@$(DOCS)/bin/python $(PIP) -r $(DOCS)/wanted.txt
+	@touch $@
+
+# Apart from our own: each wants libraries of certain versions.
+$(CLIENTS)/.installed:
+	@echo "Installing clients of the Open Inference Protocol into $(CLIENTS) (once)"
+	@test -x $(CLIENTS)/bin/python || $(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python $(PIP) "tritonclient[http]>=2.50" "kserve>=0.15"
 	@touch $@
 
 $(PEERS)/.installed:

@@ -50,8 +50,13 @@ async def send_answer(send: Send, status: int, headers: Iterable[tuple[str, str]
 
 
 async def send_problem(scope: Scope, send: Send, error: ApiError) -> None:
-    headers = [("content-type", PROBLEM_JSON), *error.headers.items()]
+    headers = [("content-type", problem_type(scope["path"])), *error.headers.items()]
     await send_answer(send, error.http_status, headers, json.dumps(problem_body(scope, error)).encode())
+
+
+def problem_type(path: str) -> str:
+    """The media type of a problem. Under /v2 it is JSON's own: KServe's client reads the message of no other."""
+    return "application/json" if path == "/v2" or path.startswith("/v2/") else PROBLEM_JSON
 
 
 def problem_body(scope: Scope, error: ApiError) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from tenfold_control_api.asgi import PROBLEM_JSON, logged_path, problem_body
+from tenfold_control_api.asgi import logged_path, problem_body, problem_type
 from tenfold_control_api.database import shown
 from tenfold_control_api.problems import ApiError, from_database_error, from_op_error, pointer
 from tenfold_core import errors
@@ -53,7 +53,8 @@ def _handlers() -> dict[type[Exception], Callable[[Request, Exception], Awaitabl
 
 def respond(request: Request, error: ApiError) -> JSONResponse:
     body = problem_body(request.scope, error)
-    return JSONResponse(body, error.http_status, headers=dict(error.headers), media_type=PROBLEM_JSON)
+    media_type = problem_type(request.scope["path"])
+    return JSONResponse(body, error.http_status, headers=dict(error.headers), media_type=media_type)
 
 
 async def _api_error(request: Request, error: Exception) -> JSONResponse:

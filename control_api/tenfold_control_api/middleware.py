@@ -248,7 +248,8 @@ class GateMiddleware:
 
 
 class BodyLimitMiddleware:
-    """Refuses bodies that are too large, by their announced length or once they have become so."""
+    """Refuses bodies that are too large, by their announced length or once they have become so, and compressed ones,
+    whose size nobody knows beforehand."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -258,6 +259,10 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        coding = (header(scope, "content-encoding") or "identity").strip().lower()
+        if coding not in ("", "identity"):
+            text = f"the body's Content-Encoding {coding!r} is not accepted here: send it without compression."
+            raise ApiError("unsupported-media-type", text, headers={"Accept-Encoding": "identity"})
         limit = self._limit(scope)
         announced = header(scope, "content-length")
         if announced is not None and announced.isdigit() and int(announced) > limit:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
-from tenfold_control_api.asgi import PROBLEM_JSON
+from tenfold_control_api.asgi import problem_type
 from tenfold_control_api.etags import PREFIXES
 from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
 from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
@@ -111,7 +111,7 @@ def described(app: FastAPI, settings: Settings) -> dict[str, Any]:
                 operation["security"] = []
             own = operation.get(TYPES, [])
             operation[TYPES] = list(dict.fromkeys([*own, *_common(path, method, operation)]))
-            operation["responses"].update(_responses(operation[TYPES]))
+            operation["responses"].update(_responses(operation[TYPES], problem_type(path)))
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
@@ -168,14 +168,14 @@ def _common(path: str, method: str, operation: dict[str, Any]) -> Iterable[str]:
         yield from ("outcome-unknown", "too-many-keys")
 
 
-def _responses(kinds: list[str]) -> dict[str, Any]:
+def _responses(kinds: list[str], media_type: str) -> dict[str, Any]:
     by_status: dict[int, list[str]] = {}
     for kind in kinds:
         by_status.setdefault(PROBLEM_TYPES[kind].status, []).append(kind)
     return {
         str(status): {
             "description": " · ".join(f"`{kind}`: {PROBLEM_TYPES[kind].meaning}" for kind in found),
-            "content": {PROBLEM_JSON: {"schema": schema_of(Problem)}},
+            "content": {media_type: {"schema": schema_of(Problem)}},
         }
         for status, found in sorted(by_status.items())
     }

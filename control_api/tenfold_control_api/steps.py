@@ -23,7 +23,7 @@ from tenfold_core import open_inference as oip
 from tenfold_protos import config_pb2, graph_pb2, master_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
     import numpy as np
 
@@ -37,6 +37,8 @@ JSON = "application/json"
 BINARY = "application/octet-stream"
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
+#: Parameters of an output by which Triton's clients ask for another answer than the output.
+_NOT_OFFERED = {"classification", "shared_memory_region"}
 #: Of a step in JSON.
 MEMBERS = {"id", "inputs", "outputs", "targets", "options", "parameters"}
 
@@ -211,10 +213,12 @@ class InferenceStep:
     #: Of the request as a whole; `all_binary` is one of them.
     parameters: Mapping[str, Any]
     all_binary: bool
+    #: Members that a route takes besides MEMBERS, where the request has them.
+    more: Mapping[str, Any]
 
     @staticmethod
-    def parse(body: bytes, header_length: str | None) -> InferenceStep:
-        """Raises ApiError saying which member is wrong."""
+    def parse(body: bytes, header_length: str | None, also: Set[str] = frozenset()) -> InferenceStep:
+        """`also` are members that are taken besides MEMBERS. Raises ApiError saying which member is wrong."""
         try:
             text, binary = oip.cut_body(body, header_length)
         except errors.OpError as error:
@@ -228,10 +232,10 @@ class InferenceStep:
                 '"outputs": [{"name": "y:0"}], "targets": []}.',
                 at=(),
             )
-        if unknown := sorted(head.keys() - MEMBERS):
+        if unknown := sorted(head.keys() - MEMBERS - also):
             raise ApiError(
                 "invalid-step",
-                f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(MEMBERS))}.",
+                f"a step has no member {unknown[0]!r}; its members are {', '.join(sorted(MEMBERS | also))}.",
                 at=(unknown[0],),
             )
         step_id = head.get("id")
@@ -252,6 +256,7 @@ class InferenceStep:
             message_from(config_pb2.RunOptions, options, "options") if options else config_pb2.RunOptions(),
             oip.parameters_of(head),
             all_binary,
+            {name: head[name] for name in also & head.keys()},
         )
 
     @property
@@ -349,4 +354,8 @@ def _output(output: Any, all_binary: bool, index: int) -> tuple[str, bool]:
     if not isinstance(output, dict):
         text = f"'outputs' holds {output!r}; it takes names, or objects with a name."
         raise ApiError("invalid-step", text, at=at)
-    return _text(output.get("name"), (*at, "name")), _flag(output, "binary_data", all_binary, at)
+    found = _text(output.get("name"), (*at, "name")), _flag(output, "binary_data", all_binary, at)
+    for name in _NOT_OFFERED & oip.parameters_of(output).keys():
+        text = f"the parameter {name!r} of an output is not offered: outputs come whole, in the body of the answer."
+        raise ApiError("invalid-step", text, at=(*at, "parameters", name))
+    return found

@@ -83,6 +83,16 @@ async def test_what_fails_inside_is_a_problem_with_a_reference(
     assert answer.json()["detail"].split()[-1].rstrip(".") in caplog.text
 
 
+async def test_a_compressed_body_is_refused_by_what_it_is(api: httpx.AsyncClient) -> None:
+    """… and not by what its bytes look like: nothing here decompresses."""
+    refused = await api.put("/v1/clusters/default", content=b"x", headers={"Content-Encoding": "gzip"})
+    plain = await api.put("/v1/clusters/default", json={"jobs": {"ps": 1}}, headers={"Content-Encoding": "identity"})
+
+    assert (refused.status_code, refused.json()["type"]) == (415, "urn:tenfold:problem:unsupported-media-type")
+    assert "Content-Encoding 'gzip'" in refused.json()["detail"]
+    assert plain.status_code == 201
+
+
 def test_every_code_has_a_row() -> None:
     assert CODES.keys() == {errors.code_name(code) for code in range(1, 17)}
 
@@ -339,7 +349,8 @@ async def test_openapi_is_the_contract(api: httpx.AsyncClient) -> None:
         assert operation["summary"], path
         problems = [operation["responses"][status] for status in operation["responses"] if status >= "400"]
         assert problems, path
-        assert all(list(problem["content"]) == ["application/problem+json"] for problem in problems), path
+        kind = "application/json" if path.startswith("/v2") else "application/problem+json"
+        assert all(list(problem["content"]) == [kind] for problem in problems), path
         if method == "post":
             assert "Idempotency-Key" in {parameter["name"] for parameter in operation["parameters"]}
 

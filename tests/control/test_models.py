@@ -203,6 +203,14 @@ async def test_signatures_outputs_and_the_binary_form(api: httpx.AsyncClient, ro
         ({"parameters": {"signature": "q"}}, "no-such-signature#/parameters/signature", "it has second, serving"),
         ({"parameters": {"signature": 3}}, "invalid-step#/parameters/signature", "must be a text"),
         ({"targets": ["t"]}, "invalid-step#/targets", "takes no 'targets'"),
+        ({"model_name": "q"}, "invalid-step#/model_name", "'model_name' is 'q'; the path names 'm'"),
+        ({"model_version": 3}, "invalid-step#/model_version", "must be a text"),
+        ({"model_version": "3"}, "no-such-version", "served in version 1"),
+        (
+            {"outputs": [{"name": "y", "parameters": {"shared_memory_region": "r"}}]},
+            "invalid-step#/outputs/0/parameters/shared_memory_region",
+            "is not offered",
+        ),
     ],
 )
 async def test_what_does_not_fit_the_signature_says_so(
@@ -212,7 +220,9 @@ async def test_what_does_not_fit_the_signature_says_so(
 
     problem = await api.post("/v2/models/m/infer", json=body)
 
-    pointers = "".join(each["pointer"] for each in problem.json()["errors"])
+    pointers = "".join(each["pointer"] for each in problem.json().get("errors", []))
+    assert problem.headers["content-type"] == "application/json"
+    assert problem.json()["error"] == problem.json()["detail"]
     assert problem.json()["type"] + pointers == f"urn:tenfold:problem:{kind}", problem.text
     assert says in problem.json()["detail"]
 

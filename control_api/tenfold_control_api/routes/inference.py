@@ -112,7 +112,7 @@ def _infer_extra(*kinds: str) -> dict[str, Any]:
     }
 
 
-@router.post("/models/{model}/infer", summary="Ask a model", openapi_extra=_infer_extra(*LOADING), **_INFER)
+@router.post("/models/{model}/infer", summary="Ask a model", openapi_extra=_infer_extra(*_VERSIONED), **_INFER)
 async def infer(model: ModelName, request: Request, control: ControlDep) -> Response:
     """Tensors by the names of a signature, `parameters.signature` (default: serving_default), in JSON or binary. One
     request is one step: nothing is batched."""
@@ -136,6 +136,6 @@ async def _infer(model: str, version: str | None, request: Request, control: Con
     kind = content_type(request)
     if kind not in ("", JSON) and not (kind == BINARY and header_length is not None):
         raise unsupported(request, JSON, f"{BINARY} with {HEADER_LENGTH}")
-    step, signature = model_step.parse(await request.body(), header_length)
+    step, signature, version = model_step.parse(await request.body(), header_length, model, version)
     answer = await control.models.infer(model, version, step, signature, acting(request.scope))
     return Response(answer.body, 200, dict(answer.headers), answer.media_type)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tenfold_control_api.serving.saved import Endpoint, Signature
 
 DEFAULT_SIGNATURE = "serving_default"
+#: Members that KServe's clients send, of what the path names.
+_NAMES = frozenset({"model_name", "model_version"})
 #: Where a request names its signature.
 _SIGNATURE = ("parameters", "signature")
 
@@ -37,9 +39,17 @@ def signature_of(signatures: Mapping[str, Signature], name: str | None, model: s
     return signatures[wanted]
 
 
-def parse(body: bytes, header_length: str | None) -> tuple[InferenceStep, str | None]:
-    """(request, name of the signature). Raises ApiError saying which member is wrong."""
-    step = InferenceStep.parse(body, header_length)
+def parse(
+    body: bytes, header_length: str | None, model: str, version: str | None
+) -> tuple[InferenceStep, str | None, str | None]:
+    """(request, name of the signature, version that it asks for), of a request to a path that names `model`, and
+    perhaps a version. Raises ApiError saying which member is wrong."""
+    step = InferenceStep.parse(body, header_length, _NAMES)
+    for member, named in (("model_name", model), ("model_version", version)):
+        told = step.more.get(member)
+        if told is not None and (not isinstance(told, str) or named not in (None, told)):
+            text = f"{member!r} is {told!r}; the path names {named!r}." if named else f"{member!r} must be a text."
+            raise ApiError("invalid-step", text, at=(member,))
     if step.targets or step.options.ByteSize():
         text = "a model takes no 'targets' and no 'options': those are a session's."
         raise ApiError("invalid-step", text, at=("targets" if step.targets else "options",))
@@ -47,7 +57,7 @@ def parse(body: bytes, header_length: str | None) -> tuple[InferenceStep, str | 
     if signature is not None and not isinstance(signature, str):
         text = f"the parameter 'signature' is {signature!r}; it must be a text."
         raise ApiError("invalid-step", text, at=_SIGNATURE)
-    return step, signature
+    return step, signature, step.more.get("model_version", version)
 
 
 def run(

@@ -116,6 +116,10 @@ class ModelInferenceRequest(BaseModel):
     inputs: list[InferenceTensor] = []
     outputs: list[RequestedOutput | Name] = Field(default=[], description="Without any, all of the signature.")
     parameters: ModelParameters = ModelParameters()
+    model_name: str | None = Field(default=None, description="As in the path; KServe's clients send it.")
+    model_version: str | None = Field(
+        default=None, description="As in the path; where that has none, the version to ask."
+    )
 
 
 class ModelInferenceResponse(BaseModel):
