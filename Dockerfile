@@ -3,6 +3,12 @@
 # `docker build --build-arg PIP_INDEX_URL=…`; without it pip uses its own default.
 FROM python:3.11-slim
 
+# `make dist` gives it; the package says its version itself.
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="Tenfold" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION"
+
 ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -20,8 +26,8 @@ COPY kernels kernels
 COPY compiler compiler
 COPY services services
 COPY control_api control_api
-RUN pip install ".[control,examples,postgres]"
 COPY examples examples
+RUN pip install ".[control,examples,postgres]"
 
 # The control service keeps its registry here, Numba its compiled kernels.
 RUN mkdir -p /var/lib/tenfold/secrets /var/cache/tenfold && chown -R tenfold: /var/lib/tenfold /var/cache/tenfold \

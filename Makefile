@@ -10,6 +10,10 @@ PEERS  := .venv-peers
 CLIENTS := .venv-clients
 CUDA   := .venv-cuda
 DOCS   := .venv-docs
+# The oldest Python that is supported with the oldest libraries, and the tests that show that they do.
+OLDEST := .venv-oldest
+OLDEST_EXTRAS := control examples image
+OLDEST_TESTS := tests/test_tiny.py tests/unit/core tests/kernels tests/cluster tests/control/test_registry.py tests/control/test_sessions.py
 # What launchers, stores and their tests run on: programs and Debian's packages with them, extras and libraries of Python. Tests
 # run in $(ON_ENGINES): $(VENV), with $(ENGINES) behind it.
 ENGINES := .venv-engines
@@ -32,14 +36,17 @@ PATHS  := tests
 WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+comma := ,
+space := $(subst ,, )
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean clients-env
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean clients-env test-oldest dist
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-run ## Bring up a cluster on this machine and train on handwritten digits
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/tenfold demo
 
 # Hundreds of processes start from the same sources: all but the first find them compiled, whatever the shell says.
 test test-thorough test-long chaos: export PYTHONDONTWRITEBYTECODE :=
@@ -112,6 +119,12 @@ verify-docs: $(VENV)/.installed-dev ## Type the code of tutorials and how-to pag
 format: $(VENV)/.installed-dev ## Mend what ruff can mend by itself
 	$(BIN)/ruff check --fix $(CODE)
 
+dist: $(VENV)/.installed-dev ## Build wheel, sdist and image, and try each: names, licences, an empty environment, `tenfold demo`
+	$(BIN)/python tests/support/release.py
+
+test-oldest: $(OLDEST)/.installed ## Run tests on the oldest Python and the oldest libraries that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest $(OLDEST_TESTS) -n $(WORKERS) --dist loadfile
+
 openapi: $(VENV)/.installed-dev ## Write docs/openapi.json and the problem types in docs/rest.md
 	$(BIN)/python tests/support/rest_docs.py
 
@@ -146,7 +159,7 @@ protos: $(VENV)/.installed-dev ## Generate the Python code of the wire
 	$(BIN)/python protos/generate.py
 
 clean: ## Remove environments, caches and everything that was built
-	rm -rf $(VENV) $(DOCS) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(CLIENTS) $(PEERS) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) $(ENGINES) $(ON_ENGINES) $(PYTHONS:%=.venv-%) $(TF_ENV) $(TF_ENV)1.15 $(TF_ENV)1.4 $(CLIENTS) $(PEERS) $(OLDEST) $(CUDA) build dist demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -203,6 +216,15 @@ $(DOCS)/.installed: pyproject.toml
 	@$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" \
 	  > $(DOCS)/wanted.txt
 	@$(DOCS)/bin/python $(PIP) -r $(DOCS)/wanted.txt
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml tests/support/oldest.py | $(VENV)/.installed-dev
+	@python="$(call find_python,$(firstword $(PYTHONS)))"; test -n "$$python" || { echo "No Python $(firstword $(PYTHONS)) here"; exit 1; }; \
+	  echo "Installing Tenfold with the oldest libraries that it allows into $(OLDEST) (once)"; \
+	  "$$python" -m venv --clear $(OLDEST)
+	@$(BIN)/python tests/support/oldest.py $(OLDEST_EXTRAS) > $(OLDEST)/oldest.txt
+	@$(OLDEST)/bin/python $(PIP) -e ".[$(subst $(space),$(comma),$(OLDEST_EXTRAS))]" --constraint $(OLDEST)/oldest.txt \
+	  "asyncpg" hypothesis psutil "pytest>=8.2" "pytest-asyncio>=0.24" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
 	@touch $@
 
 # Apart from our own: each wants libraries of certain versions.

@@ -1,6 +1,6 @@
-"""`make demo`: a whole cluster on this machine trains the program of examples/digits.py, and shows what it learned.
+"""`tenfold demo`: a whole cluster on this machine trains the program of digits.py, and shows what it learned.
 
-Starts a control service, a parameter server and two workers as processes, then one client process per worker. When the
+`make demo` does the same. Starts a control service, a parameter server and two workers as processes, then one client process per worker. When the
 clients are done, this process opens a session of its own, finds the trained variables on the parameter server, and
 draws a confusion matrix and some predictions. It ends with the accuracy on held-out images, and with how to watch a
 training in the dashboard. For how the training itself is written, read digits.py.
@@ -29,11 +29,13 @@ WORKERS, STEPS, REQUIRED, TIMEOUT_S = 2, 2000, 0.95, 90.0
 REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
 
 
-#: Printed at the end, when the demo's own cluster is gone.
-DASHBOARD = """
+def next_steps() -> str:
+    """What is printed at the end, when the demo's own cluster is gone."""
+    python, program = (os.path.relpath(path) for path in (sys.executable, digits.__file__))
+    return f"""
 To watch a training in the dashboard:
-  .venv/bin/tenfold up --ps 1 --workers 2                                          # leave it running
-  TENFOLD_CONTROL=http://localhost:8080 .venv/bin/python examples/digits.py        # in another terminal
+  {python} -m tenfold.cli up --ps 1 --workers 2           # leave it running
+  TENFOLD_CONTROL=http://localhost:8080 {python} {program}    # in another terminal
   and open http://localhost:8080/ in a browser"""
 
 
@@ -171,7 +173,7 @@ def main() -> None:
     print(f"\naccuracy {accuracy:.3f}")
     if accuracy < REQUIRED:
         sys.exit(f"The demo failed: the accuracy should be at least {REQUIRED}.")
-    print(DASHBOARD)
+    print(next_steps())
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def test_digits_with_two_clients(steps: int) -> None:
 @pytest.mark.thorough
 def test_an_interrupted_demo_leaves_nobody() -> None:
     with Children() as children:
-        children.start("demo", [str(EXAMPLES / "demo.py")])
+        children.start("demo", ["-m", "tenfold.cli", "demo"])
         children.wait_for_line("demo", r"step +\d+/\d+ +loss", TIMEOUT)
         process = psutil.Process(children.pid("demo"))
         family = process.children(recursive=True)

@@ -77,7 +77,7 @@ def test_the_two_commands_have_a_recipe() -> None:
 
     recipes = [run([*command, "--dry-run"]) for command in commands]
 
-    assert "examples/demo.py" in recipes[0]
+    assert "tenfold demo" in recipes[0]
     assert "pytest" in recipes[1]
     assert all(" ".join(command) in (ROOT / ".ci/run").read_text() for command in commands)
 

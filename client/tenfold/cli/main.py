@@ -18,6 +18,7 @@ from tenfold.cli.compare import compare
 from tenfold.cli.completion import completion
 from tenfold.cli.config import META, Config, find, load, show_config
 from tenfold.cli.control import control
+from tenfold.cli.demo import demo
 from tenfold.cli.doctor.command import doctor
 from tenfold.cli.drain import drain
 from tenfold.cli.edit import edit
@@ -67,7 +68,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 
 for command in (
-    *(up, run, control, task, status, ping),
+    *(demo, up, run, control, task, status, ping),
     *(submit, sweep, runs, compare, artifacts, export, edit, logs, stop, delete, launchers, render, tensorboard),
     *(placement, trace, drain, tunnel, model),
     *(backup, restore),
