@@ -13,7 +13,8 @@ DOCS   := .venv-docs
 # The oldest Python that is supported with the oldest libraries, and the tests that show that they do.
 OLDEST := .venv-oldest
 OLDEST_EXTRAS := control examples image
-OLDEST_TESTS := tests/test_tiny.py tests/unit/core tests/kernels tests/cluster tests/control/test_registry.py tests/control/test_sessions.py
+OLDEST_TESTS := tests/test_tiny.py tests/unit/core tests/unit/client/session tests/cluster \
+  tests/control/test_registry.py tests/control/test_sessions.py tests/control/test_models.py
 # What launchers, stores and their tests run on: programs and Debian's packages with them, extras and libraries of Python. Tests
 # run in $(ON_ENGINES): $(VENV), with $(ENGINES) behind it.
 ENGINES := .venv-engines
@@ -224,7 +225,7 @@ $(OLDEST)/.installed: pyproject.toml tests/support/oldest.py | $(VENV)/.installe
 	  "$$python" -m venv --clear $(OLDEST)
 	@$(BIN)/python tests/support/oldest.py $(OLDEST_EXTRAS) > $(OLDEST)/oldest.txt
 	@$(OLDEST)/bin/python $(PIP) -e ".[$(subst $(space),$(comma),$(OLDEST_EXTRAS))]" --constraint $(OLDEST)/oldest.txt \
-	  "asyncpg" hypothesis psutil "pytest>=8.2" "pytest-asyncio>=0.24" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	  asyncpg cryptography hypothesis psutil "pytest>=8.2" "pytest-asyncio>=0.24" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
 	@touch $@
 
 # Apart from our own: each wants libraries of certain versions.

@@ -1,9 +1,9 @@
 """`tenfold demo`: a whole cluster on this machine trains the program of digits.py, and shows what it learned.
 
-`make demo` does the same. Starts a control service, a parameter server and two workers as processes, then one client process per worker. When the
-clients are done, this process opens a session of its own, finds the trained variables on the parameter server, and
-draws a confusion matrix and some predictions. It ends with the accuracy on held-out images, and with how to watch a
-training in the dashboard. For how the training itself is written, read digits.py.
+`make demo` does the same. It starts a control service, a parameter server and two workers as processes, then one client
+process per worker. When the clients are done, this process opens a session of its own, finds the trained variables on
+the parameter server, and draws a confusion matrix and some predictions. It ends with the accuracy on held-out images,
+and with how to watch a training in the dashboard. For how the training itself is written, read digits.py.
 """
 
 import os

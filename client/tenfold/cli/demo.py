@@ -22,7 +22,7 @@ NEEDS = {"fastapi": "control", "sklearn": "examples"}
 def examples() -> Path:
     """The folder of the demo: within the package where it was installed from a wheel, else the checkout's."""
     package = Path(tenfold.__file__).parent
-    packed = package / "examples"
+    packed = package / "cli" / "programs"  # as pyproject.toml has the wheel put them
     return packed if packed.is_dir() else package.parents[1] / "examples"
 
 

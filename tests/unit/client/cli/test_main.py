@@ -13,7 +13,7 @@ from tenfold.cli.main import cli
 Run = Callable[..., Result]
 COMMANDS = sorted(
     (
-        *("up", "run", "control", "task", "status", "ping"),
+        *("demo", "up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
         *("edit", "compare", "sweep", "artifacts", "export"),
         *("placement", "trace", "drain", "tunnel", "model", "backup", "restore"),
