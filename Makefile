@@ -225,7 +225,7 @@ $(OLDEST)/.installed: pyproject.toml tests/support/oldest.py | $(VENV)/.installe
 	  "$$python" -m venv --clear $(OLDEST)
 	@$(BIN)/python tests/support/oldest.py $(OLDEST_EXTRAS) > $(OLDEST)/oldest.txt
 	@$(OLDEST)/bin/python $(PIP) -e ".[$(subst $(space),$(comma),$(OLDEST_EXTRAS))]" --constraint $(OLDEST)/oldest.txt \
-	  asyncpg cryptography hypothesis psutil "pytest>=8.2" "pytest-asyncio>=0.24" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
+	  asyncpg cryptography "h2>=4.1" hypothesis psutil "pytest>=8.2" "pytest-asyncio>=0.24" "pytest-timeout>=2.3" "pytest-xdist>=3.6"
 	@touch $@
 
 # Apart from our own: each wants libraries of certain versions.

@@ -83,7 +83,8 @@ def check_wheel(wheel: Path, version: str) -> None:
     if (head["Version"], head["License-Expression"]) != (version, "Apache-2.0"):
         raise RefusedError(f"{wheel.name} says version {head['Version']}, licence {head['License-Expression']}.")
     vendor = "tenfold_control_api/dashboard/vendor/"
-    needed = {f"{info}/licenses/LICENSE", "tenfold/py.typed", "tenfold/cli/programs/demo.py", "tenfold/cli/programs/digits.py"}
+    needed = {f"{info}/licenses/LICENSE", "tenfold/py.typed"}
+    needed |= {f"tenfold/cli/programs/{name}.py" for name in ("demo", "digits")}
     needed |= {f"{vendor}{name}.LICENSE" for name in ("htm", "preact", "uplot")}
     if missing := sorted(needed - names):
         raise RefusedError(f"{wheel.name} lacks {', '.join(missing)}.")

@@ -75,7 +75,8 @@ def wheel(folder: Path, *, without: str = "", more: str = "", version: str = "0.
     """A wheel with what is asked of one."""
     info = "tenfold-0.2.0.dist-info"
     vendor = "tenfold_control_api/dashboard/vendor"
-    names = [f"{info}/licenses/LICENSE", "tenfold/py.typed", "tenfold/cli/programs/demo.py", "tenfold/cli/programs/digits.py"]
+    names = [f"{info}/licenses/LICENSE", "tenfold/py.typed"]
+    names += [f"tenfold/cli/programs/{name}.py" for name in ("demo", "digits")]
     names += [f"{vendor}/{name}.LICENSE" for name in ("htm", "preact", "uplot")]
     path = folder / "tenfold-0.2.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
