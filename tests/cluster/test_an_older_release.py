@@ -262,7 +262,7 @@ async def test_an_answer_says_what_the_task_speaks() -> None:
         )
         await call
 
-        assert dict(await call.trailing_metadata())[protocol.HEADER] == protocol.calls().text()
+        assert dict(list(await call.trailing_metadata()))[protocol.HEADER] == protocol.calls().text()
 
 
 async def test_abilities_are_those_that_both_have(monkeypatch: pytest.MonkeyPatch) -> None:
