@@ -161,7 +161,7 @@ async def test_heartbeats_are_counted_under_their_route(api: httpx.AsyncClient) 
 @pytest.mark.parametrize(
     ("path", "parameter", "says"),
     [
-        ("/v1/runs?staet=FAILED", "staet", "it has after, limit, state. Did you mean 'state'?"),
+        ("/v1/runs?staet=FAILED", "staet", "it has after, filter, limit, sort, state. Did you mean 'state'?"),
         ("/v1/clusters?state=ready&colour=red", "colour", "no query parameter 'colour'"),
         ("/v1/clusters/default/spec?wiat=1s", "wiat", "it has after, complete, format, index, job, wait. Did you mean"),
         ("/v1/service?x=1", "x", "it has none"),
