@@ -39,6 +39,7 @@ from tenfold_control_api.routes import (
     service,
     sessions,
     traces,
+    why,
 )
 from tenfold_control_api.routes.common import only_known_parameters
 from tenfold_control_api.runs.supervisors import SupervisorsFactory, local_supervisors
@@ -80,9 +81,7 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        control = Control(
-            settings, masters, supervisors=starts, metrics=metrics, clock=clock, wall_clock=wall_clock
-        )
+        control = Control(settings, masters, supervisors=starts, metrics=metrics, clock=clock, wall_clock=wall_clock)
         async with control:
             app.state.control = control
             yield
@@ -101,7 +100,7 @@ def create_app(
     handlers.install(app)
     # routes are tried in this order: steps come most often
     serving = (
-        *(sessions, inference, placement, leases, clusters, models),
+        *(sessions, why, inference, placement, leases, clusters, models),
         *(comparison, runs, artifacts, traces, packages, events, service),
     )
     for module in serving:

@@ -28,6 +28,7 @@ from tenfold_control_api.serving.service import ModelService
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
 from tenfold_control_api.traces.run_traces import RunTraces
+from tenfold_control_api.why.gather import Gatherer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +84,7 @@ class Control:
             wall_clock=wall_clock,
         )
         self.run_traces = RunTraces(self.runs, settings, clock)
+        self.why = Gatherer(master_factory, self.runs.progress, wall_clock)
         self.events = EventLog(EventStore(self.store.engine), settings, shared=self.store.shared)
         self._wall, self._steady = wall_clock, SteadyWall(wall_clock, clock)
         self._clearer: asyncio.Task[None] | None = None
@@ -121,6 +123,7 @@ class Control:
         self.begin_stop()
         await self.models.stop()
         await self.sessions.stop()
+        await self.why.stop()
         await self.runs.stop()
         await self.events.stop()
         await end_loop(self._clearer)

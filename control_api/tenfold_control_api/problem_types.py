@@ -209,6 +209,8 @@ _ROWS = (
         "nothing-traced", "DEADLINE_EXCEEDED", "No program ran a step in time.", "See `missing_tasks`; raise `wait`."
     ),
     ProblemType("no-such-trace", _GONE, "Not made yet, over, or forgotten.", "Ask for a new one."),
+    ProblemType("too-many-questions", _FULL, "Too many runs are being asked why they stand still.", "Ask again later."),
+    ProblemType("no-such-question", _GONE, "Nobody waits for this program's answer any more.", "Nothing."),
     ProblemType("run-deleted", "ABORTED", "The run was deleted meanwhile.", "Send the request again."),
     ProblemType("package-differs", _BAD, "The package has another sha256.", "Upload it under its own."),
     ProblemType("package-not-zip", _BAD, "The package is no zip file.", "Upload one."),

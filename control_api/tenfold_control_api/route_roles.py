@@ -50,6 +50,7 @@ TABLE: dict[tuple[str, str], RouteRole] = {
     ("DELETE", "/v1/leases/{lease}"): RouteRole(Role.REGISTER, "release lease"),
     ("POST", "/v1/runs:join"): RouteRole(Role.REGISTER, "join run"),
     ("PUT", "/v1/runs/{run}/traces/{trace}/tasks/{job}/{index}"): RouteRole(Role.REGISTER, "send trace"),
+    ("PUT", "/v1/runs/{run}/why/{asked}/tasks/{job}/{index}"): RouteRole(Role.REGISTER),
     # programs
     ("POST", "/v1/runs"): RouteRole(Role.RUN, "submit run"),
     ("POST", "/v1/runs/{run}:stop"): RouteRole(Role.RUN, "stop run"),

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from tenfold_protos import why_pb2 as tenfold__protos_dot_why__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctenfold_protos/examine.proto\x12\x07tenfold\",\n\x0bTaskAddress\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\x7f\n\x0e\x45xamineRequest\x12\"\n\x04peer\x18\x01 \x03(\x0b\x32\x14.tenfold.TaskAddress\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x0f\n\x07\x63luster\x18\x03 \x01(\x08\x12\r\n\x05links\x18\x04 \x01(\x08\x12\x18\n\x10waits_of_session\x18\x05 \x01(\t\"\x95\x01\n\x0bPeerFinding\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x0f\n\x07seconds\x18\x04 \x01(\x01\x12\x0c\n\x04link\x18\x05 \x01(\t\x12\x12\n\nlink_error\x18\x06 \x01(\t\x12\x14\n\x0clink_version\x18\x07 \x01(\r\x12\x0f\n\x07release\x18\x08 \x01(\t\"\xc6\x01\n\x0f\x45xamineResponse\x12\"\n\x04peer\x18\x01 \x03(\x0b\x32\x14.tenfold.PeerFinding\x12\x0b\n\x03now\x18\x02 \x01(\x01\x12\x36\n\x07version\x18\x03 \x03(\x0b\x32%.tenfold.ExamineResponse.VersionEntry\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04wait\x18\x05 \x03(\t\x1a.\n\x0cVersionEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32N\n\x0e\x45xamineService\x12<\n\x07\x45xamine\x12\x17.tenfold.ExamineRequest\x1a\x18.tenfold.ExamineResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctenfold_protos/examine.proto\x12\x07tenfold\x1a\x18tenfold_protos/why.proto\",\n\x0bTaskAddress\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\x8c\x01\n\x0e\x45xamineRequest\x12\"\n\x04peer\x18\x01 \x03(\x0b\x32\x14.tenfold.TaskAddress\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x0f\n\x07\x63luster\x18\x03 \x01(\x08\x12\r\n\x05links\x18\x04 \x01(\x08\x12\x18\n\x10waits_of_session\x18\x05 \x01(\t\x12\x0b\n\x03why\x18\x06 \x01(\x08\"\x95\x01\n\x0bPeerFinding\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x0f\n\x07seconds\x18\x04 \x01(\x01\x12\x0c\n\x04link\x18\x05 \x01(\t\x12\x12\n\nlink_error\x18\x06 \x01(\t\x12\x14\n\x0clink_version\x18\x07 \x01(\r\x12\x0f\n\x07release\x18\x08 \x01(\t\"\xe8\x01\n\x0f\x45xamineResponse\x12\"\n\x04peer\x18\x01 \x03(\x0b\x32\x14.tenfold.PeerFinding\x12\x0b\n\x03now\x18\x02 \x01(\x01\x12\x36\n\x07version\x18\x03 \x03(\x0b\x32%.tenfold.ExamineResponse.VersionEntry\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0c\n\x04wait\x18\x05 \x03(\t\x12 \n\x03why\x18\x06 \x01(\x0b\x32\x13.tenfold.TaskAnswer\x1a.\n\x0cVersionEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32N\n\x0e\x45xamineService\x12<\n\x07\x45xamine\x12\x17.tenfold.ExamineRequest\x1a\x18.tenfold.ExamineResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,16 +34,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EXAMINERESPONSE_VERSIONENTRY']._loaded_options = None
   _globals['_EXAMINERESPONSE_VERSIONENTRY']._serialized_options = b'8\001'
-  _globals['_TASKADDRESS']._serialized_start=41
-  _globals['_TASKADDRESS']._serialized_end=85
-  _globals['_EXAMINEREQUEST']._serialized_start=87
-  _globals['_EXAMINEREQUEST']._serialized_end=214
-  _globals['_PEERFINDING']._serialized_start=217
-  _globals['_PEERFINDING']._serialized_end=366
-  _globals['_EXAMINERESPONSE']._serialized_start=369
-  _globals['_EXAMINERESPONSE']._serialized_end=567
-  _globals['_EXAMINERESPONSE_VERSIONENTRY']._serialized_start=521
-  _globals['_EXAMINERESPONSE_VERSIONENTRY']._serialized_end=567
-  _globals['_EXAMINESERVICE']._serialized_start=569
-  _globals['_EXAMINESERVICE']._serialized_end=647
+  _globals['_TASKADDRESS']._serialized_start=67
+  _globals['_TASKADDRESS']._serialized_end=111
+  _globals['_EXAMINEREQUEST']._serialized_start=114
+  _globals['_EXAMINEREQUEST']._serialized_end=254
+  _globals['_PEERFINDING']._serialized_start=257
+  _globals['_PEERFINDING']._serialized_end=406
+  _globals['_EXAMINERESPONSE']._serialized_start=409
+  _globals['_EXAMINERESPONSE']._serialized_end=641
+  _globals['_EXAMINERESPONSE_VERSIONENTRY']._serialized_start=595
+  _globals['_EXAMINERESPONSE_VERSIONENTRY']._serialized_end=641
+  _globals['_EXAMINESERVICE']._serialized_start=643
+  _globals['_EXAMINESERVICE']._serialized_end=721
 # @@protoc_insertion_point(module_scope)

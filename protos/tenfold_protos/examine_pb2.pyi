@@ -1,3 +1,4 @@
+from tenfold_protos import why_pb2 as _why_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -15,18 +16,20 @@ class TaskAddress(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class ExamineRequest(_message.Message):
-    __slots__ = ("peer", "seconds", "cluster", "links", "waits_of_session")
+    __slots__ = ("peer", "seconds", "cluster", "links", "waits_of_session", "why")
     PEER_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     WAITS_OF_SESSION_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
     peer: _containers.RepeatedCompositeFieldContainer[TaskAddress]
     seconds: float
     cluster: bool
     links: bool
     waits_of_session: str
-    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ..., links: _Optional[bool] = ..., waits_of_session: _Optional[str] = ...) -> None: ...
+    why: bool
+    def __init__(self, peer: _Optional[_Iterable[_Union[TaskAddress, _Mapping]]] = ..., seconds: _Optional[float] = ..., cluster: _Optional[bool] = ..., links: _Optional[bool] = ..., waits_of_session: _Optional[str] = ..., why: _Optional[bool] = ...) -> None: ...
 
 class PeerFinding(_message.Message):
     __slots__ = ("task", "address", "error", "seconds", "link", "link_error", "link_version", "release")
@@ -49,7 +52,7 @@ class PeerFinding(_message.Message):
     def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., error: _Optional[str] = ..., seconds: _Optional[float] = ..., link: _Optional[str] = ..., link_error: _Optional[str] = ..., link_version: _Optional[int] = ..., release: _Optional[str] = ...) -> None: ...
 
 class ExamineResponse(_message.Message):
-    __slots__ = ("peer", "now", "version", "host", "wait")
+    __slots__ = ("peer", "now", "version", "host", "wait", "why")
     class VersionEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -62,9 +65,11 @@ class ExamineResponse(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
     peer: _containers.RepeatedCompositeFieldContainer[PeerFinding]
     now: float
     version: _containers.ScalarMap[str, str]
     host: str
     wait: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, peer: _Optional[_Iterable[_Union[PeerFinding, _Mapping]]] = ..., now: _Optional[float] = ..., version: _Optional[_Mapping[str, str]] = ..., host: _Optional[str] = ..., wait: _Optional[_Iterable[str]] = ...) -> None: ...
+    why: _why_pb2.TaskAnswer
+    def __init__(self, peer: _Optional[_Iterable[_Union[PeerFinding, _Mapping]]] = ..., now: _Optional[float] = ..., version: _Optional[_Mapping[str, str]] = ..., host: _Optional[str] = ..., wait: _Optional[_Iterable[str]] = ..., why: _Optional[_Union[_why_pb2.TaskAnswer, _Mapping]] = ...) -> None: ...

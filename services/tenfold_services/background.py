@@ -20,11 +20,13 @@ from tenfold_link.spin_wait import SpinWait
 
 from .figures import task_figures
 from .server import TaskServer
+from .why import task_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
 
     from tenfold_core.cluster_spec import ClusterLike
+    from tenfold_protos.why_pb2 import TaskAnswer
     from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.master import Master
 
@@ -158,6 +160,11 @@ class BackgroundServer:
         """What this task counts, for its heartbeat; see figures.py. Never blocks, whatever the loop does. Raises
         FailedPreconditionError before `start`."""
         return task_figures(self.server)
+
+    def why(self) -> TaskAnswer:
+        """What this task knows of why nothing goes on, without the threads of this process; see why.py. Never blocks,
+        whatever the loop does. Raises FailedPreconditionError before `start`."""
+        return task_answer(self.server, stacks=False)
 
     def answers(self, seconds: float) -> bool:
         """Whether the server's loop comes to something new within `seconds`; blocks until then at most."""

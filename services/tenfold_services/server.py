@@ -41,6 +41,7 @@ from .master.limits import MasterLimits
 from .master.master import Master
 from .peers import ATTEMPTS, Peers
 from .task_port import TaskPort, endpoints
+from .why import task_answer
 from .worker.devices import cpu_count, gpu_options
 from .worker.pools import pools_of
 from .worker.worker import Worker
@@ -279,7 +280,9 @@ class TaskServer:
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
-                await self._port.open(master, worker, self.finished, self.not_ready, self._waits_here)
+                await self._port.open(
+                    master, worker, self.finished, self.not_ready, self._waits_here, partial(task_answer, self)
+                )
         except BaseException:
             worker.close()
             self._worker = self._workers = self._master = self._caller_steps = None

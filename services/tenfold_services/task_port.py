@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tenfold_link.aio.listener import LinkListener
     from tenfold_link.aio.methods import LinkMethod, PeerLink
     from tenfold_link.link_settings import LinkSettings
+    from tenfold_protos.why_pb2 import TaskAnswer
     from tenfold_services.http2.http2_settings import Http2Settings, Transport
     from tenfold_services.master.master import Master
 
@@ -78,9 +79,11 @@ class TaskPort:
         finished: FinishedTasks,
         not_ready: Callable[[], str],
         waits: Callable[[str], list[str]],
+        why: Callable[[], TaskAnswer],
     ) -> None:
         """Serves from now on; `not_ready()` says why the task takes no new work, if it does not, `waits(handle)` what a
-        session's steps wait for here. Raises UnknownError saying why the port, or the one for links, cannot be had."""
+        session's steps wait for here, `why()` why nothing goes on. Raises UnknownError saying why the port, or the one
+        for links, cannot be had."""
         from tenfold_link.aio.listener import LinkListener
 
         from .rpc.examine_service import examine_service
@@ -101,7 +104,7 @@ class TaskPort:
             link_service(links, self._where),
             peer_service(finished, worker.incarnation, self._where),
             placement_service(master, self._where),
-            examine_service(self.credentials, master.other_tasks, self._where, self.link_settings, waits),
+            examine_service(self.credentials, master.other_tasks, self._where, self.link_settings, waits, why),
             health_service(not_ready, self._where),
         )
         try:

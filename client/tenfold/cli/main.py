@@ -40,6 +40,7 @@ from tenfold.cli.tokens import token
 from tenfold.cli.trace import trace
 from tenfold.cli.tunnel import tunnel
 from tenfold.cli.up import up
+from tenfold.cli.why import why
 from tenfold_core.access import core_files
 from tenfold_core.blas_env import prefer_wide_kernels
 
@@ -70,7 +71,7 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(demo, up, run, control, task, status, ping),
     *(submit, sweep, runs, compare, artifacts, export, edit, logs, stop, delete, launchers, render, tensorboard),
-    *(placement, trace, drain, tunnel, model),
+    *(placement, trace, why, drain, tunnel, model),
     *(backup, restore),
     *(token, certs, show_config, completion, doctor),
 ):

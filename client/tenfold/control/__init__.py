@@ -21,6 +21,7 @@ from tenfold.control.run_answers import Comparison, LogLine, Progress, Run, RunP
 from tenfold.control.spec import Lease, Spec
 from tenfold.control.targets import cluster_spec, find_master
 from tenfold.control.trace_answers import NodePlacement, Placement, TaskPlacement
+from tenfold.control.why_answers import Why, WhyTask, WhyThread, WhyWait
 
 __all__ = [
     "AsyncControlClient",
@@ -52,6 +53,10 @@ __all__ = [
     "TaskPlacement",
     "TaskRegistration",
     "TensorMetadata",
+    "Why",
+    "WhyTask",
+    "WhyThread",
+    "WhyWait",
     "cluster_spec",
     "find_master",
     "problem_of",

@@ -21,6 +21,7 @@ from tenfold.control.run_calls import RunCalls
 from tenfold.control.trace_calls import TraceCalls
 from tenfold.control.transport import AsyncTransport, Transport
 from tenfold.control.watch_calls import WatchCalls
+from tenfold.control.why_calls import WhyCalls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, ExperimentCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, WatchCalls):
+class ControlCalls(ClusterCalls, ExperimentCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, WatchCalls, WhyCalls):
     """What both clients can do."""
 
     @call

@@ -281,6 +281,13 @@ class TraceOrder(Answer):
 
 
 @answer
+class WhyOrder(Answer):
+    """A question that a program is to answer at once: why nothing goes on there."""
+
+    id: str
+
+
+@answer
 class ProgramOrders(Answer):
     """The answer to a program's report: the next one is due in `heartbeat` seconds; `stop` is the reason why a program
     that joined its run is to end."""
@@ -288,6 +295,7 @@ class ProgramOrders(Answer):
     heartbeat: float
     stop: str | None = None
     trace: TraceOrder | None = None
+    why: WhyOrder | None = None
     #: Others that may be told as well.
     services: tuple[str, ...] = ()
 

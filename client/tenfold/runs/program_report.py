@@ -129,6 +129,8 @@ class ProgramReporter:
         self._over = False
         self._tracer = ProgramTracer()
         self._recorded = RecordedNews()
+        #: The question of why nothing goes on that was answered last.
+        self._answered = ""
 
     def start(self) -> None:
         self._thread.start()
@@ -211,6 +213,8 @@ class ProgramReporter:
         self._points, self._checkpoints, self._logdirs, self._told = [], [], [], self._steps
         if not ending:
             self._tracer.order(place, answer.trace)
+            if answer.why is not None:
+                self._answer(client, place, answer.why.id)
         if answer.stop is not None and not ending:
             self._over = True
             self._membership.stop()
@@ -218,6 +222,14 @@ class ProgramReporter:
                 client.report_task(place.run, place.job, place.index, self._report(True), timeout=timeout)
             self._membership.end()
         return float(answer.heartbeat)
+
+    def _answer(self, client: ControlClient, place: Place, asked: str) -> None:
+        """Answers why nothing goes on, once for each time that it is asked."""
+        if asked != self._answered:
+            from tenfold.runs import program_why
+
+            self._answered = asked
+            program_why.send(client, place, asked)
 
     def _activity(self, ending: bool = False) -> Activity | None:
         """What the program did; None as long as it has not run a step. Without importing what it does not use."""

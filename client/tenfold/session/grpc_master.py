@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
+    from tenfold_protos.why_pb2 import TaskAnswer
 
     Reply = TypeVar("Reply", bound=Message)
 
@@ -134,6 +135,12 @@ class GrpcMaster:
     def step_waits(self, handle: str, timeout: float) -> list[str]:
         """See WaitTellingMaster."""
         return waits_of(self.channel(), handle, timeout)
+
+    def why(self, timeout: float) -> TaskAnswer:
+        """See WhyTellingMaster."""
+        from tenfold.session.why_call import ask_why
+
+        return ask_why(self.channel(), self.target, self.task, timeout)
 
     def _server(self) -> str:
         """The server in an error's text: its target and, if it has sent it, its task."""

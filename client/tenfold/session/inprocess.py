@@ -50,6 +50,12 @@ def find(target: str) -> BackgroundServer | None:
         return _servers.get(_address(target))
 
 
+def running() -> list[BackgroundServer]:
+    """The servers of this process, each once: those with a target before the shared ones. Never blocks on a server."""
+    # without the lock, which is held while a shared server starts
+    return list(dict.fromkeys((*list(_servers.values()), *list(_shared.values()))))
+
+
 def shared_server(config: ConfigProto | None = None) -> BackgroundServer:
     """The server behind `Session("", config=config)`. Blocks while the first caller starts it.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.placement_pb2 import GetPlacementResponse
+    from tenfold_protos.why_pb2 import TaskAnswer
 
 #: Seconds for a call that sets something up, where neither config nor caller gives a bound.
 SETUP_SECONDS = 60.0
@@ -129,6 +130,17 @@ class ExplainingMaster(Protocol):
 
     def placement(self, handle: str, timeout: float | None) -> GetPlacementResponse:
         """Each node's device and why. Raises UnimplementedError where the server cannot tell."""
+        ...
+
+
+@runtime_checkable
+class WhyTellingMaster(Protocol):
+    """A master whose task tells why nothing goes on there. Optional beside `MasterInterface`."""
+
+    def why(self, timeout: float) -> TaskAnswer:
+        """What steps wait for at the task, and where its threads are. Blocks for `timeout` seconds at most. Raises
+        UnimplementedError where the server cannot tell, DeadlineExceededError and UnavailableError where it does not
+        answer."""
         ...
 
 

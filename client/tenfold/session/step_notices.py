@@ -86,6 +86,11 @@ class StepNotices:
         """The step is over."""
         self._steps.pop(number, None)
 
+    def under_way(self) -> list[tuple[list[str], float]]:
+        """The steps that may wait: what each fetches and runs, and for how many seconds it has run. Never blocks."""
+        now = self._clock()
+        return [([*step.plan.names, *step.plan.target_names], now - step.began) for step in list(self._steps.values())]
+
     def look(self) -> None:
         """Warns of each step that is late. Blocks for the masters' answers."""
         now = self._clock()

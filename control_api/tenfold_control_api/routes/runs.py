@@ -35,6 +35,7 @@ from tenfold_control_api.runs.models import (
     given_details,
 )
 from tenfold_control_api.runs.record import RunRecord
+from tenfold_control_api.why.models import WhyOrder
 from tenfold_core.run_states import RunState
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -225,8 +226,14 @@ async def report_task(run: str, job: str, index: int, body: ProgramReport, contr
     """From inside it, in batches. 410 once the run has ended."""
     stop = await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
     order = control.run_traces.order_for(run, job, index)
-    services = control.replicas.addresses()
-    return ProgramReportView(heartbeat=control.settings.progress_interval, stop=stop, trace=order, services=services)
+    asked = control.why.order_for(run, job, index)
+    return ProgramReportView(
+        heartbeat=control.settings.progress_interval,
+        stop=stop,
+        trace=order,
+        why=None if asked is None else WhyOrder(id=asked),
+        services=control.replicas.addresses(),
+    )
 
 
 @router.get(

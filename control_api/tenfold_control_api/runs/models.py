@@ -16,6 +16,7 @@ from tenfold_control_api.runs.detail_models import (
     Tags,
 )
 from tenfold_control_api.runs.details import GIVEN
+from tenfold_control_api.why.models import WhyOrder
 from tenfold_core.run_states import RunState, RunTaskState
 
 _NO_NULL = r"^[^\x00]*$"
@@ -265,6 +266,7 @@ class ProgramReportView(BaseModel):
     heartbeat: float
     stop: str | None = None
     trace: TraceOrder | None = Field(default=None, description="A trace that the program is to make and upload.")
+    why: WhyOrder | None = Field(default=None, description="A question that the program is to answer at once.")
     services: list[str] = []
 
 

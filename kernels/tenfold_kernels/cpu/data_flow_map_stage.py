@@ -25,7 +25,7 @@ def _map(node: KernelNode) -> Callable[[], StagingMap]:
     name = f"{'ordered' if is_ordered else 'unordered'} map {name}"
 
     def make() -> StagingMap:
-        return StagingMap(capacity, limit, count, is_ordered, node.resources.quota.account(name))
+        return StagingMap(name, capacity, limit, count, is_ordered, node.resources.quota.account(name))
 
     return lambda: node.resources.lookup_or_create(container, name, StagingMap, make)
 

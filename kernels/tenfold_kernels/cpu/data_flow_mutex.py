@@ -12,7 +12,7 @@ from tenfold_kernels.resources.mutexes import Mutex, MutexLock
 
 @kernel("MutexV2")
 def build_mutex(node: KernelNode) -> Compute:
-    return shared_resource(node, Mutex, lambda name: Mutex())
+    return shared_resource(node, Mutex, Mutex)
 
 
 @kernel("MutexLock", blocking=True)

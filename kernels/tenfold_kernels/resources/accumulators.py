@@ -25,7 +25,7 @@ from tenfold_core import chief_generation, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import invalid, shape_text, truncated_quotient
 from tenfold_kernels.resources.queues import shape_text as partial_text
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import GRADIENTS, Lack, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,9 +85,13 @@ class Accumulator(ABC):
             if not self._takers and self._count >= required:
                 return self._take()
             waiting = Waiting(lambda: self._leave(waiting))
-            waiting.why = lambda: f"{self._count} of {required} gradients have come"
+            waiting.lack = lambda: self._lack(required)
             self._takers[waiting] = required
         return waiting
+
+    def _lack(self, required: int) -> Lack:
+        there = self._count
+        return Lack(GRADIENTS, self.name, there, required, f"{there} of {required} gradients have come")
 
     def _apply(self, local_step: int, gradient: Any, built: int) -> None:
         with self._lock:

@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 
 from tenfold_kernels.arrays import scalar_object
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import LOCK, Lack, Waiting
 
 
 class MutexLock:
@@ -28,10 +28,13 @@ class MutexLock:
 class Mutex:
     """Thread-safe. Handed to those who ask in the order in which they asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self.name = name
         # a lock may be let go of anywhere, by the collector of garbage too
         self._lock = threading.RLock()
         self._is_held = False
+        #: The id of the result by which its holder got it: the result itself may hold the lock, which ends with it.
+        self._holder = 0
         self._line: deque[Waiting] = deque()
 
     def ask(self) -> Waiting:
@@ -40,12 +43,15 @@ class Mutex:
         with self._lock:
             if self._is_held:
                 waiting.on_cancel = functools.partial(self._leave, waiting)
-                waiting.why = lambda: "another step holds the lock"
+                waiting.lack = self._lack
                 self._line.append(waiting)
                 return waiting
             self._is_held = waiting.claim()
         self._hand_to(waiting)
         return waiting
+
+    def _lack(self) -> Lack:
+        return Lack(LOCK, self.name, 0, 1, "another step holds the lock", self._holder)
 
     def release(self) -> None:
         """The mutex goes to the next in line."""
@@ -60,6 +66,7 @@ class Mutex:
 
     def _hand_to(self, waiting: Waiting) -> None:
         """The next holder, claimed, gets the lock."""
+        self._holder = id(waiting)
         lock = MutexLock(self)
         waiting.give_back = lock.release
         waiting.deliver(scalar_object(lock))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tenfold_core import errors
@@ -19,7 +20,7 @@ from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.queue_stores import Array, Element, Store, batch
 from tenfold_kernels.resources.quota import size_of
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import ELEMENTS, ROOM, Lack, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,8 +195,8 @@ class Queue:
                 finished.remove(attempt)
             else:
                 attempt.waiting = Waiting(lambda: self._leave(attempt, line))
-                if line is self._dequeues:
-                    attempt.waiting.why = self._why_empty
+                lack = self._lack_of_elements if line is self._dequeues else self._lack_of_room
+                attempt.waiting.lack = partial(lack, attempt)
         _deliver(finished)
         if not at_once:
             return attempt.waiting
@@ -203,8 +204,15 @@ class Queue:
             raise attempt.error
         return attempt.outputs
 
-    def _why_empty(self) -> str:
-        return f"there are {len(self.store)} elements, too few for it"
+    def _lack_of_elements(self, attempt: _Attempt) -> Lack:
+        """Without the lock: it is read for people, and a number may be one off."""
+        there, taken = len(self.store), len(attempt.taken)
+        text = f"there are {there} elements, too few for it"
+        return Lack(ELEMENTS, self.name, there + taken, attempt.left + taken, text)
+
+    def _lack_of_room(self, attempt: _Attempt) -> Lack:
+        there = len(self.store)
+        return Lack(ROOM, self.name, there, self.capacity, f"it holds {there} of {self.capacity} elements")
 
     def _leave(self, attempt: _Attempt, line: _Line) -> None:
         """The attempt's step has ended: `Waiting.cancel`."""

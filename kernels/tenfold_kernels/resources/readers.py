@@ -16,7 +16,7 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_kernels.arrays import invalid, objects, scalar_object
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import Lack, Waiting
 from tenfold_protos import reader_base_pb2
 
 if TYPE_CHECKING:
@@ -102,10 +102,16 @@ class Reader:
         with self._lock:
             if not read.is_over:
                 read.waiting = Waiting(functools.partial(self._leave, read))
+                read.waiting.lack = self._lack
                 return read.waiting
         if read.error is not None:
             raise read.error
         return read.outputs()
+
+    def _lack(self) -> Lack | None:
+        """A file's name, as long as there is none in the queue; None while a file is read."""
+        fetching = self._fetching
+        return None if fetching is None or fetching.lack is None else fetching.lack()
 
     def reset(self) -> None:
         """Back to the start: counters at zero, the work unit given up."""

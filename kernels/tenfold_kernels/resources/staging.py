@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +20,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_kernels.arrays import invalid
 from tenfold_kernels.resources.handles import kept
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import ELEMENTS, ROOM, Lack, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,11 +44,12 @@ def size_of(parts: Parts) -> int:
     return sum(part.size * _STRING_BYTES if part.dtype == object else part.nbytes for part in there)
 
 
-class Area:
+class Area(ABC):
     """What both kinds share: the bounds and the line. Thread-safe; no method blocks."""
 
-    def __init__(self, capacity: int, memory_limit: int, account: Account | None = None) -> None:
+    def __init__(self, name: str, capacity: int, memory_limit: int, account: Account | None = None) -> None:
         """`account` is charged for the tuples; None: nobody counts them."""
+        self.name = name
         self._capacity, self._limit = capacity, memory_limit
         self.account = account
         self._lock = threading.Lock()
@@ -69,12 +71,25 @@ class Area:
     def _is_full(self, count: int) -> bool:
         return 0 < self._capacity <= count
 
-    def _attempt(self, ready: Ready) -> Any:
-        """Does it now, or gives a Waiting."""
+    @abstractmethod
+    def size(self) -> int:
+        """Whole tuples that are there now."""
+
+    def _lack_of_tuples(self) -> Lack:
+        there = self.size()
+        return Lack(ELEMENTS, self.name, there, there + 1, "the tuple that it asks for is not there")
+
+    def _lack_of_room(self) -> Lack:
+        there = self.size()
+        return Lack(ROOM, self.name, there, self._capacity, f"it holds {there} tuples, as much as it may")
+
+    def _attempt(self, ready: Ready, lack: Callable[[], Lack] | None = None) -> Any:
+        """Does it now, or gives a Waiting that waits for what `lack` says, by default for a tuple."""
         with self._lock:
             act = ready()
             if act is None:
                 waiting = Waiting()
+                waiting.lack = lack or self._lack_of_tuples
                 entry = (waiting, ready)
                 waiting.on_cancel = functools.partial(self._leave, entry)
                 self._line.append(entry)
@@ -125,8 +140,7 @@ class StagingArea(Area):
     """Tuples in the order in which they came."""
 
     def __init__(self, name: str, capacity: int, memory_limit: int, account: Account | None = None) -> None:
-        super().__init__(capacity, memory_limit, account)
-        self.name = name
+        super().__init__(name, capacity, memory_limit, account)
         self._held: deque[Parts] = deque()
 
     def size(self) -> int:
@@ -144,7 +158,7 @@ class StagingArea(Area):
             self._held.append(values)
             self._bytes += size_of(values)
 
-        return self._attempt(ready)
+        return self._attempt(ready, self._lack_of_room)
 
     def get(self, count: int) -> Any:
         """The first tuple, or a Waiting for it. Raises InvalidArgumentError for one of not `count` tensors, taken."""
@@ -174,9 +188,15 @@ class StagingMap(Area):
     """Tuples by number; components may come and go one by one."""
 
     def __init__(
-        self, capacity: int, memory_limit: int, count: int, is_ordered: bool, account: Account | None = None
+        self,
+        name: str,
+        capacity: int,
+        memory_limit: int,
+        count: int,
+        is_ordered: bool,
+        account: Account | None = None,
     ) -> None:
-        super().__init__(capacity, memory_limit, account)
+        super().__init__(name, capacity, memory_limit, account)
         self._count, self._is_ordered = count, is_ordered
         self._held: dict[int, Parts] = {}
         #: Key → component → tensor; some of each key's components are missing.
@@ -222,7 +242,7 @@ class StagingMap(Area):
             if self._held.setdefault(key, whole) is not whole:
                 self._bytes -= size_of(whole)
 
-        return self._attempt(ready)
+        return self._attempt(ready, self._lack_of_room)
 
     def get(self, key: int, indices: list[int]) -> Any:
         self._check(key, indices)

@@ -14,7 +14,8 @@ that its step may not keep when it fails, a mutex's lock, has a `give_back`: `ca
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, TypeAlias
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,26 @@ Done: TypeAlias = "Callable[[Any, OpError | None], None]"
 
 _OPEN, _CLAIMED, _OVER, _CANCELLED = range(4)
 
+#: What a kernel may wait for: others put something in, others take something out, gradients, a lock. Also names on the
+#: wire (why.proto).
+ELEMENTS, ROOM, GRADIENTS, LOCK = "elements", "room", "gradients", "lock"
+
+
+class Lack(NamedTuple):
+    """What is missing for a result, for those who ask why a step takes long."""
+
+    #: ELEMENTS, ROOM, GRADIENTS or LOCK.
+    kind: str
+    #: The name of the queue, accumulator, barrier, staging area or lock.
+    resource: str
+    #: How many there are, and how many the kernel needs; of ROOM how many there are, and how many fit.
+    have: int
+    need: int
+    #: The same as the end of a sentence.
+    text: str
+    #: Of a LOCK: the id() of the Waiting by which its holder got it.
+    holder: int = 0
+
 
 def _nothing() -> None:
     """For results without a list of waiters."""
@@ -34,7 +55,7 @@ def _nothing() -> None:
 class Waiting:
     """One result that comes later. Thread-safe; completed at most once."""
 
-    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "give_back", "on_cancel", "why")
+    __slots__ = ("_done", "_error", "_lock", "_outputs", "_state", "give_back", "lack", "on_cancel", "since")
 
     def __init__(self, on_cancel: Callable[[], None] = _nothing) -> None:
         self._lock = threading.Lock()
@@ -47,8 +68,11 @@ class Waiting:
         self.on_cancel = on_cancel
         #: Undoes a result that was given, any number of times, with no lock of ours held. Set before `deliver`.
         self.give_back: Callable[[], None] | None = None
-        #: Says what of others is missing, for those who ask why a step takes long; any thread. None: it computes.
-        self.why: Callable[[], str] | None = None
+        #: Says what of others is missing; any thread, and with no lock of the resource. None, or None from it: it
+        #: computes.
+        self.lack: Callable[[], Lack | None] | None = None
+        #: When the wait began (monotonic seconds).
+        self.since = monotonic()
 
     @property
     def is_open(self) -> bool:

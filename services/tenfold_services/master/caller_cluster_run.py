@@ -88,6 +88,13 @@ class CallerClusterRun:
         #: What our own part has sent and what has not gone yet, by consumer.
         self._out: dict[str, list[Sent]] = {}
 
+    @property
+    def step_id(self) -> int:
+        return self._step_id
+
+    def pending_tasks(self) -> tuple[str, ...]:
+        return tuple(self._calls)
+
     def interrupt(self) -> None:
         """The session ends: the other tasks are told; the step hears of it from them."""
         own = self.part_run

@@ -39,6 +39,15 @@ class WaitingStep(Protocol):
         """Our own part of the step, if it has one."""
         ...
 
+    @property
+    def step_id(self) -> int:
+        """The step's number."""
+        ...
+
+    def pending_tasks(self) -> tuple[str, ...]:
+        """The other tasks whose parts have not answered. Any thread."""
+        ...
+
     def interrupt(self) -> None:
         """The session ends, and `RunningSteps.stop` says why. On the event loop's thread."""
         ...

@@ -117,6 +117,14 @@ class WaitingRun:
     def _wake(self) -> None:
         self._woken.put(None)
 
+    @property
+    def step_id(self) -> int:
+        """A number that no other step under way in this process has: no other task hears of this one."""
+        return id(self)
+
+    def pending_tasks(self) -> tuple[str, ...]:
+        return ()
+
     def interrupt(self) -> None:
         """The session ends, and its `stop` says why. Any thread."""
         part = self.part_run

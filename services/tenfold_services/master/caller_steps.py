@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_services.master.caller_graph import CallerGraph, RunningSteps
 from tenfold_services.master.caller_own_steps import CallerDirectStep, CallerWaitingStep
-from tenfold_services.worker.part_run import wait_texts
 from tenfold_services.worker.run_policy import is_callable, waits_for_kernels_only
+from tenfold_services.worker.waits import StepRun, wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +112,14 @@ class CallerSteps:
         session = self._sessions.get(handle)
         runs = [run.part_run for run in list(session.linked)] if session is not None else []
         return wait_texts(self.task, [run for run in runs if run is not None])
+
+    def step_runs(self) -> list[StepRun]:
+        """The steps that run on their callers' threads and may wait. Any thread."""
+        return [
+            StepRun(run.part_run, run.step_id, session.handle, self.task, parts=run.pending_tasks())
+            for session in list(self._sessions.values())
+            for run in list(session.linked)
+        ]
 
     def _steps(self) -> int:
         return self._steps_before + sum(session.steps for session in list(self._sessions.values()))

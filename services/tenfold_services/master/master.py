@@ -90,6 +90,11 @@ class Master:
     def session_handles(self) -> list[str]:
         return list(self._sessions)
 
+    @property
+    def open_sessions(self) -> list[MasterSession]:
+        """Any thread."""
+        return list(self._sessions.values())
+
     def session_statuses(self, limit: int) -> list[dict[str, Any]]:
         """The statuses of open sessions, `limit` of them, those first that were used last. Any thread."""
         statuses = [session.as_status() for session in list(self._sessions.values())]

@@ -122,6 +122,10 @@ class MasterSession:
             "running": running,
         }
 
+    def parts_waited_for(self) -> list[tuple[int, tuple[TaskName, ...]]]:
+        """Of each step on the scheduled path its number, and the tasks whose parts have not ended. Any thread."""
+        return [(runner.step_id, runner.pending_tasks) for runner in list(self._running)]
+
     # -- the graph ---------------------------------------------------------------------------------------------------
 
     async def extend(self, graph_def: GraphDef, current_version: int) -> int:

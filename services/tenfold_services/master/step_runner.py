@@ -58,6 +58,11 @@ class StepRunner:
         return [call for call in self._calls.values() if isinstance(call, asyncio.Task) and not call.done()]
 
     @property
+    def pending_tasks(self) -> tuple[str, ...]:
+        """The tasks whose parts have not ended. Any thread."""
+        return tuple(self.graph.tasks) if self._state is None else tuple(self._state.pending)
+
+    @property
     def unforgotten(self) -> list[Part]:
         """Parts whose task does not forget a step that went well until it is told to."""
         pushes = self._pushes

@@ -23,7 +23,7 @@ from tenfold_link.wire import handshake
 from tenfold_protos import examine_pb2
 from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 
-from ..worker.part_run import TENSOR
+from ..worker.waits import TENSOR
 from .channels import ask, open_channel
 from .own_services import asker
 from .service import Served, TableService
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tenfold_core.access.credentials import Credentials
     from tenfold_link.link_settings import LinkSettings
+    from tenfold_protos.why_pb2 import TaskAnswer
 
 DESCRIPTOR = examine_pb2.DESCRIPTOR.services_by_name["ExamineService"]
 #: Of a task whose address is not in the spec.
@@ -49,14 +50,17 @@ def examine_service(
     where: Callable[[], str],
     settings: LinkSettings,
     waits: Callable[[str], list[str]],
+    why: Callable[[], TaskAnswer],
 ) -> TableService:
     """The service of a task that shows `credentials` to the tasks of its `cluster()`, the other ones with their
     addresses ("" where one is not known), and to nobody else: a caller could have them sent to itself. Links are
-    tried as `settings` say. `waits(handle)` says what a session's steps wait for here."""
+    tried as `settings` say. `waits(handle)` says what a session's steps wait for here, `why()` why nothing goes on."""
 
     async def examine(request: examine_pb2.ExamineRequest, context: Any) -> examine_pb2.ExamineResponse:
         if len(request.peer) > _MAX_PEERS:
             raise errors.invalid_argument(f"Examine names {len(request.peer)} tasks; {_MAX_PEERS} is the limit.")
+        if request.why:
+            return examine_pb2.ExamineResponse(why=why())
         if request.waits_of_session:
             handle = request.waits_of_session
             elsewhere = cluster() if request.cluster else {}

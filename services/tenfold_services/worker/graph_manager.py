@@ -21,11 +21,11 @@ from .arrivals import Arrivals
 from .graph_run import GraphRun, explained
 from .lost_producers import LostProducers
 from .outbox import Outbox, run_at_once
-from .part_run import wait_texts
 from .pools import pools_of
 from .rendezvous import StepTable
 from .sessions import SessionTable, WorkerSession
 from .tracing import TracedExecution, TransferLog
+from .waits import StepRun, wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -191,6 +191,27 @@ class GraphManager:
         for guest in list(self.guests):
             found += guest.waits(session_handle)
         return found
+
+    def step_runs(self) -> list[StepRun]:
+        """The parts of steps that run here, of all sessions. Any thread."""
+        found = []
+        for session in self._sessions:
+            master = session.master_task or self.task
+            for run in list(session.running):
+                part = getattr(run, "part_run", None)
+                if part is not None:
+                    rendezvous = run.rendezvous
+                    found.append(StepRun(part, rendezvous.step_id, session.handle, master, rendezvous.created))
+        return found + [each for guest in list(self.guests) for each in guest.step_runs()]
+
+    def programs(self) -> list[tuple[str, str, LoadedProgram]]:
+        """The registered graphs, each with its session and the task of its master. Any thread."""
+        found = [
+            (session.handle, session.master_task or self.task, program)
+            for session in self._sessions
+            for program in list(session.graphs.values())
+        ]
+        return found + [each for guest in list(self.guests) for each in guest.programs()]
 
     def over(self) -> None:
         """A run has ended."""

@@ -17,13 +17,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.part_graph import node_error
-from tenfold_core.rendezvous_key import parse_key
 
 from .execution import StepIO
-from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, clock
+from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, RunPolicy, clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tenfold_compiler.part.edges import Edges
     from tenfold_compiler.part.part_graph import PartNode
@@ -36,10 +35,6 @@ if TYPE_CHECKING:
     from .loaded_program import LoadedProgram
 
 DONE, WAITS, LONG = range(3)
-#: Waits that one answer names at most, and characters of each.
-_MOST, _LENGTH = 20, 400
-#: How a line about a tensor begins.
-TENSOR = "a tensor of "
 
 
 class PartRun:
@@ -193,6 +188,23 @@ class PartRun:
         else:
             self._early[key] = value, is_dead
 
+    @property
+    def policy(self) -> RunPolicy:
+        """Its program's, and no other's."""
+        return self._policy
+
+    def waitings(self) -> dict[Waiting, PartNode]:
+        """Results of kernels that have not come, as far as this is known now. Any thread."""
+        return dict(self._waitings or {})
+
+    def missing(self) -> list[str]:
+        """Rendezvous keys of tensors that are wanted and have not come. Any thread."""
+        return list(self._tokens or {})
+
+    def holds(self, waiting: int) -> bool:
+        """Whether the result with this id() was given to it, and is given back if it fails. Any thread."""
+        return any(id(each) == waiting for each in list(self._held or ()))
+
     def fail(self, error: BaseException) -> None:
         """The run has to end. The first error is kept, and raised by the next turn."""
         if self.error is None:
@@ -268,26 +280,3 @@ class PartRun:
         wake = self.wake
         if wake is not None:
             wake()
-
-
-def wait_texts(task: str, runs: Iterable[PartRun]) -> list[str]:
-    """What the runs on `task` wait for, in words, each once; for a client whose step takes long. Any thread.
-
-    Kernels that wait: a dequeue, a gradient that has not come, a lock. Tensors of other tasks only if no kernel does:
-    their makers say why they have not come. What computes, or waits for room in a queue, is not in trouble.
-    """
-    kernels: dict[str, None] = {}
-    tensors: dict[str, None] = {}
-    for run in runs:
-        for waiting, node in dict(run._waitings or {}).items():
-            why = waiting.why() if waiting.why is not None else ""
-            if why:
-                holder = node.node_def.input[0].partition(":")[0] if node.node_def.input else ""
-                of = f" of '{holder}'" if holder else ""
-                kernels[f"'{node.name}' ({node.op}{of}) at {task}: {why}"[:_LENGTH]] = None
-        for key in dict(run._tokens or {}):
-            parsed = parse_key(key)
-            sender = parsed.send_device.partition("/device:")[0]
-            if sender != task:
-                tensors[f"{TENSOR}{sender} ({parsed.tensor_name}) at {task}"[:_LENGTH]] = None
-    return list(kernels or tensors)[:_MOST]

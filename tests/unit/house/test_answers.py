@@ -20,6 +20,7 @@ from tenfold.control import (
     model_answers,
     run_answers,
     trace_answers,
+    why_answers,
 )
 from tenfold.control.calls import Call, StreamCall
 
@@ -73,6 +74,13 @@ ANSWERS: dict[str, type[Answer]] = {
     "TaskView": cluster_answers.Task,
     "TensorMetadata": model_answers.TensorMetadata,
     "TraceOrder": run_answers.TraceOrder,
+    "WhyFrame": why_answers.WhyFrame,
+    "WhyOrder": run_answers.WhyOrder,
+    "WhyStepView": why_answers.WhyStep,
+    "WhyTaskView": why_answers.WhyTask,
+    "WhyThreadView": why_answers.WhyThread,
+    "WhyView": why_answers.Why,
+    "WhyWaitView": why_answers.WhyWait,
 }
 #: Answers without a class of their own, and why.
 OTHERWISE = {

@@ -13,6 +13,7 @@ import pytest
 from tenfold_core import errors
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
 from tenfold_link.wire.calls import LinkCall
+from tenfold_protos.why_pb2 import TaskAnswer
 from tenfold_services import task_port as module
 from tenfold_services.http2.http2_settings import DEFAULT_HTTP2_SETTINGS
 from tenfold_services.limits import DEFAULT_LIMITS
@@ -114,11 +115,15 @@ def waits(handle: str) -> list[str]:
     return []
 
 
+def why() -> TaskAnswer:
+    return TaskAnswer()
+
+
 FINISHED: Any = "finished"
 
 
 async def opened(made: TaskPort) -> None:
-    await made.open(MASTER, WORKER, FINISHED, not_ready, waits)
+    await made.open(MASTER, WORKER, FINISHED, not_ready, waits, why)
 
 
 async def test_a_port_serves_all_of_a_task(fakes: Fakes) -> None:
@@ -149,7 +154,7 @@ async def test_a_port_serves_all_of_a_task(fakes: Fakes) -> None:
         "link_service": (made.links, where),
         "peer_service": (FINISHED, 5, where),
         "placement_service": (MASTER, where),
-        "examine_service": (CREDENTIALS, MASTER.other_tasks, where, DEFAULT_LINK_SETTINGS, waits),
+        "examine_service": (CREDENTIALS, MASTER.other_tasks, where, DEFAULT_LINK_SETTINGS, waits, why),
         "health_service": (not_ready, where),
     }
     assert [service.name for service in cast("Any", made.services)] == list(fakes.services)

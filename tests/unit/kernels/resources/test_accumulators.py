@@ -192,7 +192,8 @@ def test_who_waits_is_said_to_wait_for_gradients() -> None:
     accumulator = dense("SUM")
     waiting = accumulator.take(3)
     accumulator.apply(0, np.ones(1, np.float32))
-    assert waiting.why() == "1 of 3 gradients have come"
+    lack = waiting.lack()
+    assert (lack.kind, lack.have, lack.need, lack.text) == ("gradients", 1, 3, "1 of 3 gradients have come")
 
 
 def test_a_take_stands_in_line_behind_others() -> None:

@@ -353,11 +353,14 @@ def test_components_of_a_batch_are_of_one_length() -> None:
 def test_an_empty_queue_says_what_is_missing() -> None:
     queue = fifo()
     put(queue, 1)
-    why = queue.dequeue_many(3).why
-    assert why() == "there are 0 elements, too few for it"
+    lack = queue.dequeue_many(3).lack()
+    assert lack == ("elements", queue.name, 1, 3, "there are 0 elements, too few for it", 0)
+
+
+def test_a_full_queue_says_how_much_fits() -> None:
     full = fifo(capacity=1)
     put(full, 1)
-    assert Result(put(full, 2)).waiting.why is None
+    assert Result(put(full, 2)).waiting.lack() == ("room", full.name, 1, 1, "it holds 1 of 1 elements", 0)
 
 
 def test_an_enqueue_to_a_closed_queue_is_refused_at_once() -> None:

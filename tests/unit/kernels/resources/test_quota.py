@@ -162,7 +162,7 @@ def test_staging_areas_and_maps() -> None:
     area.get(1)
     assert quota.bytes == 400
     area.clear()
-    held = StagingMap(0, 0, 2, False, quota.account("m"))
+    held = StagingMap("m", 0, 0, 2, False, quota.account("m"))
     held.put(1, [0], [np.zeros(10, np.float32)])
     held.put(1, [1], [np.zeros(10, np.float32)])
     assert quota.bytes == 80

@@ -29,7 +29,7 @@ def plain(outputs: Any) -> list[float]:
 
 
 def test_a_tuple_comes_and_goes_in_pieces() -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     area.put(5, [1], of(20))
     assert (area.size(), area.incomplete_size()) == (0, 1)
     area.put(5, [0], of(10))
@@ -44,14 +44,14 @@ def test_a_tuple_comes_and_goes_in_pieces() -> None:
 
 
 def test_an_ordered_map_gives_the_smallest_key_first() -> None:
-    area = StagingMap(0, 0, 1, is_ordered=True)
+    area = StagingMap("m", 0, 0, 1, is_ordered=True)
     for key in (7, 3, 5):
         area.put(key, [0], of(key))
     assert [plain(area.get_any([0])) for _ in range(3)] == [[3, 3], [5, 5], [7, 7]]
 
 
 def test_takes_wait_for_their_key_and_leave_with_their_step() -> None:
-    area = StagingMap(0, 0, 1, is_ordered=False)
+    area = StagingMap("m", 0, 0, 1, is_ordered=False)
     one, two, gone = area.get(1, [0]), area.get(2, [0]), area.get(2, [0])
     first, second = told(one), told(two)
     gone.cancel()
@@ -64,7 +64,7 @@ def test_takes_wait_for_their_key_and_leave_with_their_step() -> None:
 
 
 def test_whole_tuples_wait_for_room_and_parts_do_not() -> None:
-    area = StagingMap(1, 0, 2, is_ordered=False)
+    area = StagingMap("m", 1, 0, 2, is_ordered=False)
     area.put(1, [0, 1], of(10, 11))
     waiting = told(area.put(2, [0, 1], of(20, 21)))
     for key in (3, 4):
@@ -81,7 +81,7 @@ def test_whole_tuples_wait_for_room_and_parts_do_not() -> None:
 
 
 def test_parts_wait_for_memory() -> None:
-    area = StagingMap(0, 8, 2, is_ordered=False)
+    area = StagingMap("m", 0, 8, 2, is_ordered=False)
     area.put(1, [0], of(1))
     area.put(1, [1], of(2))
     waiting = told(area.put(2, [1], of(3)))
@@ -94,7 +94,7 @@ def test_parts_wait_for_memory() -> None:
 
 
 def test_a_key_that_is_there_keeps_its_tuple() -> None:
-    area = StagingMap(0, 8, 1, is_ordered=False)
+    area = StagingMap("m", 0, 8, 1, is_ordered=False)
     for value in (10, 11, 12):
         assert area.put(1, [0], of(value)) is None
 
@@ -103,7 +103,7 @@ def test_a_key_that_is_there_keeps_its_tuple() -> None:
 
 
 def test_a_component_that_is_gone_is_the_error_of_who_waited() -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     first, second = told(area.get(1, [0])), told(area.get(1, [0]))
 
     assert area.put(1, [0, 1], of(10, 11)) is None
@@ -118,7 +118,7 @@ def test_a_component_that_is_gone_is_the_error_of_who_waited() -> None:
     [([], "are empty"), ([1, 0], "not strictly ordered"), ([0, 0], "not strictly ordered"), ([-1], "'-1' for key '1'")],
 )
 def test_indices_come_in_order(indices: list[int], message: str) -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     with pytest.raises(errors.InvalidArgumentError, match=message):
         area.put(1, indices, of(*indices))
     with pytest.raises(errors.InvalidArgumentError, match=message):
@@ -126,7 +126,7 @@ def test_indices_come_in_order(indices: list[int], message: str) -> None:
 
 
 def test_what_is_there_already_and_what_there_is_not_are_refused() -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     area.put(1, [0], of(1))
     with pytest.raises(errors.InvalidArgumentError, match="already initialized"):
         area.put(1, [0], of(1))
@@ -151,16 +151,16 @@ def test_room_is_for_whole_tuples() -> None:
 
 @pytest.mark.parametrize(("limit", "waits"), [(8, False), (7, True)])
 def test_memory_counts_whole_tuples_and_parts(limit: int, waits: bool) -> None:
-    area = StagingMap(0, limit, 2, is_ordered=False)
+    area = StagingMap("m", 0, limit, 2, is_ordered=False)
     area.put(1, [0], of(1))
     assert isinstance(area.put(2, [1], of(2)), Waiting) is waits
-    whole = StagingMap(0, limit, 1, is_ordered=False)
+    whole = StagingMap("m", 0, limit, 1, is_ordered=False)
     whole.put(1, [0], of(1))
     assert isinstance(whole.put(2, [0], of(2)), Waiting) is waits
 
 
 def test_an_unordered_map_gives_what_came_first() -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     for key in (7, 3):
         area.put(key, [0, 1], of(key, key + 1))
     key, second = area.get_any([1])
@@ -171,7 +171,7 @@ def test_an_unordered_map_gives_what_came_first() -> None:
 
 
 def test_who_waits_for_any_key_gets_the_first_that_is_whole() -> None:
-    area = StagingMap(0, 0, 2, is_ordered=True)
+    area = StagingMap("m", 0, 0, 2, is_ordered=True)
     waiting = told(area.get_any([0, 1]))
     area.put(5, [1], of(51))
     assert waiting == []
@@ -180,7 +180,7 @@ def test_who_waits_for_any_key_gets_the_first_that_is_whole() -> None:
 
 
 def test_a_peek_waits_for_its_key_and_leaves_it() -> None:
-    area = StagingMap(0, 0, 1, is_ordered=False)
+    area = StagingMap("m", 0, 0, 1, is_ordered=False)
     waiting = told(area.peek(5, [0]))
     area.put(4, [0], of(4))
     assert waiting == []
@@ -190,7 +190,7 @@ def test_a_peek_waits_for_its_key_and_leaves_it() -> None:
 
 
 def test_components_that_are_gone_are_not_peeked_at() -> None:
-    area = StagingMap(0, 8, 2, is_ordered=False)
+    area = StagingMap("m", 0, 8, 2, is_ordered=False)
     area.put(1, [0, 1], of(10, 11))
     area.get(1, [1])
     with pytest.raises(errors.InvalidArgumentError, match="index '1' for key '1' has already been removed"):
@@ -211,7 +211,7 @@ def test_components_that_are_gone_are_not_peeked_at() -> None:
     ],
 )
 def test_indices_of_any_key(indices: list[int], message: str) -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     with pytest.raises(errors.InvalidArgumentError, match=message):
         area.get_any(indices)
     with pytest.raises(errors.InvalidArgumentError, match=message.replace("' was", "' for key '1' was")):
@@ -219,7 +219,7 @@ def test_indices_of_any_key(indices: list[int], message: str) -> None:
 
 
 def test_a_whole_tuple_does_not_meet_the_parts_of_its_key() -> None:
-    area = StagingMap(0, 0, 2, is_ordered=False)
+    area = StagingMap("m", 0, 0, 2, is_ordered=False)
     area.put(1, [0], of(1))
     area.put(1, [0, 1], of(10, 11))
     assert (area.size(), area.incomplete_size()) == (1, 1)
@@ -230,7 +230,7 @@ def test_a_whole_tuple_does_not_meet_the_parts_of_its_key() -> None:
 
 def test_a_tuple_that_is_dropped_is_not_counted() -> None:
     quota = StateQuota()
-    area = StagingMap(0, 0, 1, is_ordered=False, account=quota.account("m"))
+    area = StagingMap("m", 0, 0, 1, is_ordered=False, account=quota.account("m"))
     for _ in range(3):
         area.put(1, [0], of(1))
     assert quota.bytes == 4

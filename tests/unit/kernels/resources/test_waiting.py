@@ -121,6 +121,6 @@ def test_what_a_step_may_keep_is_not_given_back() -> None:
 
 def test_without_a_line_to_leave_there_is_nothing_to_call() -> None:
     waiting = Waiting()
-    assert (waiting.why, waiting.give_back) == (None, None)
+    assert (waiting.lack, waiting.give_back) == (None, None)
     waiting.cancel()
     assert not waiting.is_open

@@ -19,6 +19,7 @@ from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS, LinkSettings
 from tenfold_protos import examine_pb2
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.link_pb2 import OpenLinkResponse
+from tenfold_protos.why_pb2 import TaskAnswer
 from tenfold_protos.worker_pb2 import GetStatusRequest, GetStatusResponse
 from tenfold_services.rpc import examine_service as module
 from tenfold_services.rpc.examine_service import TENSOR, examine_service, waits_everywhere
@@ -112,7 +113,7 @@ async def network(monkeypatch: pytest.MonkeyPatch) -> Network:
 async def examine(
     tasks: Any = None, settings: LinkSettings = DEFAULT_LINK_SETTINGS, waits: Any = lambda handle: [], **fields: Any
 ) -> Any:
-    service = examine_service(SHOWN, lambda: tasks or {}, lambda: "here", settings, waits)
+    service = examine_service(SHOWN, lambda: tasks or {}, lambda: "here", settings, waits, TaskAnswer)
     request = examine_pb2.ExamineRequest(**{"seconds": 2.5, **fields})
     return await ask_service(service, "/tenfold.ExamineService/Examine", request, examine_pb2.ExamineResponse)
 
@@ -133,7 +134,7 @@ async def test_a_task_says_what_and_where_it_is(network: Network, monkeypatch: p
 
 
 def test_who_may_run_graphs_may_ask() -> None:
-    service = examine_service(SHOWN, dict, lambda: "here", DEFAULT_LINK_SETTINGS, lambda handle: [])
+    service = examine_service(SHOWN, dict, lambda: "here", DEFAULT_LINK_SETTINGS, lambda handle: [], TaskAnswer)
     assert {path: handler.needs for path, handler in service.handlers.items()} == {
         "/tenfold.ExamineService/Examine": Role.RUN
     }

@@ -16,10 +16,11 @@ from support.programs import compiled
 from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
 from tenfold_core.rendezvous_key import make_key
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import ELEMENTS, ROOM, Lack, Waiting
 from tenfold_services.worker import part_run
-from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun, wait_texts
+from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun
 from tenfold_services.worker.run_policy import CALLER, EVENT_LOOP, FUNCTION_CALLER, RunPolicy
+from tenfold_services.worker.waits import wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -496,10 +497,12 @@ def test_what_comes_back_with_an_error_after_the_end_is_no_error_any_more() -> N
 TASK = "/job:localhost/replica:0/task:0"
 
 
-def blocked(name: str, inputs: Sequence[str] = (), why: str | None = "its queue 'q' is empty") -> PartRun:
+def blocked(
+    name: str, inputs: Sequence[str] = (), why: str | None = "its queue 'q' is empty", kind: str = ELEMENTS
+) -> PartRun:
     """A run whose node waits."""
     waiting = Waiting()
-    waiting.why = None if why is None else lambda: why
+    waiting.lack = None if why is None else lambda: Lack(kind, "q", 0, 1, why)
     part = PartBuilder()
     part.feed("queue")
     part.node("Neg" if inputs else "NoOp", name, inputs, **({"T": dtypes.float32} if inputs else {}))
@@ -527,7 +530,7 @@ def test_a_kernel_that_waits_is_named_with_what_it_waits_at_and_why() -> None:
 
 
 def test_what_computes_or_waits_for_room_is_not_named() -> None:
-    assert wait_texts(TASK, [blocked("computes", why=None), blocked("has_no_room", why="")]) == []
+    assert wait_texts(TASK, [blocked("computes", why=None), blocked("has_no_room", kind=ROOM)]) == []
 
 
 def test_a_tensor_of_another_task_is_named_unless_a_kernel_waits() -> None:

@@ -1,0 +1,46 @@
+"""The calls that ask why a run, a cluster or a session stands still.
+
+Of both clients; calls.py says how they become methods.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenfold.control.calls import call
+from tenfold.control.request import Request, nothing, one, path_of
+from tenfold.control.why_answers import Why
+
+if TYPE_CHECKING:
+    from tenfold_protos.why_pb2 import TaskAnswer
+
+
+class WhyCalls:
+    """The part of the clients that is about what stands still."""
+
+    @call
+    def why_run(self, run: str) -> Request[Why]:
+        """Who keeps the run's programs waiting: all of them are asked, for 2 seconds at most, and what they say is
+        followed to a suspect. Raises NotFoundError, FailedPreconditionError for a run that has ended."""
+        return Request("GET", path_of("runs", run) + ":why", one(Why))
+
+    @call
+    def why_cluster(self, cluster: str = "default") -> Request[Why]:
+        """The same for the tasks of a cluster, whose servers are asked. Of other callers' sessions it tells only that
+        they wait or hold something. Raises NotFoundError."""
+        return Request("GET", path_of("clusters", cluster) + ":why", one(Why))
+
+    @call
+    def why_session(self, session: str) -> Request[Why]:
+        """The same for a session that was opened here, and nothing of others. Raises NotFoundError."""
+        return Request("GET", path_of("sessions", session) + ":why", one(Why))
+
+    @call
+    def answer_why(
+        self, run: str, asked: str, job: str, index: int, found: TaskAnswer, *, timeout: float | None = None
+    ) -> Request[None]:
+        """What one program of a run says, when it was asked in the answer to a report. Raises NotFoundError for a
+        question that does not wait for it any more."""
+        path = path_of("runs", run, "why", asked, "tasks", job, str(index))
+        headers = {"Content-Type": "application/x-protobuf"}
+        return Request("PUT", path, nothing, content=found.SerializeToString(), headers=headers, timeout=timeout)
