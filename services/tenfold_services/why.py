@@ -10,6 +10,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.write.codegen import FILENAME
 from tenfold_compiler.write.generated_code import GeneratedCode
 from tenfold_core.thread_stacks import thread_stacks
 from tenfold_protos.why_pb2 import OpenSession, RunningStep, StepWait, TaskAnswer
@@ -64,7 +65,12 @@ def computed_node(frame: FrameType, inner: FrameType | None) -> tuple[str, str] 
     if frame.f_code is _ADVANCE:
         token = frame.f_locals.get("token")
         return None if token is None else (token.node.name, token.node.op)
-    code = frame.f_locals.get("self") if frame.f_code is _CALL else None
+    if inner.f_code.co_filename != FILENAME:
+        return None
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code is not _CALL:
+        outer = outer.f_back
+    code = None if outer is None else outer.f_locals.get("self")
     if not isinstance(code, GeneratedCode) or inner.f_code not in code.codes:
         return None
     index = code.node_at_line.get(inner.f_lineno or 0)

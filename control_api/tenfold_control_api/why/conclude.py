@@ -89,7 +89,7 @@ class _Walk:
     def conclusion(self) -> Conclusion:
         roots = self._roots()
         if not roots:
-            return self._without_waits()
+            return self._circle() or self._without_waits()
         votes = Counter(each.key for each in roots)
         best = max(roots, key=lambda each: (_WEIGHT[each.kind], votes[each.key], -len(each.path)))
         if _WEIGHT[best.kind] <= _WEIGHT["resource"]:
@@ -306,6 +306,16 @@ class _Walk:
             text = f"{place.name} computes '{each.node}' ({each.op}){at}."
             return _Root("computing", place.name, text, each.node, path)
         return None
+
+    def _circle(self) -> Conclusion | None:
+        """Of waits that all lead back to each other; None where there is none, or a task that explains it better."""
+        there = [(place, wait) for place, wait in self._waits if wait.kind != "part"]
+        if not there or any(each.absent or each.silent for each in self._places):
+            return None
+        path = tuple(sentence(place.name, wait) for place, wait in there[:_DEEPEST])
+        first, wait = there[0]
+        text = f"Steps wait for each other in a circle: {'; '.join(path[:2])}."
+        return Conclusion(text, "deadlock", first.name, wait.node or None, path)
 
     def _without_waits(self) -> Conclusion:
         """Nothing waits as far as the tasks know."""
