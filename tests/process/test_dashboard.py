@@ -176,6 +176,21 @@ def test_a_trace_is_taken_by_its_button(url: str, browser: Browser, gate: Gate, 
 
 
 @pytest.mark.thorough
+def test_the_suspect_is_asked_for_by_a_button(url: str, browser: Browser, gate: Gate, tmp_path: Path) -> None:
+    run = submit(url, tmp_path, gate)
+    gate.wait_for("worker/0 1")
+    browser.open(f"{url}/#/runs/{run}")
+    browser.until_shown("Nothing is collected until you ask.", "#why")
+
+    browser.press("Why?", "#why")
+    browser.until_shown("Ask again", "#why")
+
+    assert browser.execute("return document.querySelector('#why [role=status]').textContent")
+    assert WORKER in browser.text("#why")
+    assert browser.complaints() == []
+
+
+@pytest.mark.thorough
 def test_a_session_shows_where_its_nodes_are(url: str, browser: Browser) -> None:
     graph = tf.Graph()
     with graph.as_default(), tf.device("/job:ps/task:0"):

@@ -60,7 +60,7 @@ HANGS = [
     Hang("one_function", "computing", W0, "computes 'slow' (PyFunc), in slow_function"),
     Hang("slow_reader", "computing", W0, "computes 'read_file' (PyFunc), in slow_function", ready=3),
     Hang("two_functions", "deadlock", W0, "'first' in first", quick=True),
-    Hang("held_lock", "computing", W0, "'section/", quick=False),
+    Hang("held_lock", "computing", W0, "critical_section_execute/holder' (PyFunc), in slow_function"),
     Hang("lost_chief", "absent", W0, "is failed: it was ended by SIGABRT"),
     Hang("slow_chief", "program", W0, "in in_the_way"),
     Hang("barrier", "program", W1, "in in_the_way"),

@@ -28,6 +28,7 @@ export function RunPage({ id, config }) {
     <${Reason} run=${run} />
     <${Tiles} run=${run} tasks=${tasks} />
     <${Failures} run=${run} />
+    ${final ? null : html`<${Why} path=${path} />`}
     <${Curves} tasks=${tasks} final=${final} />
     <${RunTasks} run=${run} tasks=${tasks} />
     <${Standing} tasks=${tasks} />
@@ -74,6 +75,42 @@ function Trace({ path, name, disabled }) {
     <button type="button" disabled=${disabled || state.busy} onClick=${take}
       title="The next steps of all tasks, as a file for ui.perfetto.dev or chrome://tracing">${state.busy ? "Tracing …" : "Trace"}</button>
     ${state.error ? html`<span class="refusal" role="alert">${state.error.message}</span>` : null}`;
+}
+
+/** Asks every task what it waits for, when the reader wants to know, and says who keeps the others waiting. */
+function Why({ path }) {
+  const [state, set] = useState({});
+  async function ask() {
+    set({ busy: true });
+    try {
+      set({ found: await call(`${path}:why`) });
+    } catch (error) {
+      set({ error });
+    }
+  }
+  const { found, error, busy } = state;
+  const button = html`<button type="button" id="ask-why" disabled=${busy} onClick=${ask}
+    title="Asks every task what its steps wait for and where its threads are; takes two seconds at most">${busy ? "Asking …" : found ? "Ask again" : "Why?"}</button>`;
+  return html`<${Card} title="Why does it stand still?" id="why" actions=${button}>
+    ${error ? html`<p class="refusal" role="alert">${error.message}</p>` : null}
+    ${found ? html`<${Suspect} found=${found} />` : error ? null : html`<p class="quiet">Nothing is collected until you ask.</p>`}<//>`;
+}
+
+function Suspect({ found }) {
+  return html`
+    <p class="message" role="status"><strong>${found.suspect}</strong></p>
+    ${found.because.length ? html`<ul>${found.because.map((each, at) => html`<li key=${at}>${each}</li>`)}</ul>` : null}
+    ${found.tasks.map((task) => html`<details key=${task.name}>
+      <summary><code>${task.name}</code> <${State} is=${task.state} /> ${task.silence ? "did not answer" : many(task.waits.length, "wait")}</summary>
+      ${task.silence || task.reason ? html`<p class="quiet">${task.silence || task.reason}</p>` : null}
+      ${task.waits.length ? html`<ul>${task.waits.map((wait, at) => html`<li key=${at}>${wait.text}${wait.seconds === null ? "" : `, for ${duration(wait.seconds)}`}</li>`)}</ul>` : null}
+      ${task.threads.map((thread, at) => html`<pre key=${at} tabindex="0">${stack(thread)}</pre>`)}
+    </details>`)}`;
+}
+
+function stack(thread) {
+  const doing = thread.node ? `computes '${thread.node}' (${thread.op})` : thread.doing;
+  return [`${thread.name} ${doing}`, ...thread.frames.map((each) => `  ${each.file}:${each.line} in ${each.function}`)].join("\n");
 }
 
 function Reason({ run }) {

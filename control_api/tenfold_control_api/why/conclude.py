@@ -3,81 +3,27 @@
 Each wait is followed to what it waits for: a tensor to the task that makes it, an empty queue to the steps that fill
 it, a lock to the step that holds it, a step that nobody runs to its program. The walk ends at a root: a task that is
 not there or does not answer, a node that computes, code of a program, a circle of waits. The root that most waits lead
-to is the suspect; roots that explain more count before those that explain less (`_WEIGHT`).
+to is the suspect; roots that explain more count before those that explain less (roots.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.why.evidence import where
+from tenfold_control_api.why.roots import DEEPEST, FUNCTIONS, PARAMETER_SERVERS, WEIGHT, Conclusion, Root, sentence
 from tenfold_core.master_jobs import MASTER_JOBS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from tenfold_control_api.why.evidence import Place
-    from tenfold_protos.why_pb2 import ResourceUse, StepWait, ThreadStack
-
-#: How much a root of each kind explains.
-_WEIGHT = {
-    "silent": 6, "absent": 5, "deadlock": 4, "computing": 3, "program": 3, "chief": 2, "resource": 2, "unbegun": 1,
-}  # fmt: skip
-#: Steps of the walk; circles end earlier.
-_DEEPEST = 40
-#: Ops that call functions of the program.
-_FUNCTIONS = ("PyFunc", "EagerPyFunc")
-_PARAMETER_SERVERS = "ps"
-
-
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """Who keeps the others waiting, as far as the evidence goes."""
-
-    #: One sentence.
-    suspect: str
-    #: silent | absent | deadlock | computing | program | chief | resource | unbegun | nothing
-    kind: str
-    task: str | None = None
-    node: str | None = None
-    #: How the walk came there, one sentence each, from a wait to the suspect.
-    because: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Root:
-    kind: str
-    task: str
-    text: str
-    node: str = ""
-    path: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.kind, self.task, self.node
-
+    from tenfold_protos.why_pb2 import ResourceUse, StepWait
 
 def conclude(places: Sequence[Place]) -> Conclusion:
     """The suspect among the tasks. Takes no time to speak of for some hundred tasks."""
     return _Walk(places).conclusion()
-
-
-def sentence(place: str, wait: StepWait) -> str:
-    """What a wait at a task is, in words."""
-    if wait.kind == "tensor":
-        return f"a step at {place} waits for {wait.tensor} of {wait.sender}"
-    if wait.kind == "part":
-        return f"a step of {place} waits for its part at {wait.sender}"
-    node = f"'{wait.node}' ({wait.op})" if wait.node else "a step"
-    what = {
-        "elements": f"'{wait.resource}', which has {wait.have} of {wait.need} elements",
-        "gradients": f"'{wait.resource}', which has {wait.have} of {wait.need} gradients",
-        "room": f"room in '{wait.resource}', which is full: {wait.have} of {wait.need}",
-        "lock": f"the lock '{wait.resource}'",
-    }.get(wait.kind, wait.kind)
-    return f"{node} at {place} waits for {what}"
 
 
 class _Walk:
@@ -91,20 +37,20 @@ class _Walk:
         if not roots:
             return self._circle() or self._without_waits()
         votes = Counter(each.key for each in roots)
-        best = max(roots, key=lambda each: (_WEIGHT[each.kind], votes[each.key], -len(each.path)))
-        if _WEIGHT[best.kind] <= _WEIGHT["resource"]:
+        best = max(roots, key=lambda each: (WEIGHT[each.kind], votes[each.key], -len(each.path)))
+        if WEIGHT[best.kind] <= WEIGHT["resource"]:
             # nobody was seen to lead there, and still it is the better explanation
             silent = [self._lost(each, best.path) for each in self._places if each.silent]
             best = silent[0] if silent else best
         return Conclusion(best.text, best.kind, best.task or None, best.node or None, best.path)
 
-    def _roots(self) -> list[_Root]:
-        # a full queue is where a pipeline should be: it is followed where nothing else waits
+    def _roots(self) -> list[Root]:
+        # a full queue is where a pipeline should be, and kernels compute: they count where nothing else waits
         for kinds in ((False,), (True,)):
             found = [
                 root
                 for place, wait in self._waits
-                if (wait.kind == "room") in kinds
+                if (wait.kind in ("room", "kernel")) in kinds
                 for root in self._follow(place, wait, (), frozenset())
             ]
             for place in self._places if kinds == (False,) else ():
@@ -117,32 +63,35 @@ class _Walk:
 
     def _follow(
         self, place: Place, wait: StepWait, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]
-    ) -> list[_Root]:
+    ) -> list[Root]:
         """The roots behind a wait; none for one that leads back to itself."""
         key = (place.name, wait.step, wait.kind, wait.node, wait.resource, wait.sender)
-        if key in seen or len(path) > _DEEPEST:
+        if key in seen or len(path) > DEEPEST:
             return []
         seen, path = seen | {key}, (*path, sentence(place.name, wait))
         if wait.kind in ("tensor", "part"):
             return self._of_sender(wait, path, seen)
+        if wait.kind == "kernel":
+            text = f"{place.name} computes '{wait.node}' ({wait.op})."
+            return [self._function(place, path) or Root("computing", place.name, text, wait.node, path)]
         if wait.kind == "lock":
             return self._of_lock(place, wait, path, seen)
         return self._of_resource(place, wait, path, seen)
 
-    def _of_sender(self, wait: StepWait, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]) -> list[_Root]:
+    def _of_sender(self, wait: StepWait, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]) -> list[Root]:
         sender = self._by_name.get(wait.sender)
         if sender is None:
-            return [_Root("silent", wait.sender, f"{wait.sender} is waited for, and it cannot be asked.", path=path)]
+            return [Root("silent", wait.sender, f"{wait.sender} is waited for, and it cannot be asked.", path=path)]
         if sender.absent or sender.silent:
             return [self._lost(sender, path)]
         if sender.answer is None:
             text = f"{sender.name} is waited for, and it is {sender.state}."
-            return [_Root("unbegun", sender.name, text, path=path)]
+            return [Root("unbegun", sender.name, text, path=path)]
         return self._of_step(sender, wait.step, path, seen)
 
     def _of_step(
         self, place: Place, step: int, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]
-    ) -> list[_Root]:
+    ) -> list[Root]:
         """The roots behind what a step waits for at a task; a part that is waited for is asked there itself."""
         assert place.answer is not None
         waits = [each for each in place.answer.wait if each.step == step]
@@ -157,22 +106,22 @@ class _Walk:
         if any(each.kind == "part" for each in waits):
             return []
         what = "has begun its part of the step and computes" if begun else "has not begun its part of the step"
-        return [_Root("unbegun", place.name, f"{place.name} {what}.", path=path)]
+        return [Root("unbegun", place.name, f"{place.name} {what}.", path=path)]
 
     def _of_lock(
         self, place: Place, wait: StepWait, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]
-    ) -> list[_Root]:
+    ) -> list[Root]:
         if not wait.holder:
             text = f"The lock '{wait.resource}' at {place.name} is held, and no step under way there holds it."
-            return [_Root("resource", place.name, text, path=path)]
+            return [Root("resource", place.name, text, path=path)]
         holder = f"another step at {place.name} holds the lock '{wait.resource}'"
         found = self._of_whole_step(wait.holder, (*path, holder), seen)
         if not found:
             text = f"Steps wait for each other: the step that holds '{wait.resource}' at {place.name} waits, too."
-            return [_Root("deadlock", place.name, text, wait.node, path)]
+            return [Root("deadlock", place.name, text, wait.node, path)]
         return found
 
-    def _of_whole_step(self, step: int, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]) -> list[_Root]:
+    def _of_whole_step(self, step: int, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]) -> list[Root]:
         """The roots behind a step, wherever it has parts."""
         waits = [(place, wait) for place, wait in self._waits if wait.step == step]
         kernels = [each for each in waits if each[1].kind not in ("tensor", "part")]
@@ -182,17 +131,17 @@ class _Walk:
             if place.answer is not None and any(each.step == step for each in place.answer.running):
                 computing = self._computing(place, path)
                 text = f"A step of {place.name} has all it needs and has not ended."
-                return [computing or _Root("unbegun", place.name, text, path=path)]
+                return [computing or Root("unbegun", place.name, text, path=path)]
         return []
 
     def _of_resource(
         self, place: Place, wait: StepWait, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]
-    ) -> list[_Root]:
+    ) -> list[Root]:
         """Those that would put something in, or for room take something out."""
         assert place.answer is not None
         gives = wait.kind != "room"
         uses = [each for each in place.answer.use if each.resource == wait.resource and each.gives == gives]
-        found: list[_Root] = []
+        found: list[Root] = []
         masters: dict[str, list[ResourceUse]] = {}
         for each in uses:
             masters.setdefault(each.master, []).append(each)
@@ -206,7 +155,7 @@ class _Walk:
                 found += self._of_program(master, (*path, text), seen)
         if found:
             return found
-        gone = [each for each in self._places if each.absent and f"/job:{_PARAMETER_SERVERS}/" not in each.name]
+        gone = [each for each in self._places if each.absent and f"/job:{PARAMETER_SERVERS}/" not in each.name]
         gone += [each for each in self._places if each.silent]
         if gone:
             return [self._lost(each, path) for each in gone]
@@ -215,18 +164,18 @@ class _Walk:
                 return []
             waiting = "every step that would put in more" if gives else "every step that would take some out"
             text = f"{_upper(sentence(place.name, wait))}, and {waiting} waits itself."
-            return [_Root("resource", place.name, text, wait.node, path)]
+            return [Root("resource", place.name, text, wait.node, path)]
         doing = "puts anything in" if gives else "takes anything out"
         text = f"{_upper(sentence(place.name, wait))}, and no operation of an open session {doing}."
-        return [_Root("resource", place.name, text, wait.node, path)]
+        return [Root("resource", place.name, text, wait.node, path)]
 
     # -- programs ----------------------------------------------------------------------------------------------------
 
-    def _of_program(self, task: str, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]) -> list[_Root]:
+    def _of_program(self, task: str, path: tuple[str, ...], seen: frozenset[tuple[object, ...]]) -> list[Root]:
         """Why the program of a task runs no step of a kind that others wait for."""
         place = self._by_name.get(task)
         if place is None:
-            return [_Root("silent", task, f"{task} is waited for, and it cannot be asked.", path=path)]
+            return [Root("silent", task, f"{task} is waited for, and it cannot be asked.", path=path)]
         if place.absent or place.silent:
             return [self._lost(place, path)]
         mark = ("program", task)
@@ -245,7 +194,7 @@ class _Walk:
             return [computing]
         return self._of_waiting_program(place, path) or self._in_its_code(place, path)
 
-    def _of_waiting_program(self, place: Place, path: tuple[str, ...] = ()) -> list[_Root]:
+    def _of_waiting_program(self, place: Place, path: tuple[str, ...] = ()) -> list[Root]:
         """The roots behind a program that waits for a session, or for the chief to initialise."""
         threads = [each for each in place.threads if each.doing in ("create", "chief")]
         if not threads:
@@ -257,12 +206,12 @@ class _Walk:
         path = (*path, f"the program of {place.name} waits for the chief to initialise the variables")
         chief = self._chief(place)
         if chief is None:
-            return [_Root("chief", place.name, "No chief is there, which would initialise the variables.", path=path)]
+            return [Root("chief", place.name, "No chief is there, which would initialise the variables.", path=path)]
         if chief.absent or chief.silent:
             return [self._lost(chief, path)]
         found = [] if chief.answer is None else self._of_program(chief.name, path, frozenset())
         text = f"The chief, {chief.name}, is {chief.state} and has not initialised the variables."
-        return found or [_Root("chief", chief.name, text, path=path)]
+        return found or [Root("chief", chief.name, text, path=path)]
 
     def _chief(self, waiting: Place) -> Place | None:
         for job in MASTER_JOBS:
@@ -271,40 +220,47 @@ class _Walk:
                 return chief
         return None
 
-    def _in_its_code(self, place: Place, path: tuple[str, ...]) -> list[_Root]:
+    def _in_its_code(self, place: Place, path: tuple[str, ...]) -> list[Root]:
         main = place.main
         if main is None:
-            return [_Root("program", place.name, f"The program of {place.name} runs no step.", path=path)]
+            return [Root("program", place.name, f"The program of {place.name} runs no step.", path=path)]
         at = where(main)
         if main.doing == "" and at:
-            return [_Root("program", place.name, f"The program of {place.name} runs no step: it is {at}.", path=path)]
-        return [_Root("program", place.name, f"The program of {place.name} runs no step.", path=path)]
+            return [Root("program", place.name, f"The program of {place.name} runs no step: it is {at}.", path=path)]
+        return [Root("program", place.name, f"The program of {place.name} runs no step.", path=path)]
 
     # -- roots -------------------------------------------------------------------------------------------------------
 
-    def _lost(self, place: Place, path: tuple[str, ...]) -> _Root:
+    def _lost(self, place: Place, path: tuple[str, ...]) -> Root:
         if place.absent:
             reason = f": {place.reason}" if place.reason else ""
-            return _Root("absent", place.name, f"{place.name} is {place.state}{reason}.", path=path)
+            return Root("absent", place.name, f"{place.name} is {place.state}{reason}.", path=path)
         text = f"{place.name} does not answer, though it is {place.state}: {place.silence}."
-        return _Root("silent", place.name, text, path=path)
+        return Root("silent", place.name, text, path=path)
 
-    def _computing(self, place: Place, path: tuple[str, ...]) -> _Root | None:
+    def _computing(self, place: Place, path: tuple[str, ...]) -> Root | None:
         """The node that a task computes; of several the program's own functions."""
-        nodes = [each for each in place.threads if each.doing == "node"]
-        functions = [each for each in nodes if each.op.startswith(_FUNCTIONS)]
+        found = self._function(place, path)
+        for each in place.threads if found is None else ():
+            if each.doing == "node":
+                text = f"{place.name} computes '{each.node}' ({each.op})."
+                return Root("computing", place.name, text, each.node, path)
+        return found
+
+    def _function(self, place: Place, path: tuple[str, ...]) -> Root | None:
+        """The function of the program that a node computes; of two at once both."""
+        functions = [each for each in place.threads if each.doing == "node" and each.op.startswith(FUNCTIONS)]
         if len({each.node for each in functions}) > 1:
             named = " and ".join(f"'{each.node}' {where(each)}".rstrip() for each in functions[:3])
             text = (
                 f"Functions of the program at {place.name} stand still together, {named}: each may wait for what the "
                 "other holds."
             )
-            return _Root("deadlock", place.name, text, functions[0].node, path)
-        chosen: Iterable[ThreadStack] = functions or nodes
-        for each in chosen:
-            at = f", {where(each)}" if each.op.startswith(_FUNCTIONS) and where(each) else ""
+            return Root("deadlock", place.name, text, functions[0].node, path)
+        for each in functions:
+            at = f", {where(each)}" if where(each) else ""
             text = f"{place.name} computes '{each.node}' ({each.op}){at}."
-            return _Root("computing", place.name, text, each.node, path)
+            return Root("computing", place.name, text, each.node, path)
         return None
 
     def _circle(self) -> Conclusion | None:
@@ -312,7 +268,7 @@ class _Walk:
         there = [(place, wait) for place, wait in self._waits if wait.kind != "part"]
         if not there or any(each.absent or each.silent for each in self._places):
             return None
-        path = tuple(sentence(place.name, wait) for place, wait in there[:_DEEPEST])
+        path = tuple(sentence(place.name, wait) for place, wait in there[:DEEPEST])
         first, wait = there[0]
         text = f"Steps wait for each other in a circle: {'; '.join(path[:2])}."
         return Conclusion(text, "deadlock", first.name, wait.node or None, path)
@@ -326,11 +282,11 @@ class _Walk:
         if not roots:
             programs = [each for each in self._places if each.main is not None and each.main.doing == ""]
             # a parameter server has nothing of its own to do
-            programs.sort(key=lambda each: f"/job:{_PARAMETER_SERVERS}/" in each.name)
+            programs.sort(key=lambda each: f"/job:{PARAMETER_SERVERS}/" in each.name)
             roots = [root for each in programs for root in self._in_its_code(each, ())]
         if not roots:
             return Conclusion("No step waits, and every task that was asked has answered.", "nothing")
-        best = max(roots, key=lambda each: _WEIGHT[each.kind])
+        best = max(roots, key=lambda each: WEIGHT[each.kind])
         return Conclusion(best.text, best.kind, best.task, best.node or None, best.path)
 
 

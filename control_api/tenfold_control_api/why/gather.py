@@ -18,6 +18,7 @@ from tenfold_control_api.why.evidence import Place
 from tenfold_control_api.why.questions import Question, Questions
 from tenfold_core import errors
 from tenfold_core.device import task_name
+from tenfold_core.exit_codes import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,8 +153,7 @@ def _reason(row: object) -> str:
     error = row.get("error") or {}
     if error.get("message"):
         return str(error["message"]).splitlines()[0][:300]
-    if row.get("signal"):
-        return f"it was ended by {row['signal']}"
-    if row.get("exit_code") is not None:
-        return f"it ended with exit code {row['exit_code']}"
+    code = row.get("exit_code")
+    if code is not None:
+        return f"it was ended by {signal_name(-code)}" if code < 0 else f"it ended with exit code {code}"
     return ""

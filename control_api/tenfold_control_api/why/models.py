@@ -38,7 +38,7 @@ class WhyWaitView(BaseModel):
 
     kind: str = Field(
         description="elements, room, gradients, lock; `tensor` of another task; `part`: another task's part of the "
-        "step; `hidden`: of another caller's session."
+        "step; `kernel`: its own kernel computes beside."
     )
     text: str = Field(description="The same as a sentence.")
     node: str | None

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.why.conclude import sentence
 from tenfold_control_api.why.evidence import Place
 from tenfold_control_api.why.models import WhyFrame, WhyStepView, WhyTaskView, WhyThreadView, WhyView, WhyWaitView
+from tenfold_control_api.why.roots import sentence
 from tenfold_protos.why_pb2 import TaskAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Literal
 
-    from tenfold_control_api.why.conclude import Conclusion
+    from tenfold_control_api.why.roots import Conclusion
     from tenfold_protos.why_pb2 import StepWait, ThreadStack
 
 #: What is left of the names in another caller's session.

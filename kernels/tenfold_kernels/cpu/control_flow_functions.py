@@ -16,7 +16,7 @@ from tenfold_core.device import is_compatible
 from tenfold_kernels.arrays import Array, invalid, shape_text
 from tenfold_kernels.loop_turns import too_many_turns
 from tenfold_kernels.registry import Compute, Function, KernelNode, kernel
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import Lack, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -49,8 +49,14 @@ class _Rest:
     def __init__(self, calls: _Calls, count: int, later: Later) -> None:
         self._calls, self._count, self._later = calls, count, later
         self.answer = Waiting(self._cancel)
+        self.answer.lack = self._lack
         #: The call that is waited for.
         self._current: Waiting | None = None
+
+    def _lack(self) -> Lack | None:
+        """What the call waits for that is under way; None while it computes. Any thread."""
+        current = self._current
+        return None if current is None or not current.is_open or current.lack is None else current.lack()
 
     def go_on(self, result: Any) -> None:
         """Goes on with what a call has returned."""

@@ -30,7 +30,7 @@ from tenfold_core.node_names import TensorName
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.arrays import as_array
 from tenfold_kernels.loop_turns import MOST_TURNS
-from tenfold_kernels.resources.waiting import Waiting
+from tenfold_kernels.resources.waiting import Lack, Waiting
 from tenfold_protos.attr_value_pb2 import NameAttrList
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.graph_pb2 import GraphDef
@@ -311,10 +311,16 @@ class _CallWaiter:
             run.end()
             raise
         self._answer = Waiting(self._cancel)
+        self._answer.lack = self._lack
         run.wake = self._woken
         # what came since the turn woke no thread
         _pool.submit(self._go_on)
         return self._answer
+
+    def _lack(self) -> Lack | None:
+        """What a node of the body waits for; None while it computes. Any thread."""
+        lacks = (each.lack() for each in self._run.waitings() if each.lack is not None)
+        return next((lack for lack in lacks if lack is not None), None)
 
     def _woken(self) -> None:
         """What the body waited for has come; any thread. The one that completed it has other things to do."""

@@ -111,6 +111,7 @@ def beside(kernel: Callable[..., Any], pool: FilePool, owner: Hashable) -> Calla
                 waiting.complete(outputs)
                 return
             inner.append(outputs)
+            waiting.lack = outputs.lack
             outputs.listen(over)
             if not waiting.is_open:
                 outputs.cancel()

@@ -101,29 +101,28 @@ def step_waits(task: str, runs: Collection[StepRun]) -> tuple[list[RunningStep],
         seconds = now - each.began if each.began else 0.0
         before = len(found)
         for waiting, node in run.waitings().items() if run is not None else ():
-            wait = _of_kernel(waiting, node, runs)
-            if wait is not None:
-                found.append(StepWait(**about, seconds=now - waiting.since))
-                found[-1].MergeFrom(wait)
+            wait = StepWait(**about, node=node.name[:_LENGTH], op=node.op, seconds=now - waiting.since)
+            wait.MergeFrom(_of_kernel(waiting, runs))
+            found.append(wait)
         for sender, name in _missing(task, run) if run is not None else ():
             found.append(StepWait(**about, kind="tensor", sender=sender, tensor=name[:_LENGTH], seconds=seconds))
         for sender in each.parts:
             found.append(StepWait(**about, kind="part", sender=sender, seconds=seconds))
-        running.append(RunningStep(**about, seconds=seconds, computes=len(found) == before))
+        computes = all(wait.kind == "kernel" for wait in found[before:])
+        running.append(RunningStep(**about, seconds=seconds, computes=computes))
     return running, found
 
 
-def _of_kernel(waiting: Waiting, node: PartNode, runs: Iterable[StepRun]) -> StepWait | None:
+def _of_kernel(waiting: Waiting, runs: Iterable[StepRun]) -> StepWait:
+    """What a kernel's result has not come for."""
     lack = waiting.lack() if waiting.lack is not None else None
     if lack is None:
-        return None
+        return StepWait(kind="kernel")
     holder = next(
         (each.step for each in runs if lack.holder and each.run is not None and each.run.holds(lack.holder)), 0
     )
     return StepWait(
         kind=lack.kind,
-        node=node.name[:_LENGTH],
-        op=node.op[:_LENGTH],
         resource=_PRIVATE.sub("", lack.resource)[:_LENGTH],
         have=lack.have,
         need=lack.need,
