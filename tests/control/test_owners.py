@@ -68,6 +68,7 @@ STEP = {"outputs": ["y:0"]}
 OF_A_SESSION: list[tuple[str, str, Any]] = [
     ("GET", "/v1/sessions/{session}", None),
     ("GET", "/v1/sessions/{session}/placement", None),
+    ("GET", "/v1/sessions/{session}:why", None),
     ("POST", "/v1/sessions/{session}/steps", STEP),
     ("POST", "/v1/sessions/{session}/graph:extend", {"graph_def": {}}),
     ("POST", "/v1/sessions/{session}:trace", STEP),
@@ -90,6 +91,7 @@ EVERYBODYS = {
     ("POST", "/v1/runs/{run}:report"),
     ("POST", "/v1/runs/{run}/tasks/{job}/{index}:report"),
     ("PUT", "/v1/runs/{run}/traces/{trace}/tasks/{job}/{index}"),
+    ("PUT", "/v1/runs/{run}/why/{asked}/tasks/{job}/{index}"),
     ("PUT", "/v1/packages/{name}"),
 }
 

@@ -73,6 +73,11 @@ HANGS = [
     Hang("shuffle", "program", W1, "in in_the_way"),
     Hang("large_batch", "program", W1, "in in_the_way"),
     Hang("file_names", "resource", W0, "'files', which has 0 of 1 elements"),
+    Hang("stopped_producer", "silent", W1, "does not answer, though it is running", stopped=W1),
+    Hang("stopped_chief", "silent", W0, "does not answer, though it is running", stopped=W0),
+    Hang("full_staging", "resource", W0, "room in 'stage', which is full: 1 of 1, and no operation"),
+    Hang("sparse_gradient", "program", W1, "in in_the_way"),
+    Hang("slow_map", "computing", W0, "in slow_function"),
     Hang("crossed_locks", "deadlock", W0, "Steps wait for each other"),
 ]
 

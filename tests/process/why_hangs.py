@@ -417,6 +417,55 @@ def crossed_locks(server: Any, index: int) -> None:
         session.run(steps[0])
 
 
+@way
+def stopped_producer(server: Any, index: int) -> None:
+    idle_producer(server, index)
+
+
+@way
+def stopped_chief(server: Any, index: int) -> None:
+    slow_chief(server, index)
+
+
+@way
+def full_staging(server: Any, index: int) -> None:
+    with tf.device(W0):
+        area = tf.contrib.staging.StagingArea([tf.float32], shapes=[[]], shared_name="stage", capacity=1)
+        put = area.put([1.0])
+    with tf.Session(server.target) as session:
+        ready()
+        while not index:
+            session.run(put)
+        for_ever()
+
+
+@way
+def sparse_gradient(server: Any, index: int) -> None:
+    with tf.device(PS):
+        kept = tf.SparseConditionalAccumulator(tf.float32, [4], shared_name="rows")
+        give = kept.apply_grad(np.array([1]), np.array([1.0], np.float32), local_step=100)
+        take = kept.take_grad(2, name="take")
+    with tf.Session(server.target) as session:
+        if index:
+            session.run(give)
+            in_the_way()
+        ready()
+        session.run(take)
+
+
+@way
+def slow_map(server: Any, index: int) -> None:
+    """A function of a dataset's map, called by the graph of the map."""
+    with tf.device(f"/job:worker/task:{index}"):
+        data = tf.data.Dataset.range(3).map(lambda x: tf.py_func(slow_function, [], tf.float32))
+        following = tf.data.make_one_shot_iterator(data).get_next()
+    with tf.Session(server.target) as session:
+        if index:
+            ready()
+            for_ever()
+        session.run(following)
+
+
 def main() -> None:
     config = json.loads(os.environ["TF_CONFIG"])
     job, index, name = config["task"]["type"], config["task"]["index"], sys.argv[1]
