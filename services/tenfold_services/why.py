@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_compiler.write.codegen import FILENAME
 from tenfold_compiler.write.generated_code import GeneratedCode
@@ -21,7 +21,9 @@ from .worker.waits import resource_uses, step_waits
 if TYPE_CHECKING:
     from types import FrameType
 
-    from .server import TaskServer
+    from .master.caller_steps import CallerSteps
+    from .master.master import Master
+    from .worker.worker import Worker
 
 #: Waits, steps, uses and sessions that one answer holds.
 _MOST = 500
@@ -29,7 +31,20 @@ _MOST = 500
 _CALL, _ADVANCE = GeneratedCode.call.__code__, DynamicExecution._advance.__code__
 
 
-def task_answer(server: TaskServer, stacks: bool = True) -> TaskAnswer:
+class StartedServer(Protocol):
+    """What is asked of a TaskServer."""
+
+    task: str
+
+    @property
+    def worker(self) -> Worker: ...
+    @property
+    def master(self) -> Master: ...
+    @property
+    def caller_steps(self) -> CallerSteps: ...
+
+
+def task_answer(server: StartedServer, stacks: bool = True) -> TaskAnswer:
     """What the task of `server`, which has started, says; with the threads of its process where `stacks` are wanted.
     Any thread; takes some 100 µs, and a millisecond for each 10,000 nodes of registered graphs where steps wait for
     resources."""

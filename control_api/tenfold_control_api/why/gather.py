@@ -107,34 +107,30 @@ class Gatherer:
 
     async def of_cluster(self, cluster: Cluster) -> list[Place]:
         """The tasks of a cluster. Blocks until all that are ready have answered, `LONGEST_S` at most."""
+        said: dict[str, tuple[TaskAnswer | None, str]] = {}
+
+        async def ask(task: Task) -> None:
+            said[task.name] = await self._call(task)
+
         tasks = list(cluster.tasks.values())
-        asking = {
-            task.name: asyncio.ensure_future(self._call(task))
-            for task in tasks
-            if task.state is TaskState.READY and task.address is not None
-        }
+        ready = {task.name: task for task in tasks if task.state is TaskState.READY and task.address is not None}
+        asking = [asyncio.ensure_future(ask(task)) for task in ready.values()]
         if asking:
-            await asyncio.wait(asking.values(), timeout=LONGEST_S)
+            _, late = await asyncio.wait(asking, timeout=LONGEST_S)
+            for each in late:
+                each.cancel()
         places = []
         for task in tasks:
-            answer, silence = None, ""
-            call = asking.get(task.name)
-            if call is not None:
-                if call.done():
-                    answer, silence = call.result()
-                else:
-                    call.cancel()
-                    silence = f"no answer from {task.address} within {LONGEST_S:g} s"
+            silence = f"no answer from {task.address} within {LONGEST_S:g} s" if task.name in ready else ""
+            answer, silence = said.get(task.name, (None, silence))
             places.append(Place(task.name, str(task.state), task.reason, answer, silence))
         return places
 
     async def _call(self, task: Task) -> tuple[TaskAnswer | None, str]:
         """What the task says, or why it does not answer; neither of one that cannot tell."""
         try:
-            call = self._masters.call(
-                f"grpc://{task.address}", _why, limit=_CALL_S, task=task.name, known=Registered.of(task)
-            )
-            return await call, ""
+            target, known = f"grpc://{task.address}", Registered.of(task)
+            return await self._masters.call(target, _why, limit=_CALL_S, task=task.name, known=known), ""
         except ApiError as error:
             if error.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED") and "outcome" not in error.extra:
                 return None, error.detail
