@@ -11,15 +11,20 @@ import os
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+import tenfold as tf
 from support.task_processes import CLI, PATIENCE
 from tenfold.cli.children import Children
+from tenfold.cli.main import cli
+from tenfold.control import ControlClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,3 +172,39 @@ def test_the_culprit_is_named(api: httpx.Client, hang: Hang) -> None:
     assert (found["kind"], found["task"]) == (hang.kind, hang.task), found
     assert hang.says in found["suspect"], found
     assert found["silent"] == ([hang.stopped] if hang.stopped else [])
+
+
+def test_a_cluster_and_a_session_are_asked_over_grpc(api: httpx.Client) -> None:
+    """A step of a REST session waits in a queue at the ps, which nobody fills; then the ps is stopped."""
+    api.put("/v1/clusters/default", json={"jobs": {"ps": 1, "worker": 1}}).raise_for_status()
+    graph = tf.Graph()
+    with graph.as_default(), tf.device("/job:ps/task:0"):
+        work = tf.FIFOQueue(3, tf.float32, [[]], name="work", shared_name="work")
+        work.enqueue(1.0, name="put")
+        work.dequeue(name="get")
+    url = str(api.base_url)
+    with Children() as children, ControlClient(url) as control, ThreadPoolExecutor(1) as pool:
+        for job in ("ps", "worker"):
+            children.start(job, [*CLI, "task", "--control", url, "--job", job, "--bind", "127.0.0.1:0"])
+        with control.create_session("default", graph, wait=PATIENCE) as session:
+            step = pool.submit(session.run, "get:0", timeout=PATIENCE)
+            end = time.monotonic() + SETTLED
+            while not (found := control.why_session(session.id)).tasks[0].waits and time.monotonic() < end:
+                pass
+            shown = CliRunner().invoke(cli, ["why", "--control", url, "--cluster-name", "default", "--stacks"])
+            os.kill(children.pid("ps"), signal.SIGSTOP)
+            try:
+                began = time.monotonic()
+                silent = control.why_cluster("default")
+                took = time.monotonic() - began
+            finally:
+                os.kill(children.pid("ps"), signal.SIGCONT)
+            session.run("put", timeout=PATIENCE)
+            assert step.result(PATIENCE) == 1.0
+
+    assert (found.kind, found.task, found.node) == ("resource", PS, "get")
+    assert "'work', which has 0 of 1 elements" in found.suspect
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith(found.suspect)
+    assert (silent.kind, silent.task, silent.silent) == ("silent", PS, (PS,))
+    assert took < PROMISED + BUSY
