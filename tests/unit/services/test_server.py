@@ -184,9 +184,10 @@ async def test_a_started_server_has_its_parts(threads: list[int]) -> None:
 async def test_a_listener_is_opened_with_them(log: list[str], threads: list[int]) -> None:
     async with TaskServer(CLUSTER, "ps", 0) as server:
         port = FakePort.made
-        master, worker, finished, not_ready, waits = port.opened
+        master, worker, finished, not_ready, waits, why = port.opened
         assert (master, worker, finished) == (server.master, server.worker, server.finished)
         assert (not_ready, waits) == (server.not_ready, server._waits_here)
+        assert why().task == PS
         assert (server.port, server.target) == (4711, "grpc://localhost:4711")
         # the port that is really open
         assert server.workers.addresses == {"ps": {0: "localhost:4711"}, "worker": {0: "b:2"}}

@@ -16,7 +16,7 @@ COMMANDS = sorted(
         *("demo", "up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
         *("edit", "compare", "sweep", "artifacts", "export"),
-        *("placement", "trace", "drain", "tunnel", "model", "backup", "restore"),
+        *("placement", "trace", "why", "drain", "tunnel", "model", "backup", "restore"),
         *("token", "certs", "config", "completion", "doctor"),
     )
 )

@@ -32,7 +32,7 @@ class FakeClient:
 
     def report_task(self, run: str, job: str, index: int, report: dict[str, Any], *, timeout: float) -> Any:
         self.reports.append(report)
-        return SimpleNamespace(services=(), trace=None, stop=None, heartbeat=0.002)
+        return SimpleNamespace(services=(), trace=None, why=None, stop=None, heartbeat=0.002)
 
     def learn(self, services: Any) -> None:
         pass

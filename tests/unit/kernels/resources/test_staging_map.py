@@ -140,7 +140,7 @@ def test_what_is_there_already_and_what_there_is_not_are_refused() -> None:
 
 
 def test_room_is_for_whole_tuples() -> None:
-    area = StagingMap(2, 0, 1, is_ordered=False)
+    area = StagingMap("m", 2, 0, 1, is_ordered=False)
     assert [area.put(key, [0], of(key)) for key in (1, 2)] == [None, None]
     third = told(area.put(3, [0], of(3)))
     assert third == []
