@@ -78,6 +78,7 @@ OF_A_SESSION: list[tuple[str, str, Any]] = [
 OF_A_RUN: list[tuple[str, str, Any]] = [
     ("POST", "/v1/runs/{run}:stop", {}),
     ("POST", "/v1/runs/{run}:trace", {}),
+    ("PATCH", "/v1/runs/{run}", {"notes": "mine"}),
 ]
 #: Routes with an object in their path that are everybody's with the role: what they need names it (a lease's id), or
 #: the object is the cluster's, or tasks of the role register trust each other (SECURITY.md).
