@@ -33,7 +33,8 @@ def fitted(counts: list[int], times: list[float]) -> tuple[float, float]:
 
 
 def milliseconds(microseconds: float) -> str:
-    return f"{microseconds / 1e3:.3g}"
+    value = microseconds / 1e3
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 class Rows:
@@ -56,7 +57,7 @@ class Rows:
                 figure = self.figure(kind, workers, servers, side)
                 both = None if figure is None else (milliseconds(figure["p50_us"]), milliseconds(figure["cpu_us"]))
                 cells.append("—" if both is None else f"{both[0]} ({both[1]})")
-            lines.append(f"| {workers} workers, {servers} ps | {' | '.join(cells)} |")
+            lines.append(f"| {workers} worker{'s' * (workers > 1)}, {servers} ps | {' | '.join(cells)} |")
         return lines
 
     def model(self, side: str) -> list[str]:
