@@ -206,6 +206,7 @@ _PARAMETERS = {
     "run": "Name of the run.",
     "lease": "Id of the lease.",
     "trace": "Id of the trace.",
+    "asked": "Id of the question, as the answer to a report named it.",
     "reason": "Why, in a sentence.",
     "format": "The form of the answer.",
     "path": "Path of the file in the output folder.",

@@ -11,7 +11,7 @@ import os
 import sys
 import sysconfig
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tenfold_protos.why_pb2 import StackFrame, ThreadStack
 
@@ -35,6 +35,7 @@ _MARKS = {
 _FUNCTIONS = frozenset(function for _, function in _MARKS)
 #: It counts before what a thread does further in: that is a step by which it looks whether the wait is over.
 _FIRST = "chief"
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
 _OURS = ("tenfold", "tenfold_core", "tenfold_link", "tenfold_kernels", "tenfold_compiler", "tenfold_services")
 
 
@@ -54,7 +55,7 @@ def _stack(
     is_main: bool,
     frame: FrameType,
     node_of: Callable[[FrameType, FrameType | None], tuple[str, str] | None],
-    roots: tuple[str, ...],
+    roots: _Roots,
 ) -> ThreadStack:
     found = ThreadStack(name=name[:_LENGTH], main=is_main)
     doing, own = "", False
@@ -63,14 +64,16 @@ def _stack(
     for each in _outwards(frame):
         code = each.f_code
         file = code.co_filename
+        library = roots.have(file)
         if len(shown) < _FRAMES:
-            shown.append(StackFrame(file=file[-_LENGTH:], line=each.f_lineno or 0, function=code.co_name[:_LENGTH]))
+            place = {"file": file[-_LENGTH:], "line": each.f_lineno or 0, "function": code.co_name[:_LENGTH]}
+            shown.append(StackFrame(**place, library=library))
         mark = _mark(file, code.co_name)
         if mark == _FIRST or (mark and not doing):
             doing = mark
         if not doing and (node := node_of(each, inner)) is not None:
             doing, found.node, found.op = "node", *node
-        own = own or not file.startswith(roots)
+        own = own or not library
         inner = each
     found.doing = doing or ("" if own else "idle")
     if found.doing != "idle":
@@ -91,11 +94,22 @@ def _mark(file: str, function: str) -> str:
     return next((word for (end, name), word in _MARKS.items() if name == function and path.endswith(end)), "")
 
 
-def _roots() -> tuple[str, ...]:
-    """Folders of Tenfold's packages and of Python's library, and what is no file: other frames are the program's."""
-    folders = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+def _roots() -> _Roots:
+    ours = []
     for name in _OURS:
         module = sys.modules.get(name)
         if module is not None and module.__file__ is not None:
-            folders.append(os.path.dirname(module.__file__))
-    return (*(f"{folder}{os.sep}" for folder in folders), "<frozen ", "<tenfold")
+            ours.append(f"{os.path.dirname(module.__file__)}{os.sep}")
+    python = (f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
+    return _Roots((*ours, "<frozen ", "<tenfold"), tuple(python))
+
+
+class _Roots(NamedTuple):
+    """Folders of Tenfold's packages with what is no file, and of Python's library; other files are the program's."""
+
+    ours: tuple[str, ...]
+    python: tuple[str, ...]
+
+    def have(self, file: str) -> bool:
+        """Packages that others have installed are the program's, wherever they lie."""
+        return file.startswith(self.ours) or (file.startswith(self.python) and _INSTALLED not in file)

@@ -79,14 +79,16 @@ class OpenSession(_message.Message):
     def __init__(self, handle: _Optional[str] = ..., owner: _Optional[str] = ..., own: _Optional[bool] = ...) -> None: ...
 
 class StackFrame(_message.Message):
-    __slots__ = ("file", "line", "function")
+    __slots__ = ("file", "line", "function", "library")
     FILE_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    LIBRARY_FIELD_NUMBER: _ClassVar[int]
     file: str
     line: int
     function: str
-    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ...) -> None: ...
+    library: bool
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., library: _Optional[bool] = ...) -> None: ...
 
 class ThreadStack(_message.Message):
     __slots__ = ("name", "main", "doing", "node", "op", "frame")

@@ -49,8 +49,9 @@ async def use(api: httpx.AsyncClient) -> dict[str, Any]:
     await declare(api, ps=1, worker=2)
     lease = (await register(api, "ps", 0))["lease"]["id"]
     await api.post("/v1/sessions", json={"cluster": "default"}, headers={"Idempotency-Key": "k"})
+    source = {"commit": "abcd1234", "branch": "main", "dirty": True, "diff": "-a\n+b\n", "diff_truncated": False}
     run = (await api.post("/v1/runs", json=RUN)).json()["name"]
-    report = {"steps": 3, "points": [{"time": 1.0, "step": 3, "values": {"loss": 0.1}}]}
+    report = {"recorded": {"source": source}, "steps": 3, "points": [{"time": 1.0, "step": 3, "values": {"loss": 0.1}}]}
     await api.post(f"/v1/runs/{run}/tasks/worker/0:report", json=report)
     await api.get("/v1/events", params={"after": 3, "wait": "20s"})
     return {"lease": lease, "run": run, **await shown(api)}
@@ -237,8 +238,8 @@ def test_the_commands(sqlite: str, tmp_path: Path) -> None:
     ]
 
     assert [result.exit_code for result in results] == [0, 0, 1, 0, 1, 1], [result.output for result in results]
-    assert f"b.zip: 5 rows of 9 tables, schema version {SCHEMA_VERSION}" in results[0].output
-    assert results[1].output == f"restored 5 rows of 9 tables, schema version {SCHEMA_VERSION}\n"
+    assert f"b.zip: 5 rows of 10 tables, schema version {SCHEMA_VERSION}" in results[0].output
+    assert results[1].output == f"restored 5 rows of 10 tables, schema version {SCHEMA_VERSION}\n"
     assert "add --force to lose what it holds" in results[2].output
     assert "none.db' cannot be used: there is no such file" in results[4].output
     assert "No such file or directory" in results[5].output

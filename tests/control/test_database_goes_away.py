@@ -68,6 +68,7 @@ WITHOUT = {
     ("GET", "/v2"),
     ("GET", "/v2/health/live"),
     ("PUT", "/v1/runs/{run}/traces/{trace}/tasks/{job}/{index}"),
+    ("PUT", "/v1/runs/{run}/why/{asked}/tasks/{job}/{index}"),
     ("GET", "/v1/sessions"),
     ("GET", "/v1/sessions/{session}"),
 }
@@ -98,7 +99,7 @@ async def objects(api: httpx.AsyncClient) -> dict[str, str]:
     session = (await api.post("/v1/sessions", json=BODIES["/v1/sessions"])).json()["name"]
     run = (await api.post("/v1/runs", json=BODIES["/v1/runs"])).json()["name"]
     known = {"cluster": "default", "job": "worker", "index": "0", "lease": lease, "session": session, "run": run}
-    return {**known, "name": "0" * 64, "model": "m", "trace": "t"}
+    return {**known, "name": "0" * 64, "model": "m", "trace": "t", "asked": "w"}
 
 
 async def ready(api: httpx.AsyncClient) -> None:

@@ -462,7 +462,7 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
     wrong = await runs.post(f"{path}/tasks/worker/0:report", json={"points": [{"time": 1, "values": {"a": "x"}}]})
 
     assert before is None
-    assert told.json() == {"heartbeat": 1.0, "stop": None, "trace": None, "services": []}
+    assert told.json() == {"heartbeat": 1.0, "stop": None, "trace": None, "why": None, "services": []}
     assert (progress["global_step"], progress["values"]) == (5, {"loss": 0.5, "gap": "NaN"})
     assert progress["checkpoint"] == "/c-5"
     assert listed["progress"] == progress

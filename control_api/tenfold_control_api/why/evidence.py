@@ -18,9 +18,6 @@ ABSENT = frozenset(("missing", "lost", "stopped", "waiting", "failed"))
 #: States in which it can, and answers.
 LIVE = frozenset(("ready", "running"))
 
-#: Files of Python's library and of Tenfold, as against the program's.
-_LIBRARY = re.compile(r"^<|[/\\]lib(64)?[/\\]python3[^/\\]*[/\\](?!site-packages)|[/\\]tenfold(_\w+)?[/\\]")
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -55,7 +52,7 @@ class Place:
 
 def own_frame(thread: ThreadStack) -> StackFrame | None:
     """The innermost frame of the program's own code."""
-    return next((each for each in reversed(thread.frame) if not _LIBRARY.search(each.file)), None)
+    return next((each for each in reversed(thread.frame) if not each.library), None)
 
 
 def where(thread: ThreadStack) -> str:

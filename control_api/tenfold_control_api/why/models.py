@@ -14,22 +14,22 @@ class WhyOrder(BaseModel):
 class WhyFrame(BaseModel):
     """A frame of a thread."""
 
-    file: str
-    line: int
-    function: str
+    file: str = Field(description="The file's path on the task's machine; the end of a long one.")
+    line: int = Field(description="The line that it is in, from 1; 0 where that is not known.")
+    function: str = Field(description="The function's name.")
 
 
 class WhyThreadView(BaseModel):
     """A thread of a task's process; those in which nothing happens are left out."""
 
-    name: str
-    main: bool
+    name: str = Field(description="The thread's name.")
+    main: bool = Field(description="Whether it is the process's main thread.")
     doing: str = Field(
         description="`node` computes, `run` waits for a step, `create` for a session, `chief` for the chief to "
         "initialise, `join` for the end; empty: the program's own code."
     )
     node: str | None = Field(description="Of `node`: what it computes.")
-    op: str | None
+    op: str | None = Field(description="Of `node`: its operation.")
     frames: list[WhyFrame] = Field(description="The innermost one last.")
 
 
@@ -41,13 +41,13 @@ class WhyWaitView(BaseModel):
         "step; `kernel`: its own kernel computes beside."
     )
     text: str = Field(description="The same as a sentence.")
-    node: str | None
-    op: str | None
+    node: str | None = Field(description="The node that waits.")
+    op: str | None = Field(description="Its operation.")
     resource: str | None = Field(description="The queue, accumulator, barrier, staging area or lock.")
     have: int | None = Field(description="How many there are.")
     need: int | None = Field(description="How many are needed; of `room` how many fit.")
     sender: str | None = Field(description="Of a tensor or a part: the task that makes it.")
-    tensor: str | None
+    tensor: str | None = Field(description="The tensor's name.")
     seconds: float | None = Field(description="How long it has waited; null where that is not known.")
     master: str = Field(description="The task whose master runs the step.")
 
@@ -56,38 +56,38 @@ class WhyStepView(BaseModel):
     """A call of Session.run in a program that has not returned."""
 
     names: list[str] = Field(description="What it fetches and runs.")
-    seconds: float
+    seconds: float = Field(description="Since when it has run.")
 
 
 class WhyTaskView(BaseModel):
     """A task, what it waits for, and where its program is."""
 
-    name: str
-    state: str
+    name: str = Field(description="As in a device's name: `/job:ps/replica:0/task:0`.")
+    state: str = Field(description="As the control service knows it.")
     reason: str = Field(description="Why it is in its state.")
-    answered: bool
+    answered: bool = Field(description="Whether it answered in time.")
     silence: str = Field(description="Why it did not answer; empty for one that was not asked.")
-    host: str | None
-    pid: int | None
-    waits: list[WhyWaitView]
-    steps: list[WhyStepView]
-    threads: list[WhyThreadView]
+    host: str | None = Field(description="The machine that it runs on; null where it did not say so.")
+    pid: int | None = Field(description="Its process there.")
+    waits: list[WhyWaitView] = Field(description="What steps wait for at it.")
+    steps: list[WhyStepView] = Field(description="Its program's calls that have not returned.")
+    threads: list[WhyThreadView] = Field(description="Where its process is.")
 
 
 class WhyView(BaseModel):
     """Why it stands still: the suspect in one sentence, how the evidence leads there, and the evidence."""
 
-    of: Literal["run", "cluster", "session"]
-    name: str
-    suspect: str
+    of: Literal["run", "cluster", "session"] = Field(description="What was asked about.")
+    name: str = Field(description="Its name.")
+    suspect: str = Field(description="Who keeps the others waiting, in a sentence.")
     kind: str = Field(
         description="`silent` does not answer, `absent` is not there, `deadlock`, `computing` a node, `program`: in "
         "code of a program, `chief` has not initialised, `resource`: nobody fills or empties it, `unbegun`: a part of "
         "a step, `nothing` waits."
     )
     task: str | None = Field(description="The task that the suspect is, or is at.")
-    node: str | None
+    node: str | None = Field(description="The node that it computes, or that waits.")
     because: list[str] = Field(description="From a wait to the suspect, a sentence each.")
     silent: list[str] = Field(description="Tasks that were asked and did not answer in time.")
     seconds: float = Field(description="How long it took to find out.")
-    tasks: list[WhyTaskView]
+    tasks: list[WhyTaskView] = Field(description="All tasks, with what they said.")

@@ -242,17 +242,12 @@ def test_nothing_waits() -> None:
 
 
 def test_the_program_s_own_frame_is_the_innermost_one_that_is_not_the_library_s() -> None:
-    files = [
-        "<frozen runpy>",
-        "/home/me/train.py",
-        "/usr/lib/python3.12/threading.py",
-        "/opt/tenfold_core/errors.py",
-        "C:\\app\\lib\\python3.11\\queue.py",
-    ]
-    thread = ThreadStack(frame=[StackFrame(file=file, line=at, function="f") for at, file in enumerate(files)])
+    files = {"runpy.py": True, "/home/me/tenfold/train.py": False, "threading.py": True, "errors.py": True}
+    frames = [StackFrame(file=file, line=at, function="f", library=own) for at, (file, own) in enumerate(files.items())]
+    thread = ThreadStack(frame=frames)
     frame = own_frame(thread)
     assert frame is not None
-    assert (frame.file, where(thread)) == ("/home/me/train.py", "in f (train.py:1)")
+    assert (frame.file, where(thread)) == ("/home/me/tenfold/train.py", "in f (train.py:1)")
     assert where(ThreadStack()) == ""
 
 
