@@ -54,14 +54,14 @@ class Hang:
 #: Each way to stand still, and its culprit.
 HANGS = [
     Hang("empty_queue", "resource", PS, "'work', which has 0 of 1 elements, and no operation of an open session puts"),
-    Hang("idle_producer", "program", W1, "in in_the_way (why_hangs.py:", quick=True),
+    Hang("idle_producer", "program", W1, "in in_the_way (why_hangs.py:"),
     Hang("full_queue", "resource", PS, "room in 'work', which is full: 2 of 2, and no operation"),
     Hang("idle_consumer", "program", W1, "in in_the_way"),
     Hang("missing_gradient", "program", W1, "in in_the_way"),
     Hang("stopped_worker", "silent", W1, "does not answer, though it is running", stopped=W1, quick=True),
     Hang("killed_worker", "absent", W1, "is failed: it was ended by SIGABRT"),
     Hang("token_short", "program", W0, "in in_the_way"),
-    Hang("stopped_ps", "silent", PS, "does not answer, though it is running", stopped=PS, quick=True),
+    Hang("stopped_ps", "silent", PS, "does not answer, though it is running", stopped=PS),
     Hang("one_function", "computing", W0, "computes 'slow' (PyFunc), in slow_function"),
     Hang("slow_reader", "computing", W0, "computes 'read_file' (PyFunc), in slow_function", ready=3),
     Hang("two_functions", "deadlock", W0, "'first' in first", quick=True),
