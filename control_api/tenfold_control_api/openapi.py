@@ -139,7 +139,7 @@ def _tagged(path: str, operation: dict[str, Any]) -> None:
             "in": "header",
             "required": False,
             "description": "The `ETag` of an earlier answer: while nothing has changed, the answer is 304.",
-            "schema": {"type": "string", "maxLength": 1000},
+            "schema": {"type": "string"},
         }
     )
     tag = {"ETag": {"description": "Of this answer; for `If-None-Match`.", "schema": {"type": "string"}}}

@@ -66,8 +66,8 @@ def _stack(
         file = code.co_filename
         library = roots.have(file)
         if len(shown) < _FRAMES:
-            place = {"file": file[-_LENGTH:], "line": each.f_lineno or 0, "function": code.co_name[:_LENGTH]}
-            shown.append(StackFrame(**place, library=library))
+            name, line = code.co_name[:_LENGTH], each.f_lineno or 0
+            shown.append(StackFrame(file=file[-_LENGTH:], line=line, function=name, library=library))
         mark = _mark(file, code.co_name)
         if mark == _FIRST or (mark and not doing):
             doing = mark

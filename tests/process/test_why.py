@@ -50,6 +50,15 @@ class Hang:
     stopped: str = ""
     quick: bool = False
 
+    @property
+    def marks(self) -> tuple[pytest.MarkDecorator, ...]:
+        """One of each kind in CI; `make test-long` tries all."""
+        return () if self.quick else (pytest.mark.thorough if self.name in _IN_CI else pytest.mark.long,)
+
+
+_IN_CI = frozenset(
+    ["empty_queue", "idle_producer", "full_queue", "killed_worker", "stopped_ps", "one_function", "held_lock", "slow_chief", "barrier", "crossed_locks"]
+)
 
 #: Each way to stand still, and its culprit.
 HANGS = [
@@ -155,9 +164,7 @@ def why(api: httpx.Client, run: str, hang: Hang) -> dict[str, Any]:
             return found
 
 
-@pytest.mark.parametrize(
-    "hang", [pytest.param(each, marks=() if each.quick else pytest.mark.thorough, id=each.name) for each in HANGS]
-)
+@pytest.mark.parametrize("hang", [pytest.param(each, marks=each.marks, id=each.name) for each in HANGS])
 def test_the_culprit_is_named(api: httpx.Client, hang: Hang) -> None:
     with standing_still(api, hang) as run:
         pid = process_of(api, run, hang.stopped) if hang.stopped else 0
