@@ -57,7 +57,10 @@ class Hang:
 
 
 _IN_CI = frozenset(
-    ["empty_queue", "idle_producer", "full_queue", "killed_worker", "stopped_ps", "one_function", "held_lock", "slow_chief", "barrier", "crossed_locks"]
+    (
+        *("empty_queue", "idle_producer", "full_queue", "killed_worker", "stopped_ps"),
+        *("one_function", "held_lock", "slow_chief", "barrier", "crossed_locks"),
+    )
 )
 
 #: Each way to stand still, and its culprit.
