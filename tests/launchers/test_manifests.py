@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +155,7 @@ def test_the_lines_of_the_page_run(
         (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {command} "$@"\n')
         (programs / name).chmod(0o755)
     kube.kubelet.images |= {
-        "registry.example/tenfold:0.1.0": ("/", str(programs)),
+        f"registry.example/tenfold:{metadata.version('tenfold')}": ("/", str(programs)),
         "registry.example/trainer:7": (str(image), str(programs)),
     }
     variables = {**os.environ, "KUBECONFIG": str(kube.kubeconfig), "PATH": f"{programs}:{os.environ['PATH']}"}

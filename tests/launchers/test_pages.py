@@ -182,15 +182,23 @@ def test_a_program_that_starts_no_server(ssh_shell: Shell) -> None:
     assert min(float(each) for each in accuracies) > 0.9
 
 
-def test_a_sweep(slurm_shell: Shell, large_slurm: slurm_cluster.SlurmCluster) -> None:
-    (line,) = block("docs/launchers/slurm.md", "## Sweeps")
+@pytest.mark.parametrize(
+    ("after", "settings"),
+    [
+        ("## Sweeps", [f"--lr={lr} --layers={layers}" for lr in (0.1, 0.01) for layers in (2, 3, 4)]),
+        ("For numbers that are no settings", [f"--seed={number}" for number in range(8)]),
+    ],
+)
+def test_a_sweep(
+    slurm_shell: Shell, large_slurm: slurm_cluster.SlurmCluster, after: str, settings: list[str]
+) -> None:
+    (line,) = block("docs/launchers/slurm.md", after)
     (slurm_shell.folder / "trainer.py").write_text(
-        "import os, sys\nif 'worker' in os.environ['TENFOLD_TASK']:\n    print(sys.argv[1])\n"
+        "import os, sys\nif 'worker' in os.environ['TENFOLD_TASK']:\n    print('has', *sys.argv[1:])\n"
     )
 
     slurm_shell.type(line, large_slurm.variables)
     job = slurm_shell.type("sbatch --parsable --wait sweep.sh", large_slurm.variables).strip()
 
-    for number in range(8):
-        shown = (slurm_shell.folder / f"tenfold-{job}_{number}.out").read_text()
-        assert shown.count(f"--seed={number}") == 2, shown
+    shown = [(slurm_shell.folder / f"tenfold-{job}_{number}.out").read_text() for number in range(len(settings))]
+    assert [re.findall(r"has (.*)", each) for each in shown] == [[setting] * 2 for setting in settings]
