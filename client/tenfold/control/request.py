@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
     import httpx
+    from google.protobuf.message import Message
 
     from tenfold.control.answers import Answer
     from tenfold.control.event_stream import StreamEvent
@@ -149,3 +150,12 @@ def nothing(response: httpx.Response) -> None:
 def text(response: httpx.Response) -> str:
     """An answer that is plain text."""
     return response.text
+
+
+def from_program(
+    run: str, place: tuple[str, str], job: str, index: int, found: Message, timeout: float | None
+) -> Request[None]:
+    """What one program of a run sends when a report's answer asked for it. `place`: kind and name of what asked."""
+    path = path_of("runs", run, *place, "tasks", job, str(index))
+    headers = {"Content-Type": "application/x-protobuf"}
+    return Request("PUT", path, nothing, content=found.SerializeToString(), headers=headers, timeout=timeout)

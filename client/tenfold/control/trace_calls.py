@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.control.calls import call
-from tenfold.control.request import LONGEST_POLL, Request, members, milliseconds, nothing, path_of
+from tenfold.control.request import LONGEST_POLL, Request, from_program, members, milliseconds, path_of
 from tenfold.control.trace_answers import Placement
 from tenfold_core import open_inference
 
@@ -96,6 +96,4 @@ class TraceCalls:
     ) -> Request[None]:
         """What one program of a run traced, when it was asked to in the answer to a report. Raises NotFoundError for a
         trace that does not wait for it any more."""
-        path = path_of("runs", run, "traces", trace, "tasks", job, str(index))
-        headers = {"Content-Type": "application/x-protobuf"}
-        return Request("PUT", path, nothing, content=found.SerializeToString(), headers=headers, timeout=timeout)
+        return from_program(run, ("traces", trace), job, index, found, timeout)

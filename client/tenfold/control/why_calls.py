@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold.control.calls import call
-from tenfold.control.request import Request, nothing, one, path_of
+from tenfold.control.request import Request, from_program, one, path_of
 from tenfold.control.why_answers import Why
 
 if TYPE_CHECKING:
@@ -41,6 +41,4 @@ class WhyCalls:
     ) -> Request[None]:
         """What one program of a run says, when it was asked in the answer to a report. Raises NotFoundError for a
         question that does not wait for it any more."""
-        path = path_of("runs", run, "why", asked, "tasks", job, str(index))
-        headers = {"Content-Type": "application/x-protobuf"}
-        return Request("PUT", path, nothing, content=found.SerializeToString(), headers=headers, timeout=timeout)
+        return from_program(run, ("why", asked), job, index, found, timeout)

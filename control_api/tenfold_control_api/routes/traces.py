@@ -7,11 +7,12 @@ from fastapi import APIRouter, Query, Request, Response
 
 from tenfold_control_api.asgi import acting
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.routes.common import ControlDep, JsonBody, content_type, seconds, unsupported
+from tenfold_control_api.routes.common import ControlDep, JsonBody, seconds
+from tenfold_control_api.routes.program_messages import received, taking
 from tenfold_control_api.routes.runs import require_submitter
 from tenfold_control_api.routes.sessions import STEP_BODY, owned_session, step_of
 from tenfold_control_api.runs.models import RunTrace
-from tenfold_control_api.steps import JSON, PROTOBUF, parse_message, read_apart
+from tenfold_control_api.steps import JSON, read_apart
 from tenfold_control_api.traces.session_trace import hosts_of, traced
 from tenfold_protos.trace_pb2 import ProgramTrace
 
@@ -111,19 +112,11 @@ async def get_trace(run: str, trace: str, control: ControlDep) -> Response:
     tags=["runs"],
     summary="What a program traced, from inside it",
     status_code=204,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {PROTOBUF: {"schema": {"type": "string", "format": "binary", "description": "A ProgramTrace."}}},
-        },
-        **problems("no-such-trace", "malformed-message"),
-    },
+    openapi_extra=taking("A ProgramTrace.", "no-such-trace"),
 )
 async def put_program_trace(
     run: str, trace: str, job: str, index: int, request: Request, control: ControlDep
 ) -> Response:
     """404 once the trace is over, or the program has sent its part."""
-    if content_type(request) != PROTOBUF:
-        raise unsupported(request, PROTOBUF)
-    control.run_traces.add(run, trace, job, index, parse_message(ProgramTrace, await request.body()))
+    control.run_traces.add(run, trace, job, index, await received(request, ProgramTrace))
     return Response(status_code=204)

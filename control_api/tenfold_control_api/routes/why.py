@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request, Response
 
 from tenfold_control_api.entry import owned_by
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
+from tenfold_control_api.routes.common import ControlDep
+from tenfold_control_api.routes.program_messages import received, taking
 from tenfold_control_api.routes.sessions import owned_session
-from tenfold_control_api.steps import PROTOBUF, parse_message
 from tenfold_control_api.why import views
 from tenfold_control_api.why.conclude import conclude
 from tenfold_control_api.why.models import WhyView
@@ -76,17 +76,9 @@ async def why_session(session: str, request: Request, control: ControlDep) -> Wh
     tags=["runs"],
     summary="What a program waits for, from inside it",
     status_code=204,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {PROTOBUF: {"schema": {"type": "string", "format": "binary", "description": "A TaskAnswer."}}},
-        },
-        **problems("no-such-question", "malformed-message"),
-    },
+    openapi_extra=taking("A TaskAnswer.", "no-such-question"),
 )
 async def put_answer(run: str, asked: str, job: str, index: int, request: Request, control: ControlDep) -> Response:
     """404 once nobody waits for it any more."""
-    if content_type(request) != PROTOBUF:
-        raise unsupported(request, PROTOBUF)
-    control.why.add(run, asked, job, index, parse_message(TaskAnswer, await request.body()))
+    control.why.add(run, asked, job, index, await received(request, TaskAnswer))
     return Response(status_code=204)
