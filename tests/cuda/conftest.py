@@ -10,12 +10,17 @@ import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from support import dry_gpu, gpu_runs
+from tenfold.session import inprocess
 from tenfold_kernels.cuda import _runtime
 from tenfold_kernels.gpus import has_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Types whose kernels are the same text as float32's: `make test-thorough` and `make test-cuda` try them.
 _OTHER_TYPES = re.compile(r"\b(float64|u?int8|u?int16|complex64|complex128)\b")
@@ -38,8 +43,11 @@ def simulated() -> bool:
 
 
 @pytest.fixture(autouse=True)
-def simulator(simulated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives this process a simulated GPU, and takes it away again: other tests share the process."""
+def simulator(simulated: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Gives this process a simulated GPU, and takes it away again: other tests share the process, and the server that
+    sessions of a process share has the GPUs that there were when it started.
+    """
+    inprocess.stop_shared_server()
     if simulated:
         monkeypatch.setenv(_runtime.SIMULATOR, "1")
         if "numba.cuda" not in sys.modules:
@@ -47,6 +55,8 @@ def simulator(simulated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
             monkeypatch.setattr(config, "ENABLE_CUDASIM", 1)
             import numba.cuda  # noqa: F401
+    yield
+    inprocess.stop_shared_server()
 
 
 @pytest.fixture(scope="session")
