@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 #: Folders whose pages have every block typed.
-TYPED = ("tutorials", "howto")
+TYPED = ("tutorials", "how-to")
 #: Seconds that one block may take, on a busy machine.
 PATIENCE = 120.0
 #: Commands of the pages (`python`, `tenfold`) are those of the environment that runs the tests.
