@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 MARKER = re.compile(
@@ -47,6 +48,12 @@ def source_of(module: str, root: Path) -> Path | None:
     return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
 
 
+@cache
+def _parsed(source: Path) -> ast.Module:
+    """A file is asked for once per name that it defines."""
+    return ast.parse(source.read_text(encoding="utf-8"))
+
+
 def definition(module: str, name: str, root: Path) -> tuple[str, str] | None:
     """Where the source defines what `module` has under `name`, through imports, late ones too; None if nowhere."""
     source = source_of(module, root)
@@ -54,7 +61,7 @@ def definition(module: str, name: str, root: Path) -> tuple[str, str] | None:
         return _BEHIND[module, name]
     if source is None:
         return None
-    tree = ast.parse(source.read_text(encoding="utf-8"))
+    tree = _parsed(source)
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == name:
             return module, name
