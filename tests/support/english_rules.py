@@ -72,10 +72,10 @@ RULES = (
     ),
     Rule(
         "as-is",
-        r"\bas (?:is|are|does|do|did|was)\b",
-        '"like", "as … does" with its subject',
-        "It waits, as does a queue.",
-        "It waits, like a queue.",
+        r"\bas (?:is|are|was|were)(?= (?:in|on|at|for|with|by)\b|[,.;:]|$)",
+        '"like", or the subject: "as it is in"',
+        "The token is sent as is.",
+        "It sends the token unchanged. It waits, as do other tasks.",
     ),
     Rule(
         "so-it-is",
