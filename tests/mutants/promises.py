@@ -20,7 +20,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mutants.breakages import BREAKAGES, Breakage
-from mutants.scratch import interpreter_of, scratch_tree
+from mutants.scratch import environment_alone, interpreter_of, scratch_tree
 
 #: Seconds for one run of pytest; a breakage may make a test wait for what never comes.
 SECONDS = 300
@@ -93,7 +93,7 @@ def run(tree: Path, test: str, nice: int) -> tuple[int, str]:
     """pytest's status and counts. A test that does not end in time counts as failed: that is red, too."""
     command = [str(interpreter_of(tree)), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout=100", test]
     # not the bytecode, else the first of two texts of a second counts; CI runs the thorough tests, too
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TENFOLD_TEST_THOROUGH": "1"}
+    environment = {**environment_alone(), "PYTHONDONTWRITEBYTECODE": "1", "TENFOLD_TEST_THOROUGH": "1"}
     try:
         done = subprocess.run(
             ["nice", "-n", str(nice), *command],

@@ -28,7 +28,7 @@ if __name__ == "__main__":
 import which
 from mutants import equivalent, imports, nets
 from mutants.draw import AREAS, Mutant, draw_changes, draw_files, path_of
-from mutants.scratch import FOLDER, interpreter_of, scratch_tree
+from mutants.scratch import FOLDER, environment_alone, interpreter_of, scratch_tree
 from support.mirror import ROOT, modules
 
 RESULTS = FOLDER / "results.jsonl"
@@ -170,7 +170,7 @@ def try_file(
         "mutants": [(mutant.change.function, mutant.change.what) for mutant in mutants],
     }
     text, began, kinds = text_hash(path), time.monotonic(), {mutant.key: mutant.change.kind for mutant in mutants}
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # forks find compiled what the first one has compiled
+    environment = environment_alone()
     command = ["nice", "-n", str(options.nice), str(interpreter_of(tree)), "tests/mutants/warm.py"]
     with subprocess.Popen(
         [*alone(), *command], cwd=tree, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

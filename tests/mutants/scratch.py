@@ -7,6 +7,7 @@ from the copy. Packages of others are found where they are installed.
 
 from __future__ import annotations
 
+import os
 import shutil
 import site
 import subprocess
@@ -61,6 +62,12 @@ def mark_of(tree: Path) -> str:
         "import os; names = {}; os.environ.get('TENFOLD_MUTANTS_REACHED') and "
         f"(exec(open({str(tree / 'tests/mutants/reach.py')!r}).read(), names), names['install']())"
     )
+
+
+def environment_alone() -> dict[str, str]:
+    """That of a process of a tree: without PYTHONPATH, whose packages would be taken in place of the tree's."""
+    # bytecode is written: forks find compiled what the first one has compiled
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
 
 
 def interpreter_of(tree: Path) -> Path:

@@ -13,7 +13,7 @@ import pytest
 
 from mutants import nets, reach
 from mutants.changes import changes
-from mutants.scratch import mark_of
+from mutants.scratch import environment_alone, mark_of
 
 CODE = """
 import functools
@@ -167,6 +167,15 @@ def test_marks_come_before_each_statement_of_a_function_and_nowhere_else() -> No
     assert reach.statement_of(5, spans) == 5
     assert reach.statement_of(1, spans) is None
     assert reach.statement_of(11, spans) is None
+
+
+def test_packages_of_another_checkout_do_not_come_before_the_trees_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/another/checkout")
+    monkeypatch.setenv("KEPT", "as it is")
+
+    found = environment_alone()
+    assert "PYTHONPATH" not in found
+    assert found["KEPT"] == "as it is"
 
 
 def test_loops_have_code_of_the_intrinsics_that_they_name() -> None:
