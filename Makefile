@@ -41,7 +41,7 @@ comma := ,
 space := $(subst ,, )
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs screenshots tf-env peers-env bench bench-cuda test-cuda protos clean clients-env test-oldest dist
+.PHONY: help demo test test-pythons test-thorough test-long chaos soak engines test-engines fuzz mutants promises tests-of lint docs verify-docs format openapi stubs compatibility screenshots tf-env peers-env bench bench-cuda test-cuda protos clean clients-env test-oldest dist
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -131,6 +131,9 @@ openapi: $(VENV)/.installed-dev ## Write docs/openapi.json and the problem types
 
 stubs: $(VENV)/.installed-dev ## Write what type checkers and editors see of the modules that load their names late
 	$(BIN)/python tests/support/type_stubs.py
+
+compatibility: $(VENV)/.installed-dev ## Write docs/compatibility.md: which names of TensorFlow 1.15 are here, and why others are not
+	PYTHONPATH=tests $(BIN)/python tests/support/compatibility.py
 
 screenshots: $(VENV)/.installed-dev ## Take the pictures of docs/dashboard.md anew, in a Chromium
 	PYTHONPATH=tests $(BIN)/python tests/screenshots.py

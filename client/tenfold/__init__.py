@@ -17,8 +17,8 @@ _make_lazy(__name__)
 #: Module → its public names; `public=name` where the two differ.
 _EXPORTS: dict[str, str] = {
     "tenfold_core.dtypes": """
-        DType as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64 half int16
-        int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16 uint32 uint64 uint8
+        DType QUANTIZED_DTYPES as_dtype bfloat16 bool=bool_ complex128 complex64 double float16 float32 float64
+        half int16 int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource string uint16 uint32 uint64 uint8
         variant
     """,
     "tenfold_core.tensor_shape": "Dimension TensorShape dimension_value",
@@ -101,7 +101,7 @@ _EXPORTS: dict[str, str] = {
         sparse_softmax sparse_tensor_dense_matmul
     """,
     "tenfold.ops.string": """
-        as_string decode_base64 encode_base64 reduce_join regex_replace string_join string_strip
+        as_string decode_base64 encode_base64 fingerprint reduce_join regex_replace string_join string_strip
         string_to_hash_bucket string_to_hash_bucket_fast string_to_number substr
     """,
     "tenfold.ops.io": "decode_csv decode_raw matching_files read_file write_file",
@@ -155,7 +155,7 @@ _EXPORTS: dict[str, str] = {
         fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
         fake_quant_with_min_max_vars_per_channel_gradient fft fft2d fft3d guarantee_const ifft
         ifft2d ifft3d igamma igammac matrix_band_part matrix_determinant matrix_inverse matrix_solve
-        matrix_triangular_solve parse_tensor polygamma qr roll segment_max segment_mean segment_min
+        matrix_square_root matrix_triangular_solve parse_tensor polygamma qr roll segment_max segment_mean segment_min
         segment_prod serialize_tensor space_to_batch_nd string_to_hash_bucket_strong
         tensor_scatter_add tensor_scatter_nd_add=tensor_scatter_add
         tensor_scatter_nd_sub=tensor_scatter_sub tensor_scatter_nd_update=tensor_scatter_update
@@ -205,7 +205,7 @@ _EXPORTS: dict[str, str] = {
     """,
     "tenfold_protos.attr_value_pb2": "AttrValue NameAttrList",
     "tenfold_protos.config_pb2": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions",
-    "tenfold_protos.event_pb2": "Event SessionLog",
+    "tenfold_protos.event_pb2": "Event LogMessage SessionLog",
     "tenfold_protos.graph_pb2": "GraphDef",
     "tenfold_protos.meta_graph_pb2": "MetaGraphDef TensorInfo",
     "tenfold_protos.node_def_pb2": "NodeDef",
@@ -242,6 +242,7 @@ _NAMESPACES: dict[str, str] = {
     "nest": "tenfold.nest",
     "profiler": "tenfold.profiler",
     "python_io": "tenfold.python_io",
+    "pywrap_tensorflow": "tenfold.compat.python.pywrap_tensorflow",
     "raw_ops": "tenfold.ops.raw_ops",
     "resource_loader": "tenfold.resource_loader",
     "saved_model": "tenfold.saved_model",
@@ -259,18 +260,6 @@ _GATHERED = (
     *("audio", "bitwise", "debugging", "dtypes", "image", "initializers", "io", "linalg", "lookup", "manip", "math"),
     *("nn", "quantization", "queue", "random", "signal", "spectral", "strings", "version"),
 )
-
-#: Names of TensorFlow that are left out, and what to do instead.
-_LEFT_OUT = {
-    **dict.fromkeys(
-        ("GradientTape", "function"),
-        "it needs eager execution, and Tenfold builds and runs graphs: use tf.gradients, tf.Session and tf.py_func",
-    ),
-    "lite": "export with tf.saved_model and convert with TensorFlow",
-    "tpu": "there are kernels for the CPU only",
-    "xla": "programs are compiled without being asked to",
-    **dict.fromkeys(("RaggedTensor", "ragged"), "use tf.SparseTensor, or tf.sequence_mask with padded tensors"),
-}
 
 _HOME: dict[str, tuple[str, str]] = {}
 for _module, _names in _EXPORTS.items():
@@ -303,8 +292,9 @@ def __getattr__(name: str) -> Any:
 
         value = versions.tenfold
     else:
-        hint = f": {_LEFT_OUT[name]}" if name in _LEFT_OUT else _nearest(name)
-        raise AttributeError(f"module 'tenfold' has no attribute {name!r}{hint}")
+        from tenfold.left_out import hint
+
+        raise AttributeError(f"module 'tenfold' has no attribute {name!r}{hint(name) or _nearest(name)}")
     globals()[name] = value
     return value
 

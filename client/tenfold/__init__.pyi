@@ -43,6 +43,7 @@ from tenfold.compat import enable_tensor_equality
 from tenfold.compat import enable_v2_behavior
 from tenfold.compat import enable_v2_tensorshape
 from tenfold.compat import executing_eagerly
+from tenfold.compat.python import pywrap_tensorflow
 from tenfold.data.optionals import OptionalSpec
 from tenfold.gradients import AggregationMethod
 from tenfold.gradients import NoGradient
@@ -261,6 +262,7 @@ from tenfold.ops.generated_ops import matrix_band_part
 from tenfold.ops.generated_ops import matrix_determinant
 from tenfold.ops.generated_ops import matrix_inverse
 from tenfold.ops.generated_ops import matrix_solve
+from tenfold.ops.generated_ops import matrix_square_root
 from tenfold.ops.generated_ops import matrix_triangular_solve
 from tenfold.ops.generated_ops import parse_tensor
 from tenfold.ops.generated_ops import polygamma
@@ -526,6 +528,7 @@ from tenfold.ops.state_ops import scatter_update
 from tenfold.ops.string import as_string
 from tenfold.ops.string import decode_base64
 from tenfold.ops.string import encode_base64
+from tenfold.ops.string import fingerprint
 from tenfold.ops.string import reduce_join
 from tenfold.ops.string import regex_replace
 from tenfold.ops.string import string_join
@@ -590,6 +593,7 @@ from tenfold.versions import VERSION
 from tenfold_core import errors
 from tenfold_core.device import DeviceSpec
 from tenfold_core.dtypes import DType
+from tenfold_core.dtypes import QUANTIZED_DTYPES
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.dtypes import bfloat16
 from tenfold_core.dtypes import bool_ as bool
@@ -631,6 +635,7 @@ from tenfold_protos.config_pb2 import OptimizerOptions
 from tenfold_protos.config_pb2 import RunMetadata
 from tenfold_protos.config_pb2 import RunOptions
 from tenfold_protos.event_pb2 import Event
+from tenfold_protos.event_pb2 import LogMessage
 from tenfold_protos.event_pb2 import SessionLog
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.histogram_pb2 import HistogramProto
@@ -681,6 +686,7 @@ __all__ = [
     "IdentityReader",
     "IndexedSlices",
     "InteractiveSession",
+    "LogMessage",
     "MONOLITHIC_BUILD",
     "MetaGraphDef",
     "Module",
@@ -697,6 +703,7 @@ __all__ = [
     "PaddingFIFOQueue",
     "Print",
     "PriorityQueue",
+    "QUANTIZED_DTYPES",
     "QueueBase",
     "RandomShuffleQueue",
     "ReaderBase",
@@ -915,6 +922,7 @@ __all__ = [
     "fft2d",
     "fft3d",
     "fill",
+    "fingerprint",
     "fixed_size_partitioner",
     "flags",
     "float16",
@@ -1031,6 +1039,7 @@ __all__ = [
     "matrix_set_diag",
     "matrix_solve",
     "matrix_solve_ls",
+    "matrix_square_root",
     "matrix_transpose",
     "matrix_triangular_solve",
     "maximum",
@@ -1079,6 +1088,7 @@ __all__ = [
     "py_func",
     "py_function",
     "python_io",
+    "pywrap_tensorflow",
     "qint16",
     "qint32",
     "qint8",

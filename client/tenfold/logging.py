@@ -65,6 +65,11 @@ def fatal(msg: Any, *args: Any) -> None:
     get_logger().critical(msg, *args)
 
 
+def TaskLevelStatusMessage(msg: Any) -> None:
+    """Logs at ERROR."""
+    error(msg)
+
+
 def vlog(level: int, msg: Any, *args: Any) -> None:
     """Logs at DEBUG, or below it for a `level` of 2 and more."""
     get_logger().log(max(1, DEBUG + 1 - level), msg, *args)

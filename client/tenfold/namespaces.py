@@ -31,7 +31,7 @@ _TABLE: dict[str, dict[str, str]] = {
     },
     "dtypes": {
         "tenfold": """
-            DType as_dtype as_string bfloat16 bool cast complex complex128 complex64 double float16
+            DType QUANTIZED_DTYPES as_dtype as_string bfloat16 bool cast complex complex128 complex64 double float16
             float32 float64 half int16 int32 int64 int8 qint16 qint32 qint8 quint16 quint8 resource
             saturate_cast string uint16 uint32 uint64 uint8 variant
         """,
@@ -177,8 +177,9 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.nn_conv": """
             atrous_conv2d atrous_conv2d_transpose conv1d conv1d_transpose conv2d conv2d_backprop_filter
-            conv2d_backprop_input conv2d_transpose conv3d conv3d_backprop_filter conv3d_transpose
-            conv_transpose convolution depthwise_conv2d separable_conv2d with_space_to_batch
+            conv2d_backprop_input conv2d_transpose conv3d conv3d_backprop_filter
+            conv3d_backprop_filter_v2=conv3d_backprop_filter conv3d_transpose conv_transpose convolution
+            depthwise_conv2d separable_conv2d with_space_to_batch
         """,
         "tenfold.ops.nn_ctc": """
             collapse_repeated ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder ctc_loss
@@ -285,9 +286,13 @@ class Namespace(LazyModule):
         if name not in home:
             from difflib import get_close_matches
 
+            from tenfold.left_out import hint
+
             near = get_close_matches(name, home, n=2)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{hint}")
+            why = hint(f"{self.__name__.partition('.')[2]}.{name}") or (
+                f"; did you mean {' or '.join(near)}?" if near else ""
+            )
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{why}")
         module, attribute = home[name]
         value = getattr(import_module(module), attribute) if module else import_module(attribute)
         setattr(self, name, value)

@@ -257,6 +257,8 @@ quint8 = _BY_NAME["quint8"]
 qint16 = _BY_NAME["qint16"]
 quint16 = _BY_NAME["quint16"]
 qint32 = _BY_NAME["qint32"]
+#: Every quantized type, and its reference.
+QUANTIZED_DTYPES = frozenset(dtype for dtype in _BY_ENUM.values() if dtype.is_quantized)
 
 #: Every non-reference type, in the order of the numbers.
 ALL_TYPES: tuple[DType, ...] = tuple(_BY_ENUM[row.enum] for row in _ROWS)

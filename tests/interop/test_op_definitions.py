@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from support import compatibility
 from tenfold_core import graph_versions, opdefs
 from tenfold_core.opdefs import runtime_ops
 from tenfold_core.opdefs.elsewhere import ELSEWHERE
@@ -31,6 +34,19 @@ _DUMP_CONTRIB = "from tensorflow.contrib import seq2seq; dir(seq2seq)\n" + _DUMP
 _DUMP_115 = _DUMP.replace(
     "tensorflow.python.client import pywrap_tf_session", "tensorflow.python import pywrap_tensorflow"
 )
+#: Those of the names, such as `tf.train.Saver`, that are not there.
+_MISSING_OF = """
+import json
+import tensorflow as tf
+
+def found(path):
+    value = tf
+    for part in path.split(".")[1:]:
+        value = getattr(value, part, None)
+    return value is not None or path == "tf.newaxis"
+
+print(json.dumps([name for name in {names} if not found(name)]))
+"""
 _PAGE = Path(__file__).parents[2] / "docs" / "missing_ops.md"
 #: The ops that those libraries have and we too.
 _CONTRIB = {"GatherTree"}
@@ -130,3 +146,13 @@ def test_every_operation_that_is_not_here_is_named_with_a_reason(forks: dict[str
     public = {name for name in opdefs.names() if name[0] != "_" and name not in executed}
     silent = {name for name in public if not kernels.has_kernel(name, "CPU")}
     assert silent - set(re.findall(r"`(\w+)`", without_kernel)) == set()
+
+
+@pytest.mark.thorough
+def test_the_list_of_public_names_is_tensorflows(forks: dict[str, Forks]) -> None:
+    listed = {f"{space}.{name}" for space, names in compatibility.names_of_tensorflow().items() for name in names}
+    listed -= {name for name in listed if name.startswith("tf.raw_ops.")}  # the registry is compared above
+
+    absent = forks["1.15"].ask(_MISSING_OF.format(names=sorted(listed)))
+
+    assert absent == []

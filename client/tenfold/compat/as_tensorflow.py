@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tenfold import versions
+from tenfold import left_out, versions
 from tenfold.compat import old_numpy, old_python
 from tenfold.compat.left_out import LeftOut
 from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
@@ -70,9 +70,9 @@ class _Alias(LazyModule):
             for place, spelt in ((tenfold, name), *((target, name[1:]) for target in self._targets)):
                 if (spelt == name or name.startswith("_")) and hasattr(place, spelt):
                     return getattr(place, spelt)
+        hint = f": {told}" if told is not None and "has no attribute" not in str(told) else left_out.hint(below)
         raise AttributeError(
-            f"module {self.__name__!r}, answered by Tenfold, has no attribute {name!r}"
-            + (f": {told}" if told is not None and "has no attribute" not in str(told) else "")
+            f"module {self.__name__!r}, answered by Tenfold, has no attribute {name!r}{hint}"
         ) from told
 
     def __dir__(self) -> list[str]:
@@ -145,7 +145,7 @@ def _find(path: str) -> Sequence[Any]:
         if found and not all(map(_is_no_module, found)):
             return found
         break
-    why = _why_left_out(path) or "Tenfold answers for TensorFlow here, and has none"
+    why = _why_left_out(path) or left_out.why(path) or "Tenfold answers for TensorFlow here, and has none"
     raise ModuleNotFoundError(f"No module named 'tensorflow.{path}': {why}", name=f"tensorflow.{path}")
 
 

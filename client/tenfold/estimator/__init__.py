@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from tenfold.lazy_module import make_lazy as _make_lazy
+from tenfold.left_out import hint as _hint
 
 _make_lazy(__name__)
 
@@ -45,14 +46,6 @@ _MODULES: dict[str, str] = {
 }
 #: Namespaces below tf.estimator.
 _NAMESPACES = ("experimental", "export", "inputs")
-#: Name → why it is not served.
-_LEFT_OUT = {
-    **dict.fromkeys(
-        ("BoostedTreesClassifier", "BoostedTreesEstimator", "BoostedTreesRegressor"), "boosted trees are not served"
-    ),
-    **dict.fromkeys(("tpu", "TPUEstimator"), "TPUs are not served: use tf.estimator.Estimator"),
-    "model_to_estimator": "Keras is not part of Tenfold: write a model function, with tf.layers",
-}
 
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
@@ -65,8 +58,7 @@ def __getattr__(name: str) -> Any:
     elif name in _NAMESPACES:
         value = import_module(f"{__name__}.{name}")
     else:
-        hint = f": {_LEFT_OUT[name]}" if name in _LEFT_OUT else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(f'estimator.{name}')}")
     globals()[name] = value
     return value
 

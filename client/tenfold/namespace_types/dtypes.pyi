@@ -5,6 +5,7 @@ from tenfold.ops.math import saturate_cast
 from tenfold.ops.math_complex import complex
 from tenfold.ops.string import as_string
 from tenfold_core.dtypes import DType
+from tenfold_core.dtypes import QUANTIZED_DTYPES
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.dtypes import bfloat16
 from tenfold_core.dtypes import bool_ as bool
@@ -34,6 +35,7 @@ from tenfold_core.dtypes import variant
 
 __all__ = [
     "DType",
+    "QUANTIZED_DTYPES",
     "as_dtype",
     "as_string",
     "bfloat16",

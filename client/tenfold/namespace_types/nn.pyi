@@ -52,6 +52,7 @@ from tenfold.ops.nn_conv import conv2d_backprop_input
 from tenfold.ops.nn_conv import conv2d_transpose
 from tenfold.ops.nn_conv import conv3d
 from tenfold.ops.nn_conv import conv3d_backprop_filter
+from tenfold.ops.nn_conv import conv3d_backprop_filter as conv3d_backprop_filter_v2
 from tenfold.ops.nn_conv import conv3d_transpose
 from tenfold.ops.nn_conv import conv_transpose
 from tenfold.ops.nn_conv import convolution
@@ -129,6 +130,7 @@ __all__ = [
     "conv2d_transpose",
     "conv3d",
     "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
     "conv3d_transpose",
     "conv_transpose",
     "convolution",

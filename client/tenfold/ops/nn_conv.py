@@ -234,7 +234,7 @@ def conv1d_transpose(
         full = array.concat([sizes[:axis], place, sizes[axis:]], 0)
         result = conv2d_backprop_input(
             full, array.expand_dims(filters, 0), array.expand_dims(input, axis), [1, *_inner(strides, wide)], padding,
-            data_format=wide,
+            data_format=wide, dilations=1 if dilations is None else [1, *_inner(dilations, wide)],
         )  # fmt: skip
         return array.squeeze(result, [axis])
 

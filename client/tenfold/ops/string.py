@@ -22,6 +22,11 @@ def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Te
     return tensor_op("StringJoin", name, inputs=list(inputs), separator=separator)
 
 
+def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) -> Tensor:
+    """The 64-bit hash of each row of `data`, as uint8 of shape [rows, 8]; any type of fixed size, or strings."""
+    return tensor_op("Fingerprint", name, data=data, method=method)
+
+
 def as_string(
     input: Any,
     precision: int = -1,

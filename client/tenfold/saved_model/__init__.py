@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from tenfold.lazy_module import make_lazy
+from tenfold.left_out import hint as _hint
 
 make_lazy(__name__)
 
@@ -42,12 +43,6 @@ _MODULES = frozenset(
         *("signature_def_utils", "tag_constants", "utils"),
     }
 )
-#: What writes or reads objects of TensorFlow 2, and what does the same to a graph.
-_OF_VERSION_2 = {
-    "save": "tf.saved_model.simple_save or tf.saved_model.Builder",
-    "load_v2": "tf.saved_model.load(sess, tags, export_dir)",
-    "experimental": "tf.saved_model.Builder",
-}
 
 
 def _table() -> dict[str, tuple[str, str]]:
@@ -69,12 +64,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(module), attribute)
     elif name in _MODULES:
         value = import_module(f"{_HOME}.{name}")
-    elif name in _OF_VERSION_2:
-        raise AttributeError(
-            f"tf.saved_model.{name} is for objects of TensorFlow 2, and Tenfold has graphs: use {_OF_VERSION_2[name]}"
-        )
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(f'saved_model.{name}')}")
     globals()[name] = value
     return value
 

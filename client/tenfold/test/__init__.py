@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tenfold.lazy_module import make_lazy
+from tenfold.left_out import hint as _hint
 from tenfold.test.benchmark import Benchmark, benchmark_config
 from tenfold.test.case import TestCase, get_temp_dir, main
 from tenfold.test.gradient_checker import compute_gradient, compute_gradient_error
@@ -43,7 +44,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # unittest.mock imports asyncio, which is slow; a program that only uses TestCase does not need it.
     if name != "mock":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(f'test.{name}')}")
     from unittest import mock
 
     return mock

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from tenfold.lazy_module import make_lazy as _make_lazy
+from tenfold.left_out import hint as _hint
 
 _make_lazy(__name__)
 
@@ -140,7 +141,7 @@ def __getattr__(name: str) -> Any:
         return import_module("tenfold.train.experimental")
     module = _HOME.get(name)
     if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(f'train.{name}')}")
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value

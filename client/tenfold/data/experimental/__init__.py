@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from tenfold.lazy_module import make_lazy
+from tenfold.left_out import hint as _hint
 
 make_lazy(__name__)
 
@@ -53,7 +54,8 @@ del _module, _names, _name, _public, _attribute
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'tenfold.data.experimental' has no attribute {name!r}")
+        why = _hint(f"data.experimental.{name}")
+        raise AttributeError(f"module 'tenfold.data.experimental' has no attribute {name!r}{why}")
     module, attribute = _HOME[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value

@@ -329,3 +329,10 @@ def test_labels_become_of_the_logits_type_and_halves_are_computed_wide(labels: t
     made = [op for op in loss.graph.get_operations() if op.type == "SoftmaxCrossEntropyWithLogits"]
     assert loss.dtype == logits
     assert [tensor.dtype for tensor in made[0].inputs] == [tf.float32, tf.float32]
+
+
+def test_a_dilation_reaches_the_transposed_convolution():
+    made = tf.nn.conv1d_transpose(x_of(2, 6, 3), np.ones([3, 2, 3], np.float32), [2, 6, 2], 1, dilations=2)
+
+    (op,) = [op for op in made.graph.get_operations() if op.type == "Conv2DBackpropInput"]
+    assert op.get_attr("dilations") == [1, 1, 2, 1]
