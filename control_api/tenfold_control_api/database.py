@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from tenfold_control_api.migrations import run
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from sqlalchemy import RowMapping, Select
@@ -37,6 +37,8 @@ _WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
 
 #: Seconds for a connection to a server, and for the answer to a statement: a server that hangs is one that is away.
 _CONNECT_S, _STATEMENT_S = 5.0, 20.0
+#: Values of one IN: SQLite takes 32,766 variables, old ones 999.
+_VALUES = 900
 
 
 class DatabaseError(Exception):
@@ -200,6 +202,11 @@ class FileLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def in_parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The values, as many at a time as one statement takes for sure."""
+    return (values[at : at + _VALUES] for at in range(0, len(values), _VALUES))
 
 
 async def first_row(engine: AsyncEngine, chosen: Select[Any]) -> RowMapping | None:

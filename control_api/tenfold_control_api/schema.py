@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 metadata = MetaData()
 
@@ -185,8 +185,18 @@ progress = Table(
     Column("task_index", Integer, primary_key=True),
     #: JSON of what the task's program reported.
     Column("body", Text, nullable=False),
-    #: JSON of the newest values in it; NULL where a service before version 11 wrote the row.
-    Column("newest", Text),
+)
+
+newest = Table(
+    "tenfold_newest",
+    metadata,
+    Column("run", String(32), primary_key=True),
+    Column("job", String(63), primary_key=True),
+    Column("task_index", Integer, primary_key=True),
+    #: When the program reported, in wall-clock seconds: another value with each report.
+    Column("updated", Float, nullable=False),
+    #: JSON of the newest values of its curves: the same row of `progress` may be a thousand times as large.
+    Column("body", Text, nullable=False),
 )
 
 diffs = Table(

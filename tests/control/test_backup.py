@@ -238,8 +238,8 @@ def test_the_commands(sqlite: str, tmp_path: Path) -> None:
     ]
 
     assert [result.exit_code for result in results] == [0, 0, 1, 0, 1, 1], [result.output for result in results]
-    assert f"b.zip: 5 rows of 10 tables, schema version {SCHEMA_VERSION}" in results[0].output
-    assert results[1].output == f"restored 5 rows of 10 tables, schema version {SCHEMA_VERSION}\n"
+    assert f"b.zip: 5 rows of 11 tables, schema version {SCHEMA_VERSION}" in results[0].output
+    assert results[1].output == f"restored 5 rows of 11 tables, schema version {SCHEMA_VERSION}\n"
     assert "add --force to lose what it holds" in results[2].output
     assert "none.db' cannot be used: there is no such file" in results[4].output
     assert "No such file or directory" in results[5].output

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ from sqlalchemy import text
 from tenfold_control_api.app import create_app
 from tenfold_control_api.database import DatabaseError
 from tenfold_control_api.migrations import run
-from tenfold_control_api.migrations.versions import v2_stop_with_workers, v5_events
+from tenfold_control_api.migrations.versions import v2_stop_with_workers, v5_events, v12_newest
+from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.schema import SCHEMA_VERSION, metadata
 from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.store import ControlStore
@@ -154,6 +156,33 @@ async def test_a_step_that_fails_leaves_the_version_before(
 
     assert before == "1"
     assert (await versions(database))[0] == str(SCHEMA_VERSION)
+
+
+async def test_the_newest_values_are_taken_out_of_the_curves(
+    request: pytest.FixtureRequest, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows that a service of version 11 wrote, and of those that have no newest values yet."""
+    monkeypatch.setattr(v12_newest, "_ROWS", 2)
+    store = ControlStore(database)
+    async with store.engine.begin() as db:
+        await db.run_sync(run.upgrade, 11)
+    await store.engine.dispose()
+    for index, newest in enumerate(("'{}'", "NULL", "'{}'")):
+        curve = {"points": [[1.0, 1, 2.0]], "stride": 1, "skipped": 0, "last": [2.0, index, 0.5 + index]}
+        body = {"updated": 7.0, "steps": 3, "global_step": index, "curves": {"loss": curve}}
+        body |= {"steps_per_second": None, "checkpoints": [{"time": 1.0, "path": "a"}, {"time": 2.0, "path": "b"}]}
+        row = f"'r', 'worker', {index}, '{json.dumps(body)}', {newest}"
+        fill(request, database, f"INSERT INTO tenfold_progress VALUES ({row})")
+
+    await store.open()
+    found = (await ProgressTable(store.engine).newest_of(["r"]))["r"]
+    await store.close()
+
+    assert [(task.index, task.updated, task.steps, task.global_step) for task in found] == [
+        (index, 7.0, 3, index) for index in range(3)
+    ]
+    assert [task.curves["loss"].last for task in found] == [(2.0, index, 0.5 + index) for index in range(3)]
+    assert [task.checkpoints for task in found] == [[{"time": 2.0, "path": "b"}]] * 3
 
 
 async def test_a_first_start_that_was_cut_off_is_begun_again(request: pytest.FixtureRequest, database: str) -> None:

@@ -121,11 +121,11 @@ async def list_runs(
             state or [], filter, sort or "-created", limit + 1, place(after, float, float, str, str)
         )
         shown, more = following(chosen, limit, lambda each: tuple(each[0]))
-        progress = await control.runs.progress.of_all([run.id for _, run in shown])
+        progress = await control.runs.progress.newest_of([run.id for _, run in shown])
         return RunList(runs=[views.run_view(run, progress[run.id]) for _, run in shown], next=more)
     found = await control.runs.page(state or [], limit + 1, place(after, float, str))
     page, more = following(found, limit, lambda run: (run.created, run.id))
-    progress = await control.runs.progress.of_all([run.id for run in page])
+    progress = await control.runs.progress.newest_of([run.id for run in page])
     return RunList(runs=[views.run_view(run, progress[run.id]) for run in page], next=more)
 
 

@@ -129,6 +129,7 @@ class TaskProgress:
             "steps_per_second": self.steps_per_second,
             "examples_per_second": self.examples_per_second,
             "values": {name: curve.last for name, curve in self.curves.items()},
+            "checkpoints": self.checkpoints[-1:],
         }
 
     @staticmethod

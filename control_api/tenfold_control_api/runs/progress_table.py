@@ -11,14 +11,16 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 
+from tenfold_control_api.database import in_parts
 from tenfold_control_api.runs.progress import TaskProgress
-from tenfold_control_api.schema import progress
+from tenfold_control_api.schema import newest, progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sqlalchemy import Table
     from sqlalchemy.ext.asyncio import AsyncEngine
 
 Key = tuple[str, str, int]
@@ -55,15 +57,31 @@ class ProgressTable:
         found = {run_id: self._runs.get(run_id) or loaded.get(run_id, {}) for run_id in run_ids}
         return {run_id: [tasks[key] for key in sorted(tasks)] for run_id, tasks in found.items()}
 
-    async def newest(self) -> dict[str, list[TaskProgress]]:
-        """The newest of what the programs of all runs reported, by run and task; their curves have but one point."""
-        columns = (progress.c.run, progress.c.job, progress.c.task_index, progress.c.newest)
+    def here(self, run_id: str) -> bool:
+        """Whether this process hears of the run: it knows more than the database."""
+        return run_id in self._runs
+
+    async def marks(self) -> dict[str, tuple[float, int]]:
+        """For each run something that is different once one of its tasks has reported again and that is written."""
+        # a sum, because replicas write the tasks of one run, and not in the order of their reports
+        marked = select(newest.c.run, func.sum(newest.c.updated), func.count()).group_by(newest.c.run)
         async with self._engine.connect() as db:
-            rows = (await db.execute(select(*columns))).all()
-        older = await self._load(list({row.run for row in rows if row.newest is None and row.run not in self._runs}))
-        found = await asyncio.to_thread(_read_newest, rows)
-        found.update({run: list(tasks.values()) for run, tasks in (older | self._runs).items()})
-        return found
+            return {run_id: (moments, tasks) for run_id, moments, tasks in (await db.execute(marked)).all()}
+
+    async def newest_of(self, run_ids: Sequence[str]) -> dict[str, list[TaskProgress]]:
+        """As `of_all`, but each curve has its newest point alone, and of checkpoints there is the last one. Reads no
+        curve, so it is for lists."""
+        found: dict[str, list[TaskProgress]] = {
+            run_id: [tasks[key] for key in sorted(tasks)] for run_id in run_ids if (tasks := self._runs.get(run_id))
+        }
+        wanted = [run_id for run_id in run_ids if run_id not in found]
+        rows: list[Any] = []
+        async with self._engine.connect() as db:
+            for part in in_parts(wanted):
+                chosen = select(newest).where(newest.c.run.in_(part))
+                rows += (await db.execute(chosen.order_by(newest.c.job, newest.c.task_index))).all()
+        nothing: dict[str, list[TaskProgress]] = {run_id: [] for run_id in wanted}
+        return nothing | await asyncio.to_thread(_read_newest, rows) | found
 
     async def stored(self, run_id: str) -> list[TaskProgress]:
         """What the database has, whichever replica wrote it."""
@@ -72,22 +90,22 @@ class ProgressTable:
     async def flush(self) -> None:
         """Writes what has changed."""
         changed, self._changed = self._changed, set()
-        rows = [
-            {
-                **{"run": run_id, "job": job, "task_index": index},
-                **{"body": json.dumps(task.to_json()), "newest": json.dumps(task.newest())},
-            }
-            for run_id, job, index in changed
-            if (task := self._runs.get(run_id, {}).get((job, index))) is not None
-        ]
-        if not rows:
+        rows: dict[Table, list[dict[str, Any]]] = {progress: [], newest: []}
+        for run_id, job, index in changed:
+            if (task := self._runs.get(run_id, {}).get((job, index))) is None:
+                continue
+            key = {"run": run_id, "job": job, "task_index": index}
+            rows[progress].append({**key, "body": json.dumps(task.to_json())})
+            rows[newest].append({**key, "updated": task.updated, "body": json.dumps(task.newest())})
+        if not rows[progress]:
             return
         try:
             async with self._engine.begin() as db:
-                for row in rows:
-                    where = (progress.c[name] == row[name] for name in ("run", "job", "task_index"))
-                    await db.execute(delete(progress).where(*where))
-                await db.execute(insert(progress), rows)
+                for table, written in rows.items():
+                    for row in written:
+                        where = (table.c[name] == row[name] for name in ("run", "job", "task_index"))
+                        await db.execute(delete(table).where(*where))
+                    await db.execute(insert(table), written)
         except BaseException:
             self._changed |= changed
             raise
@@ -102,7 +120,8 @@ class ProgressTable:
         self._runs.pop(run_id, None)
         self._changed = {key for key in self._changed if key[0] != run_id}
         async with self._engine.begin() as db:
-            await db.execute(delete(progress).where(progress.c.run == run_id))
+            for table in (progress, newest):
+                await db.execute(delete(table).where(table.c.run == run_id))
 
     async def _load(self, run_ids: Sequence[str]) -> dict[str, dict[tuple[str, int], TaskProgress]]:
         found: dict[str, dict[tuple[str, int], TaskProgress]] = {run_id: {} for run_id in run_ids}
@@ -119,6 +138,5 @@ class ProgressTable:
 def _read_newest(rows: Sequence[Any]) -> dict[str, list[TaskProgress]]:
     found: defaultdict[str, list[TaskProgress]] = defaultdict(list)
     for row in rows:
-        if row.newest is not None:
-            found[row.run].append(TaskProgress.from_newest(row.job, row.task_index, json.loads(row.newest)))
+        found[row.run].append(TaskProgress.from_newest(row.job, row.task_index, json.loads(row.body)))
     return dict(found)

@@ -13,13 +13,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.runs import views
 from tenfold_control_api.runs.details import recorded
 from tenfold_control_api.runs.filter import FilterError, parse
+from tenfold_control_api.runs.index import RunIndex
 from tenfold_control_api.runs.joining import JoinedRuns
 from tenfold_control_api.runs.record import LOCAL, RunRecord
 from tenfold_control_api.runs.run_sweeper import RunSweeper
-from tenfold_control_api.runs.selection import Candidate, select
+from tenfold_control_api.runs.selection import select
 from tenfold_control_api.runs.submissions import Submissions
 from tenfold_control_api.runs.table import RunTable
 
@@ -61,6 +61,8 @@ class RunService:
         self._store, self._settings, self._supervisors, self._shared = store, settings, supervisors, shared
         self._wall = wall_clock
         self._table = RunTable(store, settings, shared=shared, clock=clock)
+        #: What runs are filtered and sorted by.
+        self._index = RunIndex(store, progress)
         #: The runs that no supervisor has.
         self._joined = JoinedRuns(
             store,
@@ -169,9 +171,9 @@ class RunService:
         except FilterError as error:
             extra = {"filter": wanted, "position": error.position}
             raise ApiError("invalid-filter", f"the filter is malformed: {error}.", extra=extra) from None
-        runs, newest = await self._store.overview(states), await self.progress.newest()
-        made = (Candidate(run, views.summary_of(run, newest.get(run.id, ()))) for run in runs)
-        keys = await asyncio.to_thread(select, made, parsed, sort, limit, after)
+        every = await self._index.candidates()
+        candidates = [each for each in every if each.run.state in states] if states else every
+        keys = await asyncio.to_thread(select, candidates, parsed, sort, limit, after)
         found = {run.id: run for run in await self._store.several([key.run for key in keys])}
         return [(key, found[key.run]) for key in keys if key.run in found]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tenfold_control_api.database import first_row
+from tenfold_control_api.database import first_row, in_parts
 from tenfold_control_api.runs.record import RunRecord
 from tenfold_control_api.schema import diffs, runs
 from tenfold_core.run_states import RunState
@@ -94,15 +95,20 @@ class RunStore:
         async with self._engine.connect() as db:
             return [_record(row) for row in (await db.execute(chosen)).mappings()]
 
-    async def overview(self, states: Sequence[RunState]) -> list[RunRecord]:
-        """All runs, or those in one of the states; without their tasks and supervisors, which take most room."""
-        columns = [column for column in runs.c if column.name not in ("tasks", "supervisor")]
-        chosen = select(*columns)
-        if states:
-            chosen = chosen.where(runs.c.state.in_([str(state) for state in states]))
+    async def versions(self) -> dict[str, int]:
+        """The version of every run: a cheap way to see which have changed."""
         async with self._engine.connect() as db:
-            rows = (await db.execute(chosen)).mappings().all()
-        return await asyncio.to_thread(lambda: [_record({**row, "tasks": "[]", "supervisor": None}) for row in rows])
+            return {run_id: version for run_id, version in (await db.execute(select(runs.c.id, runs.c.version))).all()}
+
+    async def overview(self, run_ids: Sequence[str]) -> list[RunRecord]:
+        """Those runs, as far as they are not deleted, in any order; without what takes most room and nobody looks for:
+        tasks, supervisors, and environments."""
+        columns = [column for column in runs.c if column.name not in ("tasks", "supervisor")]
+        rows: list[Any] = []
+        async with self._engine.connect() as db:
+            for part in in_parts(run_ids):
+                rows += (await db.execute(select(*columns).where(runs.c.id.in_(part)))).mappings().all()
+        return await asyncio.to_thread(lambda: [_outline(row) for row in rows])
 
     async def several(self, run_ids: Sequence[str]) -> list[RunRecord]:
         """Those runs, in that order; without those that are deleted."""
@@ -157,6 +163,13 @@ def _record(row: Any) -> RunRecord:
     )
 
 
+def _outline(row: Any) -> RunRecord:
+    run = _record({**row, "tasks": "[]", "supervisor": None})
+    return replace(run, submission={name: value for name, value in run.submission.items() if name in _OUTLINE})
+
+
+#: The members of a submission that runs are listed by.
+_OUTLINE = ("entrypoint", "jobs")
 _PLAIN = (
     *("id", "submission_id", "fingerprint", "launcher", "created", "reason", "version", "started", "ended", "attempt"),
     *("restarts", "stop", "owner", "submitter"),
