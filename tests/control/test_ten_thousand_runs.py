@@ -1,20 +1,28 @@
-"""Ten thousand runs in a list: what a page of it costs, with a filter and without."""
+"""Ten thousand runs in a list: what a page of it costs, with a filter and without, and how soon it is painted."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import sqlite3
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import insert
 
-from tenfold_control_api import schema
+from support.browser import chromium, missing
 from tenfold_control_api.app import create_app
 from tenfold_control_api.service_settings import Settings
 from tenfold_control_api.store import ControlStore
 
 from .conftest import Masters, running_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .conftest import Service
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(240)]
 
@@ -24,41 +32,44 @@ RUNS = 10_000
 BOUND = 0.5
 
 
-@pytest.fixture
-def database(tmp_path: Any) -> str:
-    """One kind is enough: what is measured is Python."""
-    return str(tmp_path / "control.db")
+#: Milliseconds from the address to the first page of runs. On a quiet machine it takes 350.
+PAINTED = 5_000
 
 
-async def fill(database: str) -> None:
-    """Runs whose learning rate and loss grow with their number; curves as large as those of a short training."""
-    curves = " " * 4000
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Filled once: runs whose learning rate and loss grow with their number. One kind is enough, what is measured is
+    Python."""
+    path = str(tmp_path_factory.mktemp("runs") / "control.db")
+    asyncio.run(make_tables(path))
     runs, progress, newest = [], [], []
     for at in range(RUNS):
         name = f"r{at:05d}"
         submission = {"entrypoint": ["python", "trainer.py"], "jobs": {"worker": 1}, "environment": {}}
         submission |= {"working_dir": None, "success": "chief", "restarts": {"limit": 0}, "deadline": None}
         details = {"tags": ["odd" if at % 2 else "even"], "parameters": {"lr": at / RUNS, "layers": at % 5}}
-        times = {"created": float(at), "started": float(at), "ended": float(at + 1)}
-        plain = {"submission_id": name, "fingerprint": "", "launcher": "external", "state": "SUCCEEDED", "reason": ""}
-        count = {"version": 1, "attempt": 1, "restarts": 0, "reports": 0}
-        texts = {"submission": json.dumps(submission), "details": json.dumps(details), "tasks": "[]"}
-        runs.append({"id": name, **plain, **times, **count, **texts})
-        key = {"run": name, "job": "worker", "task_index": 0}
+        runs.append((name, name, json.dumps(submission), at, at, at + 1, json.dumps(details)))
         told = {"updated": 1.0, "steps": 9, "global_step": at, "steps_per_second": 2.0, "examples_per_second": None}
         told |= {"values": {"loss": [1.0, at, float(at)]}, "checkpoints": []}
-        progress.append({**key, "body": curves})
-        newest.append({**key, "updated": 1.0, "body": json.dumps(told)})
+        progress.append((name, " " * 1000))
+        newest.append((name, json.dumps(told)))
+    of_runs = "id, submission_id, submission, created, started, ended, details"
+    plain = "fingerprint, launcher, state, reason, version, attempt, restarts, reports, tasks"
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        values = "?, ?, ?, ?, ?, ?, ?, '', 'external', 'SUCCEEDED', '', 1, 1, 0, 0, '[]'"
+        db.executemany(f"INSERT INTO tenfold_runs ({of_runs}, {plain}) VALUES ({values})", runs)
+        db.executemany("INSERT INTO tenfold_progress VALUES (?, 'worker', 0, ?)", progress)
+        db.executemany("INSERT INTO tenfold_newest VALUES (?, 'worker', 0, 1.0, ?)", newest)
+    return path
+
+
+async def make_tables(database: str) -> None:
     store = ControlStore(database)
     await store.open()
-    async with store.engine.begin() as db:
-        for table, rows in ((schema.runs, runs), (schema.progress, progress), (schema.newest, newest)):
-            await db.execute(insert(table), rows)
     await store.close()
 
 
 async def test_a_filter_over_all_costs_little(database: str) -> None:
-    await fill(database)
     wanted: dict[str, Any] = {"filter": "tag=odd and lr>0.5", "sort": "-loss", "limit": 25}
     async with running_app(create_app(Settings(database=database), Masters())) as api:
         costs = []
@@ -76,3 +87,38 @@ async def test_a_filter_over_all_costs_little(database: str) -> None:
     # the first one reads them all
     assert min(costs[1:]) < BOUND
     assert unfiltered < BOUND
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_they_are_painted_found_and_sorted_in_the_page(
+    database: str, start_service: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = start_service()
+    rows = "document.querySelectorAll('#runs tbody tr')"
+    first = "document.querySelector('#runs tbody a').innerText"
+    by_loss = "[...document.querySelectorAll('#runs th button')].find((b) => /loss/.test(b.innerText)).click()"
+    with chromium(tmp_path / "chromium") as browser:
+        browser.open(f"{service.url}/#/runs")
+        browser.until(f"{rows}.length === 50")
+        painted = browser.execute("return performance.now()")
+        elements = browser.execute("return document.querySelectorAll('*').length")
+        browser.press("Next")
+        browser.until(f"{first} === 'r09949'")
+        browser.write("#filter", "tag=odd and lr<0.5")
+        browser.until(f"{first} === 'r04999'")
+        browser.execute(by_loss)
+        browser.until(f"document.querySelector('#runs th[aria-sort=descending]') && {first} === 'r04999'")
+        browser.execute(by_loss)
+        browser.until(f"document.querySelector('#runs th[aria-sort=ascending]') && {first} === 'r00001'")
+        browser.write("input[type=search]", "r0123")
+        browser.until(f"{rows}.length === 5 && {first} === 'r01231'")
+        address = browser.execute("return location.href")
+        browser.open(address)
+        browser.until(f"{rows}.length === 5 && {first} === 'r01231'")
+        browser.write("#filter", " and lr<")
+        browser.until_shown("the filter is malformed")
+        complaints = [each for each in browser.complaints() if "400" not in each]
+
+    assert painted < PAINTED
+    assert elements < 2500
+    assert complaints == []

@@ -48,11 +48,14 @@ function Variables({ tasks }) {
 }
 
 const STATES = ["ready", "missing", "lost", "stopped", "finished"];
+/** In which order tasks come unless the reader sorts them: first those that somebody waits for. */
+const FIRST = ["lost", "missing", "stopped", "ready", "finished"];
 
 function Tasks({ tasks, path, look }) {
   const [state, choose] = useState("");
   const [text, search] = useState("");
   const fitting = tasks.filter((task) => (!state || task.state === state) && (!text || `${task.job}/${task.index} ${task.address ?? ""} ${task.reason}`.includes(text)));
+  const ranked = [...fitting].sort((a, b) => FIRST.indexOf(a.state) - FIRST.indexOf(b.state));
   const figure = (member) => (task) => task.figures?.[member] ?? null;
   const size = (name, member) => ({ name, num: true, cell: (task) => bytes(figure(member)(task)), key: figure(member) });
   const columns = [
@@ -72,7 +75,7 @@ function Tasks({ tasks, path, look }) {
     <${Choice} label="state" value=${state} onChange=${choose} options=${[["", "any"], ...STATES.map((each) => [each, each])]} />
     <${Search} label="Find a task" value=${text} onChange=${search} /></div>`;
   return html`<${Card} title="Tasks" note=${fitting.length === tasks.length ? count(tasks.length) : `${count(fitting.length)} of ${count(tasks.length)}`} actions=${controls}>
-    <${Table} id="tasks" label="Tasks of the cluster" columns=${columns} rows=${fitting} of=${(task) => task.name} detail=${(task) => html`<${Detail} task=${task} path=${path} look=${look} />`} empty="No task fits." /><//>`;
+    <${Table} id="tasks" label="Tasks of the cluster" columns=${columns} rows=${ranked} of=${(task) => task.name} detail=${(task) => html`<${Detail} task=${task} path=${path} look=${look} />`} empty="No task fits." /><//>`;
 }
 
 /** More of one task: what it uses, whom it talks to, its queues. */

@@ -1,35 +1,32 @@
 // The page as a whole: which view the address names, whether the service is reached, and the question for the token.
 
 import { html, render, useEffect, useState } from "./vendor/preact.js";
+import { address } from "./address.js";
 import { call, keepToken, tokenNeeded } from "./api.js";
 import { ClusterPage } from "./cluster.js";
 import { EventsPage } from "./events.js";
 import { clock } from "./format.js";
 import { begin, connection, useData, useSubject } from "./live.js";
-import { Overview, RunsPage } from "./overview.js";
+import { Overview } from "./overview.js";
 import { Card, Failure, Notice, route } from "./parts.js";
 import { RunPage } from "./run.js";
+import { RunsPage } from "./runs.js";
 import { SessionPage, SessionsPage } from "./sessions.js";
 
 const NAV = [["", "Overview"], ["runs", "Runs"], ["clusters", "Tasks"], ["sessions", "Sessions"], ["events", "Events"]];
 
-/** The parts of the address after #. */
-function places() {
-  try {
-    return location.hash.replace(/^#?\/?/, "").split("/").map(decodeURIComponent);
-  } catch {
-    return [""];
-  }
-}
+let moves = 0;
+/** The address, and a number that is new with each move of the reader's: what a view writes there itself is none. */
+const here = () => ({ ...address(), move: (moves += 1) });
 
 function App() {
-  const [at, go] = useState(places());
+  const [{ path: at, asked, move }, go] = useState(here);
   const [locked, lock] = useState(false);
   const [round, again] = useState(0);
   const [config, know] = useState(null);
   useEffect(() => {
     const moved = () => {
-      go(places());
+      go(here());
       scrollTo(0, 0);
     };
     const ask = () => lock(true);
@@ -54,7 +51,7 @@ function App() {
   return html`
     <a class="skip" href="#content" onClick=${(e) => { e.preventDefault(); document.getElementById("content").focus(); }}>Skip to the content</a>
     <${Header} section=${at[0]} />
-    <main id="content" tabindex="-1" key=${`${round} ${at.join("/")}`}>${locked ? html`<${Token} given=${given} />` : html`<${Lost} /><${View} at=${at} config=${config} />`}</main>`;
+    <main id="content" tabindex="-1" key=${`${round} ${move}`}>${locked ? html`<${Token} given=${given} />` : html`<${Lost} /><${View} at=${at} asked=${asked} config=${config} />`}</main>`;
 }
 
 const Header = ({ section }) => html`
@@ -80,9 +77,9 @@ function Lost() {
   return html`<${Notice} tone="bad">${why} What is shown is from ${clock(since)} or before. ${again === null ? "Load the page again to go on." : "It is tried again all the time."}<//>`;
 }
 
-function View({ at: [section, name], config }) {
+function View({ at: [section, name], asked, config }) {
   if (section === "") return html`<${Overview} config=${config} />`;
-  if (section === "runs") return name ? html`<${RunPage} id=${name} config=${config} />` : html`<${RunsPage} config=${config} />`;
+  if (section === "runs") return name ? html`<${RunPage} id=${name} config=${config} />` : html`<${RunsPage} config=${config} asked=${asked} />`;
   if (section === "clusters") return name ? html`<${ClusterPage} name=${name} />` : html`<${Clusters} />`;
   if (section === "sessions") return name ? html`<${SessionPage} id=${name} />` : html`<${SessionsPage} />`;
   if (section === "events") return html`<${EventsPage} />`;

@@ -33,28 +33,29 @@ export const Failure = ({ error, missing }) =>
 
 /**
  * A table in pages: `columns` are {name, cell(row), key?(row) to sort by, num?}. Only the rows of one page are elements
- * of the document, whatever their number. On a narrow screen a row becomes a block with the columns' names.
+ * of the document, whatever their number. On a narrow screen a row becomes a block with the columns' names. Rows that
+ * somebody else sorts come with `by`: {order: {name, down}, choose(order)}; columns then have the name to sort by, `sort`.
  */
-export function Table({ columns, rows, id, of, size = 50, label, detail = null, empty = "Nothing here." }) {
+export function Table({ columns, rows, id, of, size = 50, label, detail = null, empty = "Nothing here.", by = null }) {
   const [page, turn] = useState(0);
-  const [order, sortBy] = useState(null);
+  const [own, sortBy] = useState(null);
   const [open, unfold] = useState(null);
-  const sorted = order === null ? rows : sort(rows, columns.find((each) => each.name === order.name)?.key, order.down);
+  const order = by ? by.order : own;
+  const sortedBy = (column) => (by ? column.sort : column.key && column.name);
+  const sorted = by || order === null ? rows : sort(rows, columns.find((each) => each.name === order.name)?.key, order.down);
   const pages = Math.max(1, Math.ceil(rows.length / size));
   const at = Math.min(page, pages - 1);
   const shown = sorted.slice(at * size, (at + 1) * size);
-  const chosen = (name) => sortBy(order?.name !== name ? { name, down: true } : order.down ? { name, down: false } : null);
+  const chosen = (name) => {
+    const down = order?.name !== name || !order.down;
+    if (by) by.choose({ name, down });
+    else sortBy(order?.name === name && !order.down ? null : { name, down });
+  };
   return html`
     <div class="table" id=${id}>
       <table>
         <caption class="hidden">${label}</caption>
-        <thead><tr>${columns.map((column) => html`
-          <th scope="col" class=${column.num ? "num" : ""} key=${column.name}
-            aria-sort=${order?.name === column.name ? (order.down ? "descending" : "ascending") : undefined}>
-            ${column.key
-              ? html`<button type="button" class="sort" onClick=${() => chosen(column.name)}>${column.name}<span aria-hidden="true">${order?.name === column.name ? (order.down ? " ↓" : " ↑") : ""}</span></button>`
-              : column.name}
-          </th>`)}</tr></thead>
+        <thead><tr>${columns.map((column, at) => html`<${Head} key=${at} column=${column} name=${sortedBy(column)} order=${order} choose=${chosen} />`)}</tr></thead>
         <tbody>${shown.map((row) => html`
           <tr key=${of(row)}>
             ${columns.map((column, at) => {
@@ -72,6 +73,14 @@ export function Table({ columns, rows, id, of, size = 50, label, detail = null, 
       ${rows.length === 0 ? html`<p class="quiet empty">${empty}</p>` : null}
       ${pages > 1 ? html`<${Pager} at=${at} pages=${pages} turn=${turn} rows=${rows.length} size=${size} />` : null}
     </div>`;
+}
+
+/** A column's head: its name, and where one can sort by it a mark that says so, or which way it is sorted. */
+function Head({ column, name, order, choose }) {
+  const sorted = name && order?.name === name;
+  const mark = sorted ? (order.down ? "↓" : "↑") : "↕";
+  return html`<th scope="col" class=${column.num ? "num" : ""} aria-sort=${sorted ? (order.down ? "descending" : "ascending") : undefined}>
+    ${name ? html`<button type="button" class="sort" onClick=${() => choose(name)}>${column.name}<span class=${sorted ? "mark" : "mark off"} aria-hidden="true">${mark}</span></button>` : column.title ?? column.name}</th>`;
 }
 
 function sort(rows, key, down) {

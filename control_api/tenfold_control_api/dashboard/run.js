@@ -6,7 +6,7 @@ import { FIRST, plotsOf, standing, stepsKnown } from "./curves.js";
 import { ago, between, bytes, clock, count, duration, many, rate, scalar } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Logs } from "./logs.js";
-import { Act, Bars, Card, Choice, Command, Failure, Notice, State, Table, Tile, route } from "./parts.js";
+import { Act, Bars, Card, Choice, Command, Failure, Notice, State, Table, Tile } from "./parts.js";
 import { Plot } from "./plots.js";
 
 const FINAL = ["SUCCEEDED", "FAILED", "STOPPED"];
@@ -227,5 +227,3 @@ function Kept({ run, tasks, config }) {
       <p>TensorBoard: ${config?.tensorboard ? html`<a href=${config.tensorboard} rel="noreferrer">open it</a>, or type ` : "type "}<${Command}>${`tenfold tensorboard ${run.name}`}<//></p></div>` : null}
     ${checkpoints.length ? html`<${Table} label="Checkpoints" columns=${columns} rows=${checkpoints} size=${10} of=${(each) => `${each.of} ${each.time} ${each.path}`} />` : null}<//>`;
 }
-
-export const runLink = (name) => html`<a class="mono" href=${route("runs", name)}>${name}</a>`;

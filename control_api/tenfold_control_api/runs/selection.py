@@ -52,6 +52,10 @@ def _moment(seconds: float | None) -> tuple[Value, ...]:
     return () if seconds is None else (timestamp(seconds),)
 
 
+def _seconds(run: RunRecord) -> tuple[Value, ...]:
+    return () if run.started is None or run.ended is None else (run.ended - run.started,)
+
+
 def _source(member: str) -> Callable[[Candidate], Sequence[Value]]:
     return lambda each: _one((source_of(each.run.details) or {}).get(member))
 
@@ -73,6 +77,7 @@ FIELDS: Mapping[str, Callable[[Candidate], Sequence[Value]]] = {
     "created": lambda each: _moment(each.run.created),
     "started": lambda each: _moment(each.run.started),
     "ended": lambda each: _moment(each.run.ended),
+    "seconds": lambda each: _seconds(each.run),
     "seed": lambda each: _one(each.run.details.get("recorded", {}).get("seed")),
     "commit": _source("commit"),
     "branch": _source("branch"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,13 @@ def test_a_name_is_a_field_else_a_parameter_else_a_scalar() -> None:
     assert newest is not None
     assert a.values("step") == (5,)
     assert (a.values("seed"), a.values("commit"), a.values("none")) == ((), (), ())
+
+
+def test_how_long_a_run_ran_is_known_once_it_has_ended() -> None:
+    (a, *_) = RUNS
+    ran = [replace(a.run, started=started, ended=ended) for started, ended in ((2.0, 5.5), (2.0, None), (None, 5.5))]
+
+    assert [Candidate(run, None).values("seconds") for run in ran] == [(3.5,), (), ()]
 
 
 @pytest.mark.parametrize("sort", ["loss", "-loss", "created", "-created", "opt", "-opt"])
