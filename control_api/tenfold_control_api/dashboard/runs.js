@@ -133,7 +133,7 @@ export function RunsPage({ config, asked }) {
   return html`<h1 class="hidden">Runs</h1><${Failure} error=${error} />
     <${Card} title="Runs" actions=${controls}>
       ${data && !runs.length && !narrowed ? html`<${NoRuns} config=${config} />`
-        : html`<${RunTable} runs=${runs} by=${by} chosen=${chosen} choose=${choose} empty=${data ? "No run fits." : ""} />`}
+        : html`<${RunTable} runs=${runs} by=${by} chosen=${chosen} choose=${choose} empty=${data ? "No run fits." : "Loading …"} />`}
       <nav class="pager" aria-label="Pages of runs">
         <${Chosen} chosen=${chosen} shown=${runs} clear=${() => mark(new Set())} />
         <span class="grow"></span>
