@@ -145,7 +145,7 @@ def page() -> str:
         if namespace != "tf.raw_ops"
     }
     sections = {
-        "What there is": _counts(names, absent),
+        "How much is here": _counts(names, absent),
         "What is left out, and why": _left_out_rows(names, absent),
         "Arguments that are accepted and do nothing": [
             "| function | arguments | why |",
