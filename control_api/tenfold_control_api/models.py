@@ -233,6 +233,7 @@ class ServiceView(BaseModel):
     tokens: bool = Field(description="Whether it asks for a token.")
     tls: bool = Field(description="Whether it speaks HTTPS, and alone.")
     services: list[str] = Field(description="Where other services with the same database are.")
+    runs_found: int = Field(description="How many runs its database had when it started.")
 
 
 class ClusterList(BaseModel):

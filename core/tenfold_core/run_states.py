@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 SERVERS = "ps"
 #: The job of tf.estimator's evaluator, which is beside the cluster: nobody has its address, and it has no server.
 EVALUATOR = "evaluator"
+#: Why a run stops that ends with its control service.
+WITH_SERVICE = "the control service ended"
 
 
 class RunState(StrEnum):

@@ -305,34 +305,72 @@ def test_logs_are_followed_as_they_come(service: Service, api: httpx.Client, gat
     assert seen == ["step 2.0", "told to go"]
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.thorough)])
+#: Records a parameter, a curve, a log and an artifact, and is done.
+BRIEF = """
+import argparse, os
+import tenfold as tf
+
+options = argparse.ArgumentParser()
+options.add_argument("--lr", type=float)
+with open(os.path.join(os.environ["TENFOLD_OUTPUT"], "note.txt"), "w") as file:
+    file.write("kept")
+loss = tf.constant(options.parse_args().lr, name="loss")
+with tf.Session() as session:
+    print("trained to", session.run(loss))
+"""
+#: Says that it runs, and runs on.
+ENDLESS = """
+import socket, sys
+
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
+    gate.sendall(b"worker/0 1")
+    gate.recv(1)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
 def test_runs_of_up_end_with_it_and_are_there_at_its_next_start(
     children: Children, gate: Gate, end: signal.Signals, tmp_path: Path
 ) -> None:
     def up(name: str, *options: str) -> str:
-        given = ["up", *options, "--control-port", "0", "--database", str(tmp_path / "up.db")]
-        children.start(name, [*CLI, *given], env={"XDG_STATE_HOME": str(tmp_path)})
+        children.start(name, [*CLI, "up", *options, "--control-port", "0"], env={"XDG_STATE_HOME": str(tmp_path)})
         children.wait_for_line(name, "Ctrl-C stops all of it", PATIENCE)
         return children.wait_for_line(name, r"^control service +(\S+)$", 1)[1]
 
+    (tmp_path / "brief.py").write_text(BRIEF)
     with httpx.Client(base_url=up("up", "--ps", "1", "--workers", "0"), trust_env=False, timeout=PATIENCE) as api:
-        run = submit(api, tmp_path, gate)
-        gate.wait_for("worker/0 1", "worker/1 1")
-        pids = [each["pid"] for each in api.get(f"/v1/runs/{run['name']}").json()["tasks"]]
+        one_worker: dict[str, Any] = {"jobs": {"worker": 1}}
+        cut = submit(api, tmp_path, gate, ENDLESS, **one_worker)["name"]
+        brief = ["python", "brief.py", "--lr", "0.25"]
+        done = submit(api, tmp_path, gate, ENDLESS, entrypoint=brief, **one_worker)["name"]
+        gate.wait_for("worker/0 1")
+        before = api.get(f"/v1/runs/{done}", params={"ended": "true", "wait": "60s"}).json()
+        curves = api.get(f"/v1/runs/{done}/progress").json()
+        pids = [each["pid"] for each in api.get(f"/v1/runs/{cut}").json()["tasks"]]
     os.kill(children.pid("up"), end)
     ended = children.wait_for_exit(["up"], PATIENCE)
-    left = gone(pids)
-    # another size than before, and as early as possible: tasks of a killed one still have leases
-    with httpx.Client(base_url=up("again", "--ps", "0", "--workers", "1"), trust_env=False, timeout=PATIENCE) as api:
-        again = api.get(f"/v1/runs/{run['name']}", params={"ended": "true", "wait": "60s"}).json()
-        logs = api.get(f"/v1/runs/{run['name']}/logs", params={"format": "text"}).text
+    # another size than before, and as early as possible: what a killed one left still ends
+    again = up("again", "--ps", "0", "--workers", "1")
+    with httpx.Client(base_url=again, trust_env=False, timeout=PATIENCE) as api:
+        stopped = api.get(f"/v1/runs/{cut}", params={"ended": "true", "wait": "60s"}).json()
+        logs = api.get(f"/v1/runs/{done}/logs", params={"format": "text"}).text
+        found = [api.get(f"/v1/runs/{done}").json(), api.get(f"/v1/runs/{done}/progress").json()]
+        note = api.get(f"/v1/runs/{done}/artifacts/note.txt").text
         cluster = api.get("/v1/clusters/default").json()
+    listed = tenfold("runs", "--control", again).output
 
     assert ended == ("up", 130 if end == signal.SIGINT else -signal.SIGKILL)
-    assert left
-    assert again["state"] in ("STOPPED", "FAILED")
-    assert "worker/0 " in logs
+    assert gone(pids)
+    assert stopped["state"] in ("STOPPED", "FAILED")
+    assert found == [before, curves]
+    assert (before["state"], before["parameters"]) == ("SUCCEEDED", {"lr": 0.25})
+    assert curves["tasks"][0]["curves"]["loss"]["values"] == [0.25]
+    assert ("trained to 0.25" in logs, note) == (True, "kept")
+    assert all(any(name in line for line in listed.splitlines()) for name in (cut, done))
     assert (cluster["state"], cluster["jobs"]) == ("ready", {"worker": 1})
+    how = "was killed" if end == signal.SIGKILL else "ended"
+    assert children.wait_for_line("again", rf"Found 2 runs in .*; 1 was running when the last `tenfold up` {how}:", 1)
+    assert children.wait_for_line("again", rf"^  {cut} is (STOPPED|FAILED|still ending)\.", 1)
 
 
 @pytest.mark.thorough
@@ -344,6 +382,7 @@ def test_two_ups_do_not_share_a_database(children: Children, tmp_path: Path) -> 
     children.start("third", [*CLI, *given, "--database", str(tmp_path / "tenfold" / "up" / "control.db")])
     refused = children.wait_for_exit(["third"], PATIENCE)
 
-    assert children.wait_for_line("second", "another `tenfold up` uses it", 1)
+    holder = rf"control.db: `tenfold up` of process {children.pid('first')} \(http://127.0.0.1:\d+\) uses it"
+    assert children.wait_for_line("second", holder, 1)
     assert refused == ("third", 1)
-    assert children.wait_for_line("third", "Error: .*control.db: another `tenfold up` uses it", 1)
+    assert children.wait_for_line("third", f"Error: .*{holder}", 1)

@@ -6,10 +6,9 @@ line with its address (control.py, task.py); this module reads nothing else of t
 
 from __future__ import annotations
 
-import fcntl
 import os
+import socket
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenfold.cli.children import Children, Echo
@@ -26,10 +25,6 @@ CONTROL = "control"
 CONTROL_STAGE, TASK_STAGE, CLIENT_STAGE = 0, 1, 2
 #: Seconds for a child to print where it listens. Generous: a busy machine may start several interpreters at once.
 START_TIMEOUT_S = 60.0
-
-
-class DatabaseError(RuntimeError):
-    """The file cannot be the registry's: another cluster of this kind uses it, or the system refuses."""
 
 
 class LocalCluster:
@@ -52,8 +47,9 @@ class LocalCluster:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`stop_with_workers`: the parameter servers end once every worker has finished. `database`: an SQLite file
-        that keeps runs, their curves and logs for the next cluster; without one they go when this object ends.
-        `models`: a folder of SavedModels to serve. `environment` is added to that of every child."""
+        that keeps runs, their curves and logs for the next cluster, and is this one's alone (held_database.py); without
+        one they go when this object ends. `models`: a folder of SavedModels to serve. `environment` is added to that
+        of every child."""
         if ps < 0 or workers < 0 or ps + workers == 0:
             raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")
         #: Jobs that have tasks, and how many.
@@ -72,11 +68,9 @@ class LocalCluster:
         self._held = ExitStack()
         try:
             if self._given_database is None:
-                database = self._held.enter_context(scratch_folder("up")) / "control.db"
+                self._start(str(self._held.enter_context(scratch_folder("up")) / "control.db"))
             else:
-                database = Path(self._given_database)
-                self._held.callback(os.close, _locked(database))
-            self._start(database)
+                self._start(self._given_database)
         except BaseException:
             self.stop()
             raise
@@ -96,7 +90,7 @@ class LocalCluster:
         finally:
             self._held.close()
 
-    def _start(self, database: Path) -> None:
+    def _start(self, database: str) -> None:
         # Settings in the environment that are meant for one task must not reach every child.
         clean = dict.fromkeys(
             (
@@ -107,7 +101,7 @@ class LocalCluster:
             ),
             "",
         )
-        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", str(database)]
+        program = ["-m", "tenfold.cli", "control", "--port", str(self._control_port), "--database", database]
         # what the database still has of the cluster is of processes that ended with their parent
         program += ["--jobs", ",".join(f"{job}={size}" for job, size in self.jobs.items()), "--anew", "--allow-runs"]
         program += ["--stop-with-workers"] if self._stop_with_workers else []
@@ -128,29 +122,26 @@ class LocalCluster:
             found = self.children.wait_for_line(f"{job}/{index}", r"listening on grpc://(\S+)", START_TIMEOUT_S)
             self.addresses[job, index] = found[1]
 
-    def start_task(self, job: str, index: int) -> None:
-        """Starts a task, also in place of one that has ended. Does not wait for it to listen."""
+    def start_task(self, job: str, index: int) -> bool:
+        """Starts a task, also in place of one that has ended: then at the address that this had, unless something else
+        has taken its port meanwhile. Whether it is at that address. Does not wait for it to listen."""
         name = f"{job}/{index}"
         if self.children.knows(name):
             self.children.forget(name)
         program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
+        former = self.addresses.get((job, index))
+        same = former is not None and _is_free(former)
+        if same and former is not None:
+            program += ["--bind", former]
         self.children.start(name, program, stage=TASK_STAGE, env=self._task_environment)
+        return same
 
 
-def _locked(database: Path) -> int:
-    """Locks the file as long as the descriptor is open; makes it, and its folder, for this user alone.
-
-    The kernel gives the lock back however its process ends; SQLite's own locks are of another kind. Raises
-    DatabaseError.
-    """
-    file = -1
+def _is_free(address: str) -> bool:
+    """Whether a process could listen at "host:port"."""
+    host, _, port = address.rpartition(":")
     try:
-        database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if file >= 0:
-            os.close(file)
-        taken = isinstance(error, BlockingIOError)
-        raise DatabaseError(f"{database}: {'another `tenfold up` uses it' if taken else error.strerror}") from None
-    return file
+        socket.create_server((host, int(port))).close()
+    except OSError:
+        return False
+    return True

@@ -2,7 +2,7 @@
 
 A task that ends is reported, also to the control service, and the others go on, as on several machines. `kill -9` of a
 worker therefore shows how the cluster takes such a loss. One that died is started again (restarts.py); one that was
-told to stop is not.
+told to stop is not. Whose the database is, and what became of the `tenfold up` before: held_database.py, up_found.py.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import click
 from tenfold.cli.colours import asked_for
 from tenfold.cli.log_options import log_options, variables
 from tenfold.cli.restarts import Restarts
-from tenfold_core.user_folders import up_database
 
 if TYPE_CHECKING:
     from tenfold.cli.children import Echo
+    from tenfold.cli.held_database import HeldDatabase
     from tenfold.cli.local import LocalCluster
     from tenfold.cli.restarts import Again
 
@@ -57,6 +57,7 @@ _TELL_S = 5.0
     show_default="~/.local/state/tenfold/up/control.db",
     help="SQLite file of the control service, with the runs' curves and logs next to it; kept for the next start.",
 )
+@click.option("--fresh", is_flag=True, help="Find nothing from earlier times, and keep nothing.")
 @click.option(
     "--models",
     type=click.Path(exists=True, file_okay=False),
@@ -76,6 +77,7 @@ def up(
     control_port: int,
     stop_with_workers: bool,
     database: str | None,
+    fresh: bool,
     models: str | None,
     restarts: int,
 ) -> None:
@@ -84,38 +86,38 @@ def up(
     Prints their addresses and their output, each line with its process's name in front. Ctrl-C stops all of them,
     and so does the death of the control service or of the last task. When another task dies, the rest goes on, and it
     is started again, a bounded number of times; what it kept in memory, such as variables, is gone.
-    Submitted runs stop with it; they, their curves and their logs are there again at the next start.
+    Submitted runs stop with it; they, their curves, logs and artifacts are there again at the next start.
     """
     from tenfold.cli.children import ChildFailedError
-    from tenfold.cli.local import DatabaseError, LocalCluster
+    from tenfold.cli.local import LocalCluster
     from tenfold.cli.signals import StopSignalError, stop_signals
 
     if ps + workers == 0:
         raise click.UsageError("a cluster needs at least one task: --ps and --workers are both 0")
-    _check_port(control_port)
-
-    def on(file: str | None) -> LocalCluster:
-        return LocalCluster(
-            ps,
-            workers,
-            control_port,
-            prefixed(),
-            stop_with_workers=stop_with_workers,
-            database=file,
-            models=models,
-            environment=variables(),
-        )
+    if fresh and database is not None:
+        raise click.UsageError("--fresh keeps nothing, and --database says where to keep it: give one of them")
 
     with stop_signals() as stop:
         try:
             with ExitStack() as stack:
-                try:
-                    cluster = stack.enter_context(on(os.path.abspath(database or up_database())))
-                except DatabaseError as error:
-                    if database is not None:
-                        raise click.ClickException(str(error)) from None
-                    click.echo(f"{error}. What is submitted to this one is forgotten at its end; --database keeps it.")
-                    cluster = stack.enter_context(on(None))
+                held = None if fresh else _hold(stack, database)
+                # the processes of one that was killed have given it back by now
+                _check_port(control_port)
+                began = time.time()
+                cluster = LocalCluster(
+                    ps,
+                    workers,
+                    control_port,
+                    prefixed(),
+                    stop_with_workers=stop_with_workers,
+                    database=None if held is None else str(held.file),
+                    models=models,
+                    environment=variables(),
+                )
+                stack.enter_context(cluster)
+                if held is not None:
+                    held.serves(cluster.control_url)
+                    _say_what_was_found(cluster, held, began)
                 click.echo(f"control service    {cluster.control_url}")
                 for (job, index), address in cluster.addresses.items():
                     click.echo(f"{f'/job:{job}/task:{index}':18} grpc://{address}")
@@ -127,6 +129,35 @@ def up(
         except StopSignalError as signal:
             click.echo(f"stopped by {signal}")
             raise SystemExit(stop.exit_code) from None
+
+
+def _hold(stack: ExitStack, database: str | None) -> HeldDatabase | None:
+    """The database, this process's until the stack ends. None where it is not named and somebody else has it. Raises
+    ClickException for a named one that cannot be had."""
+    from tenfold.cli.held_database import DatabaseError, HeldDatabase
+
+    try:
+        return stack.enter_context(HeldDatabase(database, click.echo))
+    except DatabaseError as error:
+        if database is not None:
+            raise click.ClickException(str(error)) from None
+        click.echo(f"{error}. What is submitted to this one is forgotten at its end; --database keeps it.")
+        return None
+
+
+def _say_what_was_found(cluster: LocalCluster, held: HeldDatabase, began: float) -> None:
+    from tenfold.cli.up_found import found
+    from tenfold.control import ControlClient
+    from tenfold_core import errors
+    from tenfold_core.access.credentials import shown_token
+
+    # news, and no more: the cluster is there
+    with (
+        contextlib.suppress(errors.OpError),
+        ControlClient(cluster.control_url, shown_token(), _TELL_S) as client,
+    ):
+        for line in found(client, str(held.file.parent), held.former, began):
+            click.echo(line)
 
 
 def _check_port(port: int) -> None:
@@ -160,8 +191,10 @@ def _watch(cluster: LocalCluster, restarts: Restarts) -> None:
             ended = cluster.children.wait_for_exit(running, restarts.seconds)
             for name in restarts.due() if ended is None else ():
                 job, _, index = name.partition("/")
-                click.echo(f"{name} is started again.", err=True)
-                cluster.start_task(job, int(index))
+                same = cluster.start_task(job, int(index))
+                former = cluster.addresses[job, int(index)]
+                where = f"at {former}" if same else f"at another address: something else has taken {former}"
+                click.echo(f"{name} is started again, {where}.", err=True)
                 restarts.started(name)
                 running.append(name)
             if ended is None:

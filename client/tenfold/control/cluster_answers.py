@@ -196,6 +196,8 @@ class Service(Answer):
     tls: bool
     #: Where other services with the same database are.
     services: tuple[str, ...]
+    #: How many runs its database had when it started.
+    runs_found: int
 
 
 @answer

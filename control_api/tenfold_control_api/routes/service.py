@@ -19,4 +19,5 @@ async def get_service(control: ControlDep) -> ServiceView:
         tokens=settings.has_tokens,
         tls=settings.tls_cert is not None,
         services=control.replicas.addresses(),
+        runs_found=control.runs.found,
     )

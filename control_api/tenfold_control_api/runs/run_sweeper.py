@@ -61,6 +61,8 @@ class RunSweeper:
         self._launched: set[str] = set()
         #: Runs whose supervisor, started here, has ended.
         self._ended: set[str] = set()
+        #: Runs that an earlier service has left, and at which nobody has looked since: it may have ended with them.
+        self._found: set[str] = set()
         #: Runs that have ended, whose progress leaves the memory once it is written.
         self._over: list[str] = []
         self._look = asyncio.Event()
@@ -74,6 +76,7 @@ class RunSweeper:
         self._loop = asyncio.get_running_loop()
         for run, reports in await self._store.active():
             self._table.hear(run.id, reports)
+            self._found.add(run.id)
         self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="control:run-sweeper")
 
     def serve_at(self, address: str) -> None:
@@ -157,8 +160,10 @@ class RunSweeper:
         if to_start and self._address and run.id not in self._launched:
             await self._take(run)
             return
+        found_now = run.id in self._found
+        self._found.discard(run.id)
         patience = self._settings.lease_ttl if run.supervisor is not None else self._settings.run_start_timeout
-        if not ended and silent < min(patience, 2.5 * self._settings.heartbeat):
+        if not (ended or found_now) and silent < min(patience, 2.5 * self._settings.heartbeat):
             return
         found = await asyncio.to_thread(self._supervisors.look, run) if run.is_supervised else None
         if found is not None and found.alive:
@@ -208,7 +213,7 @@ class RunSweeper:
 
     def _forget(self, run_id: str) -> None:
         self._over.append(run_id)
-        for kept in (self._ended, self._launched):
+        for kept in (self._ended, self._launched, self._found):
             kept.discard(run_id)
 
 

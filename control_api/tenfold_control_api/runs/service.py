@@ -22,6 +22,7 @@ from tenfold_control_api.runs.run_sweeper import RunSweeper
 from tenfold_control_api.runs.selection import select
 from tenfold_control_api.runs.submissions import Submissions
 from tenfold_control_api.runs.table import RunTable
+from tenfold_core.run_states import WITH_SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,6 +91,8 @@ class RunService:
         self.submissions = Submissions(self._table, store, supervisors, settings, replicas, wall_clock)
         #: Requests that follow logs, by principal.
         self.followers: Counter[str] = Counter()
+        #: How many runs there were at the start.
+        self.found = 0
         #: Set when the service ends: streams end, too.
         self.stopping = False
         #: Runs whose programs report, so that a report needs no look into the database.
@@ -103,6 +106,7 @@ class RunService:
 
     async def start(self) -> None:
         """Finds the runs again that have not ended."""
+        self.found = await self._store.count()
         await self._sweeper.start()
 
     def serve_at(self, address: str) -> None:
@@ -127,7 +131,7 @@ class RunService:
         mine = [run for run, _ in await self._store.active() if run.is_supervised]
         for run in mine:
             with contextlib.suppress(ApiError):
-                await self.ask_to_stop(run.id, "the control service ended")
+                await self.ask_to_stop(run.id, WITH_SERVICE)
         grace = max((float(run.submission["stop_grace"]) for run in mine), default=0.0)
         with contextlib.suppress(ApiError):
             await asyncio.gather(*(self.wait(run.id, lambda now: now.state.final, grace + _END_S) for run in mine))

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tenfold_control_api.database import first_row, in_parts
@@ -81,6 +81,11 @@ class RunStore:
         async with self._engine.connect() as db:
             rows = await db.execute(select(runs).where(runs.c.state.in_(_ACTIVE)))
             return [(_record(row), row["reports"]) for row in rows.mappings()]
+
+    async def count(self) -> int:
+        """How many runs there are."""
+        async with self._engine.connect() as db:
+            return int(await db.scalar(select(func.count()).select_from(runs)) or 0)
 
     async def page(
         self, states: Sequence[RunState], limit: int, after: tuple[str | float, ...] | None

@@ -115,7 +115,9 @@ class LocalSupervisors:
 
     def launch(self, run: RunRecord, control: str) -> None:
         folder = self._of(run)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # each by itself: parents that mkdir makes on the way are open to others
+        for each in (self._folder, folder):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
         plan = folder / "run.json"
         submission = dict(run.submission)
         if (package := submission.get("package")) is not None:

@@ -294,3 +294,16 @@ async def test_it_ends_between_two_looks_without_being_cancelled() -> None:
     service.sweeper.begin_stop()
     await asyncio.wait_for(sweeping, 30)
     assert not sweeping.cancelled()
+
+
+@pytest.mark.parametrize("alive", [True, False])
+async def test_what_an_earlier_service_left_is_looked_at_at_once(alive: bool) -> None:
+    service = Service(address="", heartbeat=9.0)
+    service.keep(supervisor=SUPERVISOR, state=RunState.RUNNING)
+    service.others.found = Found(alive=alive)
+    await service.sweeper.start()
+    assert ("look", "r") in await service.sweep()
+    assert service.run.state is (RunState.RUNNING if alive else RunState.FAILED)
+    # later it has its time again
+    assert ("look", "r") not in await service.sweep()
+    await service.sweeper.stop()
