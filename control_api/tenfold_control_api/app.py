@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from tenfold_control_api.service_settings import Settings
 
 _DESCRIPTION = """
-The control service of a Tenfold cluster: tasks register here and hold leases; the cluster spec is versioned and handed
-out by long-poll; sessions and steps are offered over REST. Errors are RFC 9457 problem details with TensorFlow's
-canonical code. Every POST takes an `Idempotency-Key`.
+The control service of a Tenfold cluster: tasks register here and hold leases; the cluster spec is versioned and
+distributed by long-poll; REST provides sessions and steps. Errors are RFC 9457 problem details with TensorFlow's
+canonical code. Every POST accepts an `Idempotency-Key`.
 """
 
 

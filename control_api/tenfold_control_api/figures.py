@@ -32,7 +32,7 @@ class PeerFigures(_Told):
 
 
 class QueueFigures(_Told):
-    """How full a queue of a task is; no capacity: it has no bound."""
+    """The fill level of a task's queue; without a capacity, the queue is unbounded."""
 
     name: Name
     size: Count
@@ -52,15 +52,17 @@ class SessionFigures(_Told):
     age: Seconds = Field(description="Seconds since it was opened.")
     idle: Seconds = Field(description="Seconds since it was last used.")
     steps: Count
-    steps_per_second: Seconds | None = Field(None, description="Between the last two measurements, a second or more.")
-    running: Count = Field(description="Steps that run now.")
+    steps_per_second: Seconds | None = Field(
+        None, description="Over the last two measurements, which are at least a second apart."
+    )
+    running: Count = Field(description="Active steps.")
 
 
 class FiguresReport(_Told):
-    """What a task says of itself. What it does not know it leaves out."""
+    """A task's report on itself, without the members that it does not know."""
 
     resident_bytes: Count | None = Field(None, description="Memory of the task's process.")
-    shared_bytes: Count | None = Field(None, description="Of that, memory that it shares with others.")
+    shared_bytes: Count | None = Field(None, description="The part of it that is shared with other processes.")
     cpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         None, description="Processor time since the process began."
     )
@@ -71,11 +73,13 @@ class FiguresReport(_Told):
     steps: Count | None = Field(None, description="Steps that had a part on this task.")
     sessions: Count | None = Field(None, description="Open sessions of the task's master.")
     open_sessions: Annotated[list[SessionFigures], Field(max_length=_MOST_SESSIONS)] = Field(
-        [], description="The sessions of the task's master that were used last."
+        [], description="The most recently used sessions of the task's master."
     )
-    bytes_sent: Count | None = Field(None, description="In all, to clients too; by shared memory as by sockets.")
+    bytes_sent: Count | None = Field(
+        None, description="Total bytes sent, including to clients, through shared memory and sockets."
+    )
     bytes_received: Count | None = None
-    long_kernels: Count | None = Field(None, description="Kernels that have computed for long and still do.")
+    long_kernels: Count | None = Field(None, description="Long-running kernels that are still computing.")
     peers: Annotated[list[PeerFigures], Field(max_length=_MOST_PEERS)] = Field(
         [], description="The peer tasks with the most traffic."
     )
@@ -83,7 +87,7 @@ class FiguresReport(_Told):
 
 
 class TaskFigures(FiguresReport):
-    """A task's newest figures, and when they came."""
+    """A task's newest figures, and when they arrived."""
 
     updated: str
 

@@ -24,7 +24,7 @@ class _Request(BaseModel):
 
 
 class ClusterDeclaration(_Request):
-    """Jobs and how many tasks each has."""
+    """Jobs with their numbers of tasks."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"jobs": {"ps": 1, "worker": 2}, "stop_with_workers": True}]}
@@ -32,8 +32,10 @@ class ClusterDeclaration(_Request):
     jobs: dict[str, Size]
     stop_with_workers: Annotated[bool, Field(strict=True)] | None = Field(
         default=None,
-        description="Whether parameter servers end once every worker, and the chief, has finished. Without it a new "
-        "cluster has false, and another keeps what it has.",
+        description=(
+            "Whether parameter servers end once every worker, and the chief, has finished. Without it a new "
+            "cluster has false, and an existing one keeps its value."
+        ),
     )
 
 
@@ -49,7 +51,7 @@ class Device(BaseModel):
 
 
 class TaskRegistration(_Request):
-    """What a task says of itself. `incarnation` is new with every start of the task's process."""
+    """A task's registration. `incarnation` is new with every start of the task's process."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -64,15 +66,17 @@ class TaskRegistration(_Request):
     )
     address: Address
     incarnation: Incarnation | int | None = Field(
-        default=None, description="Chosen by the task; without one the service makes one up. Numbers become text."
+        default=None, description="Chosen by the task; without it the service generates one. Numbers become text."
     )
     devices: Annotated[list[Device], Field(max_length=256)] = []
-    insecure: bool = Field(default=False, description="Whether it accepts anyone who reaches its port (`--insecure`).")
+    insecure: bool = Field(default=False, description="Whether it accepts any client (`--insecure`).")
     lease: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None = Field(
         default=None,
-        description="A lease id that the task has made up, 128 random bits: it becomes its lease. Shown again to "
-        "repeat the registration, or to change it while the lease is live. What the control service shows to the task "
-        "is made of it.",
+        description=(
+            "A lease id that the task has chosen, 128 random bits: it becomes the task's lease. Send it "
+            "again to repeat the registration, or to change it while the lease is live. The control "
+            "service's credential for the task is derived from it."
+        ),
     )
 
 
@@ -83,7 +87,7 @@ ExitCode = Annotated[int, Field(ge=-255, le=255)]
 
 
 class LeaseRelease(_Request):
-    """How a task leaves. `exit_code` is negative where a signal ended it, as in Python's subprocess."""
+    """How a task leaves. `exit_code` is negative if a signal ended it, as in Python's subprocess."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"state": "finished", "exit_code": 0}]})
     state: Ending = "finished"
@@ -92,7 +96,7 @@ class LeaseRelease(_Request):
 
 
 class LeaseRenewal(_Request):
-    """What may come with a heartbeat."""
+    """Optional content of a heartbeat."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"figures": {"resident_bytes": 104857600, "steps": 1200, "variables": 4}}]}
@@ -101,7 +105,7 @@ class LeaseRenewal(_Request):
 
 
 class TaskEnd(_Request):
-    """How a task ended, told by somebody who saw it end: the supervisor of its process, or an operator."""
+    """How a task ended, reported by an observer: the supervisor of its process, or an operator."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"state": "lost", "reason": "ended by SIGKILL", "exit_code": -9}]}
@@ -112,7 +116,7 @@ class TaskEnd(_Request):
 
 
 class TaskDrain(_Request):
-    """A drain: `grace` is how long its running steps get."""
+    """A drain: `grace` is the time that its running steps have to end."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"grace": 30, "reason": "the host is updated"}]})
     grace: Annotated[float, Field(ge=0, le=3600)] = 30.0
@@ -120,7 +124,8 @@ class TaskDrain(_Request):
 
 
 class SessionCreation(_Request):
-    """A session on the master of one task; without a job the first ready task of chief, master, worker, any."""
+    """A session on the master of one task; without a job, the first ready task in the order chief, master, worker,
+    any."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -169,7 +174,7 @@ class ObjectView(BaseModel):
 
 
 class DrainView(BaseModel):
-    """The task takes no new work, and ends once its running steps have, or `grace` seconds are over."""
+    """The task takes no new work. It ends once its running steps have ended, or after `grace` seconds."""
 
     grace: float
     reason: str
@@ -188,9 +193,9 @@ class TaskView(ObjectView):
     exit_code: int | None
     last_heartbeat_age: float | None = Field(description="Seconds since the last renewal; null without a live lease.")
     drain: DrainView | None = Field(None, description="Set while the task is being drained.")
-    insecure: bool = Field(False, description="Whether it accepts anyone who reaches its port, as it says itself.")
+    insecure: bool = Field(False, description="Whether it accepts any client, as it reports itself.")
     figures: TaskFigures | None = Field(
-        None, description="The newest that came with a heartbeat; null without, and where another replica has them."
+        None, description="The newest figures from a heartbeat; null if there are none, or if another replica has them."
     )
 
 
@@ -226,14 +231,14 @@ class ClusterView(ObjectView):
 
 
 class ServiceView(BaseModel):
-    """The control service itself: who is accepted, and by what."""
+    """The control service itself: whom it accepts, and how."""
 
     version: str
-    insecure: bool = Field(description="Whether anyone who reaches it is accepted (`--insecure`, without tokens).")
-    tokens: bool = Field(description="Whether it asks for a token.")
-    tls: bool = Field(description="Whether it speaks HTTPS, and alone.")
-    services: list[str] = Field(description="Where other services with the same database are.")
-    runs_found: int = Field(description="How many runs its database had when it started.")
+    insecure: bool = Field(description="Whether it accepts any client (`--insecure`, without tokens).")
+    tokens: bool = Field(description="Whether it requires a token.")
+    tls: bool = Field(description="Whether it speaks HTTPS only.")
+    services: list[str] = Field(description="URLs of other services with the same database.")
+    runs_found: int = Field(description="Number of runs in its database when it started.")
 
 
 class ClusterList(BaseModel):
@@ -309,16 +314,16 @@ class SessionList(BaseModel):
 
 
 class ProblemPart(BaseModel):
-    """One thing that does not fit: in the body, or a parameter."""
+    """One invalid value: in the body, or a parameter."""
 
     pointer: str | None = Field(
         default=None,
         examples=["#/jobs/ps"],
-        description="A JSON Pointer into the body (RFC 6901), as a URI fragment; `#` is all of it.",
+        description="A JSON Pointer into the body (RFC 6901), as a URI fragment; `#` is the whole body.",
     )
     parameter: str | None = Field(default=None, description="Name of the parameter.")
     where: Literal["query", "path", "header"] | None = Field(
-        default=None, alias="in", description="Where the parameter stands."
+        default=None, alias="in", description="The location of the parameter."
     )
     detail: str
 
@@ -326,7 +331,7 @@ class ProblemPart(BaseModel):
 class NodePlacementView(BaseModel):
     name: str
     op: str
-    requested: str = Field(description="What the program asked for: a device's name or a part of one, or nothing.")
+    requested: str = Field(description="The program's request: a device's name or a part of one, or nothing.")
     assigned: str
     reason: str
 
@@ -335,7 +340,7 @@ class TaskPlacementView(BaseModel):
     task: str
     nodes: int
     variables: int
-    variable_bytes: int = Field(description="Of the variables whose shapes the graph tells.")
+    variable_bytes: int = Field(description="Bytes of the variables whose shapes are known.")
 
 
 class PlacementView(BaseModel):
@@ -349,14 +354,14 @@ class PlacementView(BaseModel):
 
 
 class Problem(BaseModel):
-    """RFC 9457 problem details; `code` is TensorFlow's canonical code. Types may be added: treat one that you do not
-    know by its `code`."""
+    """RFC 9457 problem details; `code` is TensorFlow's canonical code. Types may be added: treat an unknown type by
+    its `code`."""
 
     model_config = ConfigDict(extra="allow")
     type: str = Field(
         pattern="^urn:tenfold:problem:[a-z0-9-]+$",
         examples=["urn:tenfold:problem:no-such-cluster"],
-        description="One of `x-problem-types`; docs/rest.md says what each means and what to do.",
+        description="One of `x-problem-types`; docs/rest.md explains each and what to do.",
     )
     title: str
     status: int
@@ -366,10 +371,10 @@ class Problem(BaseModel):
     retryable: bool
     task: str | None = Field(default=None, description="The task that failed.")
     node: str | None = Field(default=None, description="The node of the graph that failed.")
-    missing_tasks: list[str] = Field(default=[], description="Tasks that did not come, or are not there.")
-    request_id: str | None = Field(default=None, description="Under which the service's log has the request.")
+    missing_tasks: list[str] = Field(default=[], description="Tasks that did not arrive or are absent.")
+    request_id: str | None = Field(default=None, description="The id of the request in the service's log.")
     outcome: str | None = Field(
         default=None,
-        description="What became of a step: `not-run`, `done`, or `unknown`. Of an ended lease: how it ended.",
+        description="What happened to a step: `not-run`, `done`, or `unknown`. For an ended lease: how it ended.",
     )
-    errors: list[ProblemPart] = Field(default=[], description="Of `invalid-request`: each thing that does not fit.")
+    errors: list[ProblemPart] = Field(default=[], description="For `invalid-request`: each invalid value.")

@@ -56,12 +56,12 @@ _BY_HAND: tuple[type[BaseModel], ...] = (
 )
 #: How a caller shows who it is.
 _SECURITY = {
-    "token": {"type": "http", "scheme": "bearer", "description": "A token of the service, where it has tokens."},
+    "token": {"type": "http", "scheme": "bearer", "description": "A token of the service, if it uses tokens."},
     "certificate": {"type": "mutualTLS", "description": "A client certificate of the service's authority, over HTTPS."},
 }
 #: Where the paths are: relative to this document where a service serves it, else where a service listens by default.
 _SERVERS = [
-    {"url": "/", "description": "The control service that this document comes from."},
+    {"url": "/", "description": "The control service that serves this document."},
     {
         "url": "{scheme}://{host}:{port}",
         "description": "A control service elsewhere.",
@@ -142,7 +142,7 @@ def _tagged(path: str, operation: dict[str, Any]) -> None:
             "schema": {"type": "string"},
         }
     )
-    tag = {"ETag": {"description": "Of this answer; for `If-None-Match`.", "schema": {"type": "string"}}}
+    tag = {"ETag": {"description": "The tag of this answer, for `If-None-Match`.", "schema": {"type": "string"}}}
     found.setdefault("headers", {}).update(tag)
     operation["responses"]["304"] = {"description": "The answer is still the one that `If-None-Match` names."}
 

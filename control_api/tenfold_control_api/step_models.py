@@ -24,9 +24,9 @@ class TensorParameters(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     binary_data_size: int = Field(
-        default=0, ge=0, description="In place of `data`: so many bytes of the binary part are its data."
+        default=0, ge=0, description="In place of `data`: the number of bytes of its data in the binary part."
     )
-    encoding: Literal["utf-8", "base64"] = Field(default="utf-8", description="How texts stand for BYTES.")
+    encoding: Literal["utf-8", "base64"] = Field(default="utf-8", description="How strings encode BYTES.")
 
 
 class InferenceTensor(BaseModel):
@@ -36,7 +36,7 @@ class InferenceTensor(BaseModel):
     datatype: Datatype
     shape: Shape
     data: list[Value] = Field(
-        default=[], description="Left out where `parameters` has `binary_data_size`. COMPLEX64: re, im, re, im, …"
+        default=[], description="Omitted if `parameters` has `binary_data_size`. COMPLEX64: re, im, re, im, …"
     )
     parameters: TensorParameters = TensorParameters()
 
@@ -84,8 +84,8 @@ class InferenceRequest(BaseModel):
 
 
 class InferenceResponse(BaseModel):
-    """What a step fetched, in the order in which it was asked for."""
+    """The values that a step fetched, in the order of the request."""
 
     outputs: list[InferenceTensor]
     id: str | None = None
-    metadata: dict[str, Any] = Field(default={}, description="The protobuf JSON of RunMetadata, where there is any.")
+    metadata: dict[str, Any] = Field(default={}, description="The protobuf JSON of RunMetadata, if there is any.")

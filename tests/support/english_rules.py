@@ -200,8 +200,8 @@ RULES = (
     Rule("former", r"\bformer\b", '"previous", "earlier"', "Its former lease.", "Its previous lease."),
     Rule(
         "in-order",
-        r"\bin order\b(?! to| of| that| in which)",
-        '"normally", "in sequence"',
+        r"\b(?:ends?|ended|closes?|closed|stops?|stopped|finishe[sd]|is|are) in order\b(?! to| of| that)",
+        '"normally"',
         "It ends in order.",
         "It ends normally.",
     ),
@@ -245,7 +245,7 @@ RULES = (
     Rule("upon", r"\bupon\b", '"on", "when"', "Upon a failure.", "On a failure."),
     Rule(
         "archaic",
-        r"\b(?:whereby|wherein|whereof|whereupon|thereof|therein|thereupon|till|nought|lest|ere|shall|hither|thence|whence)\b",
+        r"\b(?:whereby|wherein|where(?:of|upon)|there(?:of|in|upon)|till|nought|lest|ere|shall|hither|thence|whence)\b",
         "the plain word",
         "It runs till noon.",
         "It runs until noon.",

@@ -27,9 +27,9 @@ _HEADERS = {
 class ArtifactView(BaseModel):
     """A file in a run's output folder."""
 
-    path: str = Field(description="In the output folder, with slashes.")
-    size: int = Field(description="Its bytes.")
-    modified: str = Field(description="When it was written last.")
+    path: str = Field(description="Path in the output folder, with slashes.")
+    size: int = Field(description="Size in bytes.")
+    modified: str = Field(description="When it was last written.")
 
 
 class ArtifactList(BaseModel):
@@ -40,7 +40,7 @@ class ArtifactList(BaseModel):
 
 @router.get(
     "/{run}/artifacts",
-    summary="What a run has left in its output folder, in pages",
+    summary="The files in a run's output folder, in pages",
     openapi_extra=problems("no-such-run", "no-artifacts", "invalid-cursor"),
 )
 async def list_artifacts(run: str, control: ControlDep, limit: Limit = LIMIT, after: After = None) -> ArtifactList:
@@ -65,7 +65,7 @@ async def list_artifacts(run: str, control: ControlDep, limit: Limit = LIMIT, af
 async def get_artifact(
     run: str, path: str, control: ControlDep, range: Annotated[str | None, Header(max_length=200)] = None
 ) -> Response:
-    """With `Range: bytes=0-99` that part of it."""
+    """With `Range: bytes=0-99`, only that part."""
     record = await control.runs.get(run)
     file, size = await asyncio.to_thread(artifacts.opened, control.runs.output(record), path)
     try:

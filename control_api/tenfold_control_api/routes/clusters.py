@@ -70,7 +70,7 @@ async def list_clusters(
 async def declare_cluster(
     cluster: str, body: ClusterDeclaration, response: Response, control: ControlDep
 ) -> ClusterView:
-    """The same declaration again changes nothing; another one grows the version."""
+    """Repeating a declaration changes nothing; a different one increases the version."""
     declared, created = await control.registry.declare(cluster, body.jobs, stop_with_workers=body.stop_with_workers)
     response.status_code = 201 if created else 200
     return views.cluster_view(declared)
@@ -83,7 +83,7 @@ async def get_cluster(cluster: str, control: ControlDep) -> ClusterView:
 
 @router.delete(
     "/{cluster}",
-    summary="Forget a cluster",
+    summary="Delete a cluster",
     openapi_extra=problems("no-such-cluster", "tasks-alive", "sessions-open", "too-many-changes"),
 )
 async def delete_cluster(
@@ -91,8 +91,8 @@ async def delete_cluster(
     control: ControlDep,
     force: Annotated[bool, Query(description="End the leases of its tasks, and close its sessions.")] = False,
 ) -> ClusterView:
-    """Refused while tasks hold leases or sessions are open, unless it is forced. Processes go on: a task hears of it by
-    its next heartbeat. Runs are not touched. Answers with the cluster as it was."""
+    """Refused while tasks hold leases or sessions are open, unless forced. Processes continue: each task is notified
+    by its next heartbeat. Runs are not affected. Returns the deleted cluster."""
     if not force:
         await control.sessions.require_none_open(cluster)
     else:
@@ -121,8 +121,9 @@ async def register_task(
     response: Response,
     control: ControlDep,
 ) -> RegistrationView:
-    """Who holds the index and shows its `lease` gets it again (200), and may change the address. Anybody else is
-    refused (409) while the lease is live; a process that made up no lease of its own may repeat what it said."""
+    """A process that holds the index and sends its `lease` gets it again (200) and can change the address. All others
+    are refused (409) while the lease is live. A process that did not choose its own lease can repeat its
+    registration."""
     outcome = await control.registry.register(cluster, job, index, _newcomer(body, request))
     response.status_code = 201 if outcome.fresh else 200
     return _registration(control, outcome)
@@ -166,7 +167,7 @@ async def get_task(cluster: str, job: str, index: int, control: ControlDep) -> T
 
 @router.delete(
     "/{cluster}/tasks/{job}/{index:name}",
-    summary="Take a task off its index",
+    summary="Remove a task from its index",
     openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task", "too-many-changes"),
 )
 async def delete_task(
@@ -176,22 +177,22 @@ async def delete_task(
     control: ControlDep,
     reason: Annotated[str, Query(max_length=500, pattern=r"^[^\x00]*$")] = "deregistered by request",
 ) -> TaskView:
-    """Its lease ends at once; the index is missing until another task registers."""
+    """Its lease ends immediately; the index is missing until another task registers."""
     task = await control.registry.deregister(cluster, job, index, reason)
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
 
 
 @router.post(
     "/{cluster}/tasks/{job}/{index}:end",
-    summary="Tell how a task ended",
+    summary="Report how a task ended",
     dependencies=[JsonBody],
     openapi_extra=problems(
         "no-such-cluster", "no-such-job", "no-such-task", "failed-is-not-finished", "too-many-changes"
     ),
 )
 async def end_task(cluster: str, job: str, index: int, body: TaskEnd, control: ControlDep) -> TaskView:
-    """For who saw its process end, so that nobody waits for its lease to run out. Without a live lease the task stays
-    as it is."""
+    """For an observer of the process, so that nobody waits until its lease expires. A task without a live lease is not
+    changed."""
     exit_code = body.exit_code or 0 if body.state == "finished" else body.exit_code
     task = await control.registry.end_task(cluster, job, index, TaskState(body.state), body.reason, exit_code)
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
@@ -199,15 +200,15 @@ async def end_task(cluster: str, job: str, index: int, body: TaskEnd, control: C
 
 @router.post(
     "/{cluster}/tasks/{job}/{index}:drain",
-    summary="Let a task end: no new work, running steps get a grace",
+    summary="Drain a task: no new work, running steps get a grace period",
     dependencies=[JsonBody],
     openapi_extra=problems("no-such-cluster", "no-such-job", "no-such-task", "nothing-to-drain", "too-many-changes"),
 )
 async def drain_task(
     cluster: str, job: str, index: int, control: ControlDep, body: TaskDrain | None = None
 ) -> TaskView:
-    """The task hears of it with its next heartbeat, ends its sessions, and releases its lease as stopped, with a reason
-    that begins with `drained`. No session is opened on its master meanwhile."""
+    """The task is notified with its next heartbeat, ends its sessions, and releases its lease as stopped, with a
+    reason that begins with `drained`. Until then no session is opened on its master."""
     wish = body or TaskDrain()
     task = await control.registry.drain(cluster, job, index, Drain(wish.grace, wish.reason))
     return views.task_view(await control.registry.cluster(cluster), task, control.registry.leases)
@@ -227,7 +228,7 @@ async def list_tasks(
     limit: Limit = LIMIT,
     after: After = None,
 ) -> Any:
-    """A page costs what it shows: listing ten thousand tasks holds nobody up."""
+    """A page costs only as much as it shows: listing ten thousand tasks does not delay other requests."""
     begin = place(after, str, int)
     found = await control.registry.cluster(cluster)
     tasks = found.in_order(job, None if begin is None else (str(begin[0]), int(begin[1])))
@@ -239,7 +240,7 @@ async def list_tasks(
 
 @router.get(
     "/{cluster}/jobs",
-    summary="All jobs: who is there, who is missing, since when and why",
+    summary="All jobs: which tasks are present or missing, since when and why",
     response_model=JobList,
     openapi_extra=problems("no-such-cluster"),
 )
@@ -247,7 +248,7 @@ async def list_jobs(
     cluster: str,
     control: ControlDep,
     complete: Annotated[
-        bool | None, Query(description="true: only jobs of which no task is missing; false: only the others.")
+        bool | None, Query(description="true: only jobs without missing tasks; false: only jobs with missing tasks.")
     ] = None,
 ) -> Any:
     found = await control.registry.cluster(cluster)
@@ -291,12 +292,12 @@ async def get_spec(
     control: ControlDep,
     after: Annotated[int | None, Query(ge=0, description="Answer when the version is above this one.")] = None,
     wait: Annotated[str, Query(description="How long to wait for that: 30s, 500ms, 1m.")] = "0s",
-    complete: Annotated[bool, Query(description="Wait until no task is missing, lost or stopped, too.")] = False,
+    complete: Annotated[bool, Query(description="Also wait until no task is missing, lost or stopped.")] = False,
     format: Annotated[Literal["json", "tf_config"], Query()] = "json",
-    job: Annotated[str | None, Query(description="For tf_config: the task it is for.")] = None,
+    job: Annotated[str | None, Query(description="For tf_config: the task that it is for.")] = None,
     index: Annotated[int | None, Query(ge=0)] = None,
 ) -> Any:
-    """When the wait runs out the answer is the spec as it is, with `changed` telling whether it is above `after`."""
+    """When the wait expires, the answer is the current spec; `changed` says whether it is above `after`."""
     found = await control.registry.cluster(cluster)
     if format == "tf_config":
         if job is None or index is None:

@@ -18,7 +18,7 @@ async def compare_runs(
     run: Annotated[list[str], Query(min_length=1, max_length=20, description="A run; once for each run.")],
     scalar: Annotated[list[str] | None, Query(max_length=100, description="Only these scalars.")] = None,
 ) -> ComparisonView:
-    """Their parameters and other facts, first those in which they differ, and their curves."""
+    """Their parameters and other facts, with those that differ first, and their curves."""
     records = [await control.runs.get(each) for each in dict.fromkeys(run)]
     progress = await control.runs.progress.of_all([each.id for each in records])
     return compare([(each, progress[each.id]) for each in records], scalar or ())

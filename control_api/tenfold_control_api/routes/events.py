@@ -38,7 +38,7 @@ class EventList(BaseModel):
 
 @router.get(
     "",
-    summary="What happened, as a page or as server-sent events",
+    summary="Events, as a page or as server-sent events",
     response_model=EventList,
     responses={200: {"content": {"text/event-stream": {}}}},
     openapi_extra=problems("invalid-event-id", "invalid-duration", "events-gone", "too-many-watchers", "stopping"),
@@ -46,22 +46,23 @@ class EventList(BaseModel):
 async def list_events(
     request: Request,
     control: ControlDep,
-    after: Annotated[int | None, Query(ge=0, description="Events after this id; without it those to come.")] = None,
+    after: Annotated[int | None, Query(ge=0, description="Events after this id; without it, future events.")] = None,
     kind: Annotated[list[Literal["cluster", "task", "run", "checkpoint", "session"]] | None, Query()] = None,
     cluster: Annotated[str | None, Query(max_length=63)] = None,
     run: Annotated[str | None, Query(max_length=63)] = None,
     action: Annotated[
-        list[EventAction] | None, Query(max_length=20, description="Only what became this, as `ready` or `lost`.")
+        list[EventAction] | None,
+        Query(max_length=20, description="Only events with this action, such as `ready` or `lost`."),
     ] = None,
     object: Annotated[
-        str | None, Query(max_length=500, description="Only what happened to the object of this name.")
+        str | None, Query(max_length=500, description="Only events of the object with this name.")
     ] = None,
-    wait: Annotated[str, Query(description="How long to wait for the first one that fits: 30s, 500ms, 1m.")] = "0s",
+    wait: Annotated[str, Query(description="How long to wait for the first match: 30s, 500ms, 1m.")] = "0s",
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
 ) -> Any:
-    """Those of a session for who opened it, and the role admin. With `Accept: text/event-stream` a stream that goes on
-    where `Last-Event-ID` says. Events are kept for a day; a place that is forgotten is 410, in a stream an event
-    `dropped`."""
+    """A session's events are visible only to its owner and the role admin. With `Accept: text/event-stream`, the
+    answer is a stream that resumes at `Last-Event-ID`. Events are kept for a day; an expired cursor is 410, or in a
+    stream an event `dropped`."""
     if last_event_id is not None:
         if not last_event_id.isdecimal():
             raise ApiError("invalid-event-id", f"Last-Event-ID {last_event_id!r} is not the id of an event.")

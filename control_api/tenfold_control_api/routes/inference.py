@@ -27,7 +27,7 @@ from tenfold_control_api.steps import BINARY, HEADER_LENGTH, JSON
 router = APIRouter(prefix="/v2", tags=["models"])
 
 Version = Annotated[str, Path(max_length=100, description="The version that is served; any other is not found.")]
-Signature = Annotated[str | None, Query(max_length=200, description="`serving_default` without it.")]
+Signature = Annotated[str | None, Query(max_length=200, description="Default: `serving_default`.")]
 #: What a request for one version can answer, besides loading's.
 _VERSIONED = (*LOADING, "no-such-version")
 
@@ -44,7 +44,7 @@ async def server_live() -> ServerLive:
 
 @router.get(
     "/health/ready",
-    summary="Does the server do its work?",
+    summary="Is the server working?",
     openapi_extra=problems("database-unavailable", "disk-unavailable", "not-ready"),
 )
 async def server_ready(control: ControlDep) -> ServerReady:
@@ -112,7 +112,7 @@ def _infer_extra(*kinds: str) -> dict[str, Any]:
     }
 
 
-@router.post("/models/{model}/infer", summary="Ask a model", openapi_extra=_infer_extra(*_VERSIONED), **_INFER)
+@router.post("/models/{model}/infer", summary="Query a model", openapi_extra=_infer_extra(*_VERSIONED), **_INFER)
 async def infer(model: ModelName, request: Request, control: ControlDep) -> Response:
     """Tensors by the names of a signature, `parameters.signature` (default: serving_default), in JSON or binary. One
     request is one step: nothing is batched."""
@@ -121,7 +121,7 @@ async def infer(model: ModelName, request: Request, control: ControlDep) -> Resp
 
 @router.post(
     "/models/{model}/versions/{version}/infer",
-    summary="Ask a version of a model",
+    summary="Query a version of a model",
     openapi_extra=_infer_extra(*_VERSIONED),
     **_INFER,
 )

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/leases", tags=["leases"])
 
 @router.get("/{lease:name}", summary="One lease", openapi_extra=problems("no-such-lease"))
 async def get_lease(lease: str, control: ControlDep) -> LeaseView:
-    """A lease that has ended stays visible for a day, with how it ended."""
+    """A lease remains visible for a day after its end, with the reason."""
     row = await control.registry.lease(lease)
     return LeaseView(
         id=row.id,
@@ -42,8 +42,8 @@ async def get_lease(lease: str, control: ControlDep) -> LeaseView:
     openapi_extra=problems("no-such-lease", "lease-ended"),
 )
 async def renew_lease(lease: str, control: ControlDep, body: LeaseRenewal | None = None) -> LeaseView:
-    """Tells the newest spec version. 404 for an unknown lease; 410 for one that has ended, with how. The body may hold
-    the task's figures, which are shown until the lease ends, and never stored."""
+    """Returns the newest spec version. 404 for an unknown lease; 410 for one that has ended, with the reason. The body
+    can contain the task's figures, which are shown until the lease ends and never stored."""
     return await _renewed(control, lease, body)
 
 
@@ -82,7 +82,7 @@ async def _renewed(control: Control, lease: str, body: LeaseRenewal | None) -> L
     ),
 )
 async def release_lease(lease: str, control: ControlDep, body: LeaseRelease | None = None) -> ReleaseView:
-    """A finished task is not missing: the cluster does not wait for it. One that failed, or was told to stop, has not
+    """A finished task is not missing: the cluster does not wait for it. One that failed or was asked to stop has not
     finished."""
     return await _release(control, lease, body or LeaseRelease())
 

@@ -26,7 +26,7 @@ async def list_models(
     cluster: Annotated[str | None, Query(max_length=63, description="Only models that run on this cluster.")] = None,
     state: Annotated[Literal["ready", "unloaded"] | None, Query(description="Only models in this state.")] = None,
 ) -> ModelList:
-    """Those that were registered, and those whose folders lie in the folder of models."""
+    """The registered models, and those in the service's models folder."""
     return ModelList(models=await control.models.views(cluster, state))
 
 
@@ -39,7 +39,7 @@ async def get_model(model: ModelName, control: ControlDep) -> ModelView:
     "/{model:name}", summary="Register a model, and load it", dependencies=[JsonBody], openapi_extra=problems(*LOADING)
 )
 async def put_model(model: ModelName, registration: ModelRegistration, control: ControlDep) -> ModelView:
-    """The same again loads it anew."""
+    """Repeating the request reloads it."""
     with pointing(PLACE_MEMBERS):
         return await control.models.register(model, registration)
 
@@ -48,6 +48,5 @@ async def put_model(model: ModelName, registration: ModelRegistration, control: 
     "/{model:name}", summary="Unload a model", openapi_extra=problems("no-models", "no-such-model", "invalid-model")
 )
 async def delete_model(model: ModelName, control: ControlDep) -> ModelView:
-    """Its registration is forgotten and its session closed, once the requests that it serves have ended. Its files
-    stay."""
+    """Its registration is deleted and its session closed once its active requests have ended. Its files remain."""
     return await control.models.unload(model)

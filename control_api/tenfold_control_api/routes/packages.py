@@ -34,14 +34,15 @@ class PackageView(BaseModel):
     },
 )
 async def put_package(name: Name, request: Request, response: Response, control: ControlDep) -> PackageView:
-    """A zip file, whose files become the run's working directory. Kept for a day after a run has last asked for it."""
+    """A zip file, whose files become the run's working directory. The service keeps it for a day after its last use by
+    a run."""
     if content_type(request) != "application/zip":
         raise unsupported(request, "application/zip")
     response.status_code = 201 if await control.runs.submissions.add_package(name, await request.body()) else 200
     return PackageView(name=name)
 
 
-@router.get("/{name}", summary="Is a package there?", openapi_extra=problems("no-such-package"))
+@router.get("/{name}", summary="Does a package exist?", openapi_extra=problems("no-such-package"))
 async def get_package(name: Name, control: ControlDep) -> PackageView:
     if not await control.runs.submissions.has_package(name):
         raise ApiError("no-such-package", f"there is no package {name}.")

@@ -24,7 +24,7 @@ T = TypeVar("T")
 Place = tuple[str | float, ...]
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Objects on a page.")]
-After = Annotated[str | None, Query(max_length=500, description="`next` of the page before.")]
+After = Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")]
 #: The limit that holds without one.
 LIMIT = 100
 

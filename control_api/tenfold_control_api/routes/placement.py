@@ -24,12 +24,12 @@ async def get_placement(
     request: Request,
     control: ControlDep,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
-    after: Annotated[str | None, Query(max_length=10_000, description="`next` of the page before.")] = None,
+    after: Annotated[str | None, Query(max_length=10_000, description="`next` of the previous page.")] = None,
     name: Annotated[str, Query(max_length=1000, description="Only nodes with this in their name.")] = "",
     op: Annotated[str | None, Query(max_length=200, description="Only nodes of this op.")] = None,
 ) -> PlacementView:
-    """The session's master works it out when it is asked. `tasks` counts the whole graph: nodes, variables, and the
-    bytes of those variables whose shapes the graph tells. 501 for a session at a TensorFlow server."""
+    """The session's master computes this on request. `tasks` counts the whole graph: nodes, variables, and the bytes
+    of the variables whose shapes are known. 501 for a session at a TensorFlow server."""
     await owned_session(session, request, control)
     found = await control.placements.get(session)
     return await asyncio.to_thread(page_of, session, found, limit=limit, after=after, name=name, op=op)

@@ -25,7 +25,7 @@ async def healthz() -> dict[str, str]:
 
 @router.get(
     "/readyz",
-    summary="Can requests be served (are the database and the sweepers there)?",
+    summary="Can the service handle requests (are the database and the sweepers available)?",
     openapi_extra=problems("database-unavailable", "disk-unavailable", "not-ready"),
 )
 async def readyz(control: ControlDep) -> dict[str, str]:
@@ -53,5 +53,5 @@ async def require_ready(control: Control) -> None:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(control: ControlDep) -> Response:
-    """The service's own series, those of its process, of every task that sends figures, and of the active runs."""
+    """Metrics of the service, its process, every task that sends figures, and the active runs."""
     return Response(await scrape(control), media_type=CONTENT_TYPE)

@@ -62,9 +62,9 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
     responses={201: {"model": RunView, "description": "The run is new."}},
 )
 async def submit_run(body: RunSubmission, request: Request, response: Response, control: ControlDep) -> RunView:
-    """It is started as every task of a cluster: on the service's machine, or with `"launcher": "ssh"` and the like
-    where that launcher starts tasks; with `"launcher": "external"` the caller has started it, and reports. The same
-    `submission_id` again is the same run (200), and starts nothing; with another submission it is 409."""
+    """The program starts as every task of a cluster: on the service's machine, or wherever a launcher such as
+    `"launcher": "ssh"` starts tasks. With `"launcher": "external"` the caller has started it, and reports. Repeating a
+    `submission_id` returns the same run (200) and starts nothing; with a different submission it is 409."""
     submission_id = body.submission_id
     who = caller_of(request.scope).principal
     if submission_id is None and (key := request.headers.get("idempotency-key")) is not None:
@@ -78,14 +78,14 @@ async def submit_run(body: RunSubmission, request: Request, response: Response, 
 
 @router.post(
     ":join",
-    summary="List a program that was started by hand",
+    summary="List a manually started program",
     dependencies=[JsonBody],
     openapi_extra=problems("no-run-to-join", "no-such-task", "run-too-large", "too-many-runs", "too-many-changes"),
 )
 async def join_run(body: RunJoin, request: Request, control: ControlDep) -> RunPlaceView:
-    """It becomes a task of the run of its `key` that goes on, else of a new one, and reports as that task from then on.
-    The same process again gets the same place. A program that was not heard of for longer than a lease has failed; the
-    run ends when its programs have."""
+    """The program becomes a task of the active run with its `key`, or of a new one, and reports as that task from then
+    on. The same process gets the same place again. A program that has not reported for longer than a lease has failed;
+    the run ends when its programs have ended."""
     submission = None
     if body.create:
         jobs = {**body.jobs}
@@ -103,15 +103,14 @@ async def join_run(body: RunJoin, request: Request, control: ControlDep) -> RunP
     return RunPlaceView(run=run.id, job=body.job, index=index, heartbeat=control.settings.progress_interval)
 
 
-@router.get(
-    "", summary="Runs, the newest first, in pages", openapi_extra=problems("invalid-cursor", "invalid-filter")
-)
+@router.get("", summary="Runs, newest first, in pages", openapi_extra=problems("invalid-cursor", "invalid-filter"))
 async def list_runs(
     control: ControlDep,
     state: Annotated[list[RunState] | None, Query(description="Only runs in one of these states.")] = None,
-    filter: Annotated[str | None, Query(description="Only runs of which this holds: tag=a and lr>0.01")] = None,
+    filter: Annotated[str | None, Query(description="Only runs that match this filter: tag=a and lr>0.01")] = None,
     sort: Annotated[
-        str | None, Query(max_length=300, description="A name: its smallest value comes first. -name: the largest.")
+        str | None,
+        Query(max_length=300, description="A name, for the smallest value first; -name, for the largest first."),
     ] = None,
     limit: Limit = LIMIT,
     after: After = None,
@@ -141,7 +140,7 @@ async def get_run(
     ended: Annotated[bool, Query(description="Answer when the run has ended.")] = False,
     wait: Annotated[str, Query(description="How long to wait for that: 30s, 500ms, 1m.")] = "0s",
 ) -> RunView:
-    """When the wait runs out the answer is the run as it is."""
+    """When the wait expires, the answer is the current run."""
 
     def satisfied(now: RunRecord) -> bool:
         return (after is None or now.version > after) and (now.state.final or not ended)
@@ -156,52 +155,52 @@ async def get_run(
     openapi_extra=problems("no-such-run", "owned-by-another", "too-many-changes"),
 )
 async def stop_run(run: str, request: Request, control: ControlDep, body: RunStop | None = None) -> RunView:
-    """For who submitted it, and the role admin. Its tasks get SIGTERM, parameter servers last, and SIGKILL after
-    `stop_grace`. A run that has ended stays as it is."""
+    """For its submitter and the role admin. Its tasks get SIGTERM, parameter servers last, and SIGKILL after
+    `stop_grace`. A run that has ended is not changed."""
     await owned_run(run, request, control)
     return await _view(control, await control.runs.ask_to_stop(run, (body or RunStop()).reason))
 
 
 @router.patch(
     "/{run:name}",
-    summary="Change what a run is called",
+    summary="Change the name, tags, notes and parameters of a run",
     dependencies=[JsonBody],
     openapi_extra=problems("no-such-run", "owned-by-another", "too-many-changes"),
 )
 async def edit_run(run: str, body: RunEdit, request: Request, control: ControlDep) -> RunView:
-    """Its name, tags, notes and parameters, for its submitter and the role admin. The run may have ended."""
+    """For its submitter and the role admin. The run may have ended."""
     await owned_run(run, request, control)
     return await _view(control, await control.runs.edit(run, body.model_dump(mode="json", exclude_unset=True)))
 
 
 @router.get(
     "/{run}/diff",
-    summary="How the files of a run differed from their commit",
+    summary="How a run's files differed from their commit",
     response_class=PlainTextResponse,
     openapi_extra=problems("no-such-run"),
 )
 async def get_diff(run: str, control: ControlDep) -> PlainTextResponse:
-    """The output of `git diff HEAD` in its working directory when it began; empty where nothing differed or is known.
-    `source.diff_truncated` of the run says whether its end is missing."""
+    """The output of `git diff HEAD` in its working directory when the run started; empty if nothing differed or
+    nothing is known. The run's `source.diff_truncated` says whether the end is missing."""
     return PlainTextResponse(await control.runs.diff(await control.runs.get(run)))
 
 
 @router.delete(
-    "/{run:name}", summary="Forget a run that has ended", openapi_extra=problems("no-such-run", "run-active")
+    "/{run:name}", summary="Delete a run that has ended", openapi_extra=problems("no-such-run", "run-active")
 )
 async def delete_run(run: str, control: ControlDep) -> RunView:
-    """Its logs go with it."""
+    """Its logs are deleted with it."""
     return views.run_view(await control.runs.delete(run))
 
 
 @router.post(
     "/{run}:report",
-    summary="How a run goes, from its supervisor",
+    summary="Report a run's state, from its supervisor",
     dependencies=[JsonBody],
     openapi_extra=problems("no-such-run", "run-ended", "run-taken", "run-joined", "too-many-changes"),
 )
 async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportView:
-    """Also the supervisor's heartbeat. 410 once the run has ended otherwise, or belongs to another supervisor."""
+    """Also the supervisor's heartbeat. 410 if the run has ended, or belongs to another supervisor."""
     record = await control.runs.report(run, body.model_dump(mode="json"))
     services = control.replicas.addresses()
     return ReportView(state=record.state, stop=record.stop, heartbeat=control.settings.heartbeat, services=services)
@@ -209,21 +208,21 @@ async def report_run(run: str, body: RunReport, control: ControlDep) -> ReportVi
 
 @router.get("/{run}/progress", summary="The curves of a run, by task", openapi_extra=problems("no-such-run"))
 async def get_progress(run: str, control: ControlDep) -> RunProgressView:
-    """The scalars that its programs fetch or write as summaries, their global steps, checkpoints, and what they use."""
+    """The scalars that its programs fetch or write as summaries, their global steps, checkpoints and resource usage."""
     record = await control.runs.get(run)
     return views.curves_view(record, await control.runs.progress.of(record.id))
 
 
 @router.post(
     "/{run}/tasks/{job}/{index}:report",
-    summary="How far a program is",
+    summary="Report a program's progress",
     dependencies=[JsonBody],
     openapi_extra=problems(
         *("no-such-run", "no-such-task", "run-ended", "run-left", "run-without-process", "too-many-changes")
     ),
 )
 async def report_task(run: str, job: str, index: int, body: ProgramReport, control: ControlDep) -> ProgramReportView:
-    """From inside it, in batches. 410 once the run has ended."""
+    """The program reports in batches. 410 once the run has ended."""
     stop = await control.runs.report_task(run, job, index, body.model_dump(mode="json"))
     order = control.run_traces.order_for(run, job, index)
     asked = control.why.order_for(run, job, index)
@@ -238,7 +237,7 @@ async def report_task(run: str, job: str, index: int, body: ProgramReport, contr
 
 @router.get(
     "/{run}/logs",
-    summary="What the tasks of a run wrote last",
+    summary="The newest output of a run's tasks",
     response_model=LogPage,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}, "text/event-stream": {}}}},
     openapi_extra=problems("no-such-run", "no-logs", "no-such-task", "invalid-event-id", "too-many-followers"),
@@ -248,15 +247,15 @@ async def get_logs(
     request: Request,
     control: ControlDep,
     task: Annotated[list[str] | None, Query(description='Only of these tasks, as "worker/0".')] = None,
-    tail: Annotated[int, Query(ge=0, le=100_000, description="How many lines, of all tasks together.")] = 200,
-    follow: Annotated[bool, Query(description="Go on as server-sent events until the run has ended.")] = False,
+    tail: Annotated[int, Query(ge=0, le=100_000, description="Number of lines, for all tasks together.")] = 200,
+    follow: Annotated[bool, Query(description="Continue as server-sent events until the run has ended.")] = False,
     format: Annotated[Literal["json", "text"], Query()] = "json",
     last_event_id: Annotated[str | None, Header(max_length=100_000)] = None,
 ) -> LogPage | Response:
-    """Readable as long as the run is kept, also when its tasks are dead. Of each task the newest 64 MiB are kept.
+    """Readable as long as the run exists, even after its tasks have ended. The newest 64 MiB of each task are kept.
 
-    With `follow` each event holds `{"lines": […]}`, and its id goes on from there as Last-Event-ID; the last one is
-    named `end`, with `{"state": …}`."""
+    With `follow` each event holds `{"lines": […]}`, and a client resumes there with its id as Last-Event-ID; the last
+    event is named `end`, with `{"state": …}`."""
     record = await control.runs.get(run)
     if follow:
         who = caller_of(request.scope).principal

@@ -10,7 +10,7 @@ from tenfold_control_api.routes.common import ControlDep
 router = APIRouter(tags=["service"])
 
 
-@router.get("/v1/service", summary="The service itself: who is accepted, and by what")
+@router.get("/v1/service", summary="The service itself: whom it accepts, and how")
 async def get_service(control: ControlDep) -> ServiceView:
     settings = control.settings
     return ServiceView(

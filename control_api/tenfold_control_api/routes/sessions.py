@@ -52,7 +52,7 @@ def _raw(what: str) -> dict[str, Any]:
 
 
 _TENSORS = (
-    f"With the header `{HEADER_LENGTH}`: so many bytes of JSON, then the bytes of each tensor whose parameters have "
+    f"With the header `{HEADER_LENGTH}`: that many bytes of JSON, then the bytes of each tensor whose parameters have "
     "`binary_data_size`, little-endian and in order."
 )
 
@@ -116,14 +116,15 @@ STEP_BODY: dict[str, Any] = {
 async def create_session(
     request: Request,
     control: ControlDep,
-    cluster: Annotated[str | None, Query(description="With a protobuf body only.")] = None,
-    job: Annotated[str | None, Query(description="With a protobuf body only.")] = None,
-    index: Annotated[int | None, Query(ge=0, description="With a protobuf body only.")] = None,
+    cluster: Annotated[str | None, Query(description="Only with a protobuf body.")] = None,
+    job: Annotated[str | None, Query(description="Only with a protobuf body.")] = None,
+    index: Annotated[int | None, Query(ge=0, description="Only with a protobuf body.")] = None,
     wait: Annotated[
         str, Query(description="How long to wait for a master, and for tasks that the graph needs: 30s, 1m.")
     ] = "0s",
 ) -> Any:
-    """Refused at once when tasks that the graph needs are known to be lost or missing, unless it is told to `wait`.
+    """Refused immediately if tasks that the graph needs are known to be lost or missing, unless the request sets
+    `wait`.
 
     A CreateSessionRequest as body (with `?cluster=…`) is answered with a CreateSessionResponse."""
     limit = seconds(wait, control.settings.max_wait)
@@ -173,7 +174,7 @@ async def create_session(
     return JSONResponse(_view(control, record).model_dump(), 201, location)
 
 
-@router.get("", summary="Open sessions, the newest first, in pages", openapi_extra=problems("invalid-cursor"))
+@router.get("", summary="Open sessions, newest first, in pages", openapi_extra=problems("invalid-cursor"))
 async def list_sessions(
     request: Request,
     control: ControlDep,
@@ -183,7 +184,7 @@ async def list_sessions(
     limit: Limit = LIMIT,
     after: After = None,
 ) -> SessionList:
-    """Those that the caller has opened; with the role admin all."""
+    """The caller's own sessions; with the role admin, all sessions."""
     begin, mine = place(after, float, str), owned_by(request.scope)
     wanted = [
         record
@@ -208,7 +209,7 @@ async def get_session(session: str, request: Request, control: ControlDep) -> Se
     openapi_extra=problems("no-such-session", "owned-by-another", *MASTER_CALL),
 )
 async def delete_session(session: str, request: Request, control: ControlDep) -> SessionView:
-    """Steps that it runs are cancelled. Variables live on in their tasks."""
+    """The session's active steps are cancelled. Variables remain in their tasks."""
     view = _view(control, await owned_session(session, request, control))
     await control.sessions.close_for(session, lesser_role(request.scope))
     return view.model_copy(update={"state": "closed", "conditions": []})

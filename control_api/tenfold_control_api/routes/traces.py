@@ -33,7 +33,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
                             "items": {"type": "object"},
                             "description": "Chrome's trace events: what each task did, and when.",
                         },
-                        "metadata": {"type": "object", "description": "Clocks, steps, and who is missing."},
+                        "metadata": {"type": "object", "description": "Clocks, steps, and missing tasks."},
                     },
                 }
             }
@@ -51,7 +51,8 @@ _FILE: dict[int | str, dict[str, Any]] = {
     openapi_extra=STEP_BODY,
 )
 async def trace_session(session: str, request: Request, control: ControlDep) -> Response:
-    """The body is a step's, and the step takes effect; the answer is not what it fetches but where its time went."""
+    """The body is a step's, and the step takes effect; the answer shows where its time went instead of what it
+    fetches."""
     body = await request.body()
     step = await read_apart(partial(step_of, request, body), len(body))
     clocks = hosts_of(control.sessions.cluster_of(await owned_session(session, request, control)))
@@ -84,8 +85,8 @@ async def trace_run(
     body: RunTrace | None = None,
     wait: Annotated[str, Query(description="How long to wait for the programs: 30s, 500ms, 1m.")] = "30s",
 ) -> Response:
-    """Answers once all of them have sent what they traced, or `wait` is over: `metadata.missing` names those that
-    have not. `Location` is where the file can be fetched for a while."""
+    """Answers once all programs have sent their traces, or when `wait` expires: `metadata.missing` names those that
+    have not. The file can be fetched at `Location` for a limited time."""
     asked = body or RunTrace()
     limit = seconds(wait, control.settings.max_wait)
     name, file = await control.run_traces.trace(
@@ -97,20 +98,20 @@ async def trace_run(
 @router.get(
     "/v1/runs/{run}/traces/{trace}",
     tags=["runs"],
-    summary="A trace that was made",
+    summary="A finished trace",
     response_class=Response,
     responses=_FILE,
     openapi_extra=problems("no-such-run", "no-such-trace"),
 )
 async def get_trace(run: str, trace: str, control: ControlDep) -> Response:
-    """Kept until newer ones need the memory, or the service ends."""
+    """The service keeps it until newer ones need the memory, or until it ends."""
     return Response(await control.run_traces.get(run, trace), media_type=JSON)
 
 
 @router.put(
     "/v1/runs/{run}/traces/{trace}/tasks/{job}/{index}",
     tags=["runs"],
-    summary="What a program traced, from inside it",
+    summary="A program's trace, sent by the program",
     status_code=204,
     openapi_extra=taking("A ProgramTrace.", "no-such-trace"),
 )

@@ -20,12 +20,12 @@ router = APIRouter()
 @router.get(
     "/v1/runs/{run}:why",
     tags=["runs"],
-    summary="Why a run stands still",
+    summary="Why a run is stuck",
     openapi_extra=problems("no-such-run", "run-ended", "too-many-questions"),
 )
 async def why_run(run: str, control: ControlDep) -> WhyView:
-    """Its programs are asked, and what they wait for is followed to a suspect. Answers within two seconds, whoever does
-    not answer; who does not is named. Nothing is collected while nobody asks."""
+    """Asks its programs and follows their waits to a suspect. The answer comes within two seconds and names the
+    programs that did not respond. Nothing is collected between requests."""
     began = time.monotonic()
     record = await control.runs.get(run)
     record.require_active()
@@ -36,12 +36,12 @@ async def why_run(run: str, control: ControlDep) -> WhyView:
 @router.get(
     "/v1/clusters/{cluster}:why",
     tags=["clusters"],
-    summary="Why a cluster stands still",
+    summary="Why a cluster is stuck",
     openapi_extra=problems("no-such-cluster"),
 )
 async def why_cluster(cluster: str, request: Request, control: ControlDep) -> WhyView:
-    """Its tasks are asked. A caller without the role `admin` sees of sessions that other callers opened only that they
-    wait for something or hold it, and no stacks."""
+    """Asks its tasks. For sessions of other callers, a caller without the role `admin` sees only that they wait for
+    something or hold it, and no stacks."""
     began = time.monotonic()
     known = await control.registry.cluster(cluster)
     places = await control.why.of_cluster(known)
@@ -56,11 +56,11 @@ async def why_cluster(cluster: str, request: Request, control: ControlDep) -> Wh
 @router.get(
     "/v1/sessions/{session}:why",
     tags=["sessions"],
-    summary="Why a session stands still",
+    summary="Why a session is stuck",
     openapi_extra=problems("no-such-session", "owned-by-another", "no-such-cluster"),
 )
 async def why_session(session: str, request: Request, control: ControlDep) -> WhyView:
-    """The tasks of its cluster are asked what its steps wait for; of other sessions nothing is shown but that they hold
+    """Asks the tasks of its cluster what its steps wait for. For other sessions, the answer shows only that they hold
     something."""
     began = time.monotonic()
     record = await owned_session(session, request, control)
@@ -74,11 +74,11 @@ async def why_session(session: str, request: Request, control: ControlDep) -> Wh
 @router.put(
     "/v1/runs/{run}/why/{asked}/tasks/{job}/{index}",
     tags=["runs"],
-    summary="What a program waits for, from inside it",
+    summary="What a program waits for, reported by the program",
     status_code=204,
     openapi_extra=taking("A TaskAnswer.", "no-such-question"),
 )
 async def put_answer(run: str, asked: str, job: str, index: int, request: Request, control: ControlDep) -> Response:
-    """404 once nobody waits for it any more."""
+    """404 once no request waits for it."""
     control.why.add(run, asked, job, index, await received(request, TaskAnswer))
     return Response(status_code=204)

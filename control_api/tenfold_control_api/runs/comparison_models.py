@@ -12,24 +12,26 @@ class ComparedValue(BaseModel):
     """One parameter, or one fact, of each run."""
 
     name: str
-    differs: bool = Field(description="Whether the runs differ in it.")
-    values: list[ParameterValue | None] = Field(description="By run; null where a run does not have it.")
+    differs: bool = Field(description="Whether it differs between the runs.")
+    values: list[ParameterValue | None] = Field(description="By run; null if a run does not have it.")
 
 
 class ComparedScalar(BaseModel):
     """One scalar of each run."""
 
     name: str
-    newest: list[Number | None] = Field(description="By run, the newest value; null where a run does not have it.")
+    newest: list[Number | None] = Field(description="By run, the newest value; null if a run does not have it.")
     lowest: list[float | None] = Field(description="By run, the lowest value on its curve.")
     highest: list[float | None] = Field(description="By run, the highest value on its curve.")
-    curves: list[CurveView | None] = Field(description="By run; null where a run does not have it.")
+    curves: list[CurveView | None] = Field(description="By run; null if a run does not have it.")
 
 
 class ComparisonView(BaseModel):
     """Several runs side by side."""
 
     runs: list[RunView] = Field(description="The runs, in the order of the request.")
-    parameters: list[ComparedValue] = Field(description="The parameters, first those in which the runs differ.")
-    facts: list[ComparedValue] = Field(description="What else may tell the runs apart, first where they differ.")
+    parameters: list[ComparedValue] = Field(description="The parameters, with those that differ first.")
+    facts: list[ComparedValue] = Field(
+        description="Other facts that may distinguish the runs, with those that differ first."
+    )
     scalars: list[ComparedScalar] = Field(description="The scalars that any of the runs has, by name.")

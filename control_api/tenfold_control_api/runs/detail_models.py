@@ -31,7 +31,7 @@ class Source(_Part):
     """The commit of a working directory, and how its files differ from that."""
 
     commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4,64}$")]
-    branch: _Word | None = Field(default=None, description="Null where no branch is checked out.")
+    branch: _Word | None = Field(default=None, description="Null if no branch is checked out.")
     dirty: bool = Field(default=False, description="Whether files differ from the commit.")
     diff: Annotated[str, StringConstraints(max_length=MAX_DIFF, pattern=_NO_NULL)] = Field(
         default="", description="The output of `git diff HEAD`, cut to its first part if it is long."
@@ -40,7 +40,7 @@ class Source(_Part):
 
 
 class Recorded(_Part):
-    """What a program recorded of itself."""
+    """What a program recorded about itself."""
 
     parameters: Parameters = Field(default={}, description="Its flags and hyperparameters.")
     versions: Annotated[dict[_Word, _Word], Field(max_length=50)] = Field(
@@ -51,7 +51,7 @@ class Recorded(_Part):
 
 
 class RunEdit(_Part):
-    """What a run is to be called. A member that is left out, or null, changes nothing."""
+    """The new name, tags, notes and parameters of a run. A member that is omitted or null changes nothing."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"display_name": "wide, slow", "add_tags": ["baseline"], "notes": "diverged"}]}
@@ -62,7 +62,7 @@ class RunEdit(_Part):
     remove_tags: Tags | None = Field(default=None, description="Tags that are removed.")
     notes: Notes | None = None
     parameters: Annotated[dict[ParameterName, ParameterValue | None], Field(max_length=500)] | None = Field(
-        default=None, description="Parameters that are added or replaced; null removes one that was given."
+        default=None, description="Parameters that are added or replaced; null removes one that was set."
     )
 
 
@@ -75,5 +75,5 @@ class SourceView(BaseModel):
     commit: str
     branch: str | None = None
     dirty: bool
-    diff_bytes: int = Field(description="Bytes of the diff that GET /v1/runs/{run}/diff gives.")
+    diff_bytes: int = Field(description="Bytes of the diff that GET /v1/runs/{run}/diff returns.")
     diff_truncated: bool

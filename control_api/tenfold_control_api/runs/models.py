@@ -45,11 +45,11 @@ class Process(_Part):
 
 
 class Restarts(_Request):
-    """How failed tasks are started again: `limit` times in all, after a pause that doubles."""
+    """How failed tasks restart: `limit` times in total, after a pause that doubles."""
 
     limit: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
     gang: bool = Field(
-        strict=True, default=True, description="Whether a failure starts every task again, and not just that one."
+        strict=True, default=True, description="Whether a failure restarts every task, instead of only the failed one."
     )
     backoff: Seconds = 1.0
     longest_backoff: Seconds = 60.0
@@ -59,16 +59,17 @@ class TaskResources(_Request):
     """What each task of a job needs."""
 
     cores: Annotated[int, Field(strict=True, ge=1, le=100_000)] | None = Field(
-        default=None, description="Processor cores; without it the engine's own choice."
+        default=None, description="Processor cores; default: the engine's own choice."
     )
     memory: Annotated[int, Field(strict=True, ge=1, le=1 << 50)] | None = Field(
-        default=None, description="Bytes; without it the engine's own choice."
+        default=None, description="Bytes; default: the engine's own choice."
     )
     gpus: Annotated[int, Field(strict=True, ge=0, le=1000)] = Field(default=0, description="How many GPUs.")
 
 
 class RunSubmission(_Request):
-    """A program to run as every task of a cluster, on the service's machine or, `external`, where its caller is."""
+    """A program to run as every task of a cluster: on the service's machine or, with `external`, where the caller runs
+    it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -85,17 +86,21 @@ class RunSubmission(_Request):
     )
     launcher: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")] = Field(
         default="local",
-        description="What starts its tasks: `local`, this service on its machine; `ssh`, `slurm` or another one of "
-        "`tenfold launchers`, by a supervisor on its machine; `external`, the caller, who tells of it by `:report`.",
+        description=(
+            "What starts its tasks: `local`, this service on its machine; `ssh`, `slurm` or another of "
+            "`tenfold launchers`, through a supervisor on its machine; `external`, the caller, who reports "
+            "with `:report`."
+        ),
     )
     launcher_options: Annotated[dict[Text, Text], Field(max_length=100)] = Field(
         default={}, description="Options of the launcher, as `tenfold launchers NAME` lists them."
     )
     resources: Annotated[dict[Job, TaskResources], Field(max_length=100)] = Field(
-        default={}, description="By job, for a launcher that gives tasks what they ask for."
+        default={}, description="By job, for a launcher that reserves resources."
     )
     submission_id: SubmissionId | None = Field(
-        default=None, description="The same one with the same submission is the same run; without one it gets its own."
+        default=None,
+        description="The same id with the same submission is the same run; without an id the run gets its own.",
     )
     entrypoint: Annotated[list[Text], Field(min_length=1, max_length=1000)]
     working_dir: Text | None = Field(default=None, description="An absolute path on the service's machine.")
@@ -105,21 +110,23 @@ class RunSubmission(_Request):
     environment: Annotated[dict[Text, Text], Field(max_length=1000)] = {}
     jobs: Annotated[dict[str, Size], Field(min_length=1, max_length=100)] = {"ps": 1, "worker": 2}
     success: Literal["chief", "all", "any"] = Field(
-        default="all", description="Who has to end with exit code 0: the chief, every worker, or any one."
+        default="all", description="Which tasks must end with exit code 0: the chief, every worker, or any worker."
     )
     restarts: Restarts = Restarts()
     deadline: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = Field(
         default=None, description="Seconds after which the run fails, restarts included."
     )
-    grace: Seconds = Field(default=30.0, description="Seconds that the others get once a task has failed for good.")
+    grace: Seconds = Field(
+        default=30.0, description="Seconds that the other tasks have to end once a task has failed for good."
+    )
     stop_grace: Seconds = Field(default=10.0, description="Seconds between SIGTERM and SIGKILL.")
     guide_flags: bool = Field(default=False, description="Add --ps_hosts, --job_name, … to the arguments.")
-    as_tensorflow: bool = Field(default=False, description="Let `import tensorflow` give Tenfold.")
-    display_name: DisplayName | None = Field(default=None, description="What people call the run.")
+    as_tensorflow: bool = Field(default=False, description="Make `import tensorflow` import Tenfold.")
+    display_name: DisplayName | None = Field(default=None, description="The run's display name.")
     tags: Tags = []
     notes: Notes = ""
     parameters: Parameters = Field(default={}, description="Parameters that the program does not record by itself.")
-    source: Source | None = Field(default=None, description="The commit of the working directory, where it is known.")
+    source: Source | None = Field(default=None, description="The commit of the working directory, if it is known.")
 
     @field_validator("environment")
     @classmethod
@@ -131,23 +138,25 @@ class RunSubmission(_Request):
 
 
 class RunJoin(_Request):
-    """A program that runs somewhere and wants to be listed: as a task of the run of its cluster, or of its program."""
+    """A running program to be listed as a task of its cluster's run, or of its program's run."""
 
     key: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16,32}$")] = Field(
         description="The same for all programs that belong together, as a hash of the cluster spec."
     )
     job: Job
     index: Annotated[int, Field(strict=True, ge=0, lt=1_000_000)] | None = Field(
-        default=None, description="Without one it is the next free one."
+        default=None, description="Default: the next free one."
     )
     jobs: Annotated[dict[Job, Size], Field(max_length=100)] = Field(
-        default={}, description="The tasks of the cluster, as far as they are known."
+        default={}, description="The known tasks of the cluster."
     )
     entrypoint: Annotated[list[Text], Field(min_length=1, max_length=1000)]
     working_dir: Text | None = None
     process: Process
     create: bool = Field(
-        strict=True, default=True, description="Whether it begins a run where none goes on; else that is 404."
+        strict=True,
+        default=True,
+        description="Whether to start a run if there is no active one; otherwise that is 404.",
     )
 
 
@@ -156,7 +165,7 @@ class RunStop(_Request):
 
 
 class TaskError(_Part):
-    """What a failing program raised; `node` and `task` for an error of the runtime that names them."""
+    """The error of a failing program, with `node` and `task` if it is an error of the runtime that names them."""
 
     model_config = ConfigDict(extra="forbid")
     type: Text | None = None
@@ -166,7 +175,7 @@ class TaskError(_Part):
 
 
 class RunTaskReport(_Part):
-    """One task as its supervisor sees it. `exit_code` is negative where a signal ended it."""
+    """One task as its supervisor sees it. `exit_code` is negative if a signal ended it."""
 
     model_config = ConfigDict(extra="forbid")
     job: Annotated[str, StringConstraints(max_length=63, pattern=_NO_NULL)]
@@ -176,7 +185,7 @@ class RunTaskReport(_Part):
     host: Annotated[str, StringConstraints(max_length=300, pattern=_NO_NULL)] | None = None
     pid: int | None = None
     page: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s\x00]+$")] | None = Field(
-        default=None, description="Where its engine shows it, such as a page of Ray's dashboard."
+        default=None, description="The engine's page for it, such as a page of Ray's dashboard."
     )
     exit_code: Annotated[int, Field(ge=-255, le=255)] | None = None
     started: Moment | None = None
@@ -186,7 +195,7 @@ class RunTaskReport(_Part):
 
 
 class RunReport(_Request):
-    """How a run goes, from its supervisor."""
+    """Report a run's state, from its supervisor."""
 
     state: Annotated[RunState, Field(strict=False)]
     reason: Text
@@ -201,7 +210,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=_N
 
 
 class ProgressPoint(_Part):
-    """Scalars at a moment (wall-clock seconds), at a global step where it is known."""
+    """Scalars at a time (wall-clock seconds) and, if it is known, a global step."""
 
     model_config = ConfigDict(extra="forbid")
     time: Moment
@@ -219,7 +228,7 @@ Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ProgramEnding(BaseModel):
-    """How a program has ended; without an exit code where it did not say one."""
+    """How a program has ended; without an exit code if it reported none."""
 
     model_config = ConfigDict(extra="forbid")
     state: Literal[RunTaskState.SUCCEEDED, RunTaskState.FAILED, RunTaskState.STOPPED]
@@ -228,22 +237,22 @@ class ProgramEnding(BaseModel):
 
 
 class ProgramReport(_Request):
-    """How far a program is, from inside it. `steps` counts what its sessions have run."""
+    """Report a program's progress, from inside it. `steps` counts what its sessions have run."""
 
     steps: Annotated[int, Field(ge=0)] = 0
     global_step: int | None = None
     steps_per_second: Rate | None = None
     examples_per_second: Rate | None = Field(
-        default=None, description="From the batches that it feeds, or as its hooks say."
+        default=None, description="Computed from the batches that it feeds, or reported by its hooks."
     )
-    process: Process | None = Field(default=None, description="Which process this is; of one that joined its run.")
+    process: Process | None = Field(default=None, description="The process that reports, if it joined its run.")
     ending: ProgramEnding | None = Field(
         default=None, description="The last report of a program that joined its run: how it has ended."
     )
     points: Annotated[list[ProgressPoint], Field(max_length=2000)] = []
     checkpoints: Annotated[list[CheckpointReport], Field(max_length=2000)] = []
     logdirs: Annotated[list[Text], Field(max_length=100, description="Folders with event files for TensorBoard.")] = []
-    recorded: Recorded | None = Field(default=None, description="What it recorded of itself, where that is new.")
+    recorded: Recorded | None = Field(default=None, description="What the program recorded, if that is new.")
     figures: Annotated[dict[Name, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=100)] = {}
 
 
@@ -251,12 +260,12 @@ class ProgramReport(_Request):
 
 
 class TraceOrder(BaseModel):
-    """Of the program's next `steps` steps, as far as they run within `seconds`."""
+    """A trace of the program's next `steps` steps, as far as they run within `seconds`."""
 
     id: str
     steps: int
     seconds: float
-    max_bytes: int = Field(description="What the upload may have.")
+    max_bytes: int = Field(description="The maximum size of the upload.")
 
 
 class ProgramReportView(BaseModel):
@@ -265,13 +274,13 @@ class ProgramReportView(BaseModel):
 
     heartbeat: float
     stop: str | None = None
-    trace: TraceOrder | None = Field(default=None, description="A trace that the program is to make and upload.")
-    why: WhyOrder | None = Field(default=None, description="A question that the program is to answer at once.")
+    trace: TraceOrder | None = Field(default=None, description="A trace that the program is to record and upload.")
+    why: WhyOrder | None = Field(default=None, description="A question that the program is to answer immediately.")
     services: list[str] = []
 
 
 class RunPlaceView(BaseModel):
-    """Which task of which run a program is. The next report is due in `heartbeat` s."""
+    """The run and the task that the program has joined. The next report is due in `heartbeat` s."""
 
     run: str
     job: str
@@ -280,22 +289,22 @@ class RunPlaceView(BaseModel):
 
 
 class RunTrace(_Request):
-    """Which steps of a run are traced."""
+    """The steps of a run to trace."""
 
-    steps: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="Of each program, its next ones.")
+    steps: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=1, description="The number of next steps of each program."
+    )
     tasks: Annotated[list[Text], Field(max_length=1000)] = Field(
-        default=[], description='Only of these, as "worker/0"; of all but the parameter servers without.'
+        default=[], description='Only these tasks, as "worker/0"; default: all except the parameter servers.'
     )
 
 
 class ProgressView(BaseModel):
-    """How far a run is: the newest of what its programs reported, the chief's before others'."""
+    """A run's progress: the newest values that its programs reported, preferring the chief's."""
 
     global_step: int | None
     steps_per_second: float | None
-    examples_per_second: float | None = Field(
-        default=None, description="Of all its programs together, where it is known."
-    )
+    examples_per_second: float | None = Field(default=None, description="Of all its programs together, if it is known.")
     values: dict[str, Number]
     checkpoint: str | None = Field(description="The newest checkpoint.")
     updated: str
@@ -318,8 +327,8 @@ class TaskProgressView(BaseModel):
     steps_per_second: float | None
     examples_per_second: float | None = None
     curves: dict[str, CurveView]
-    global_steps: CurveView = Field(description="The global steps that it saw.")
-    speed: CurveView = Field(description="Steps a second.")
+    global_steps: CurveView = Field(description="The global steps that it reported.")
+    speed: CurveView = Field(description="Steps per second.")
     checkpoints: list[CheckpointReport]
     logdirs: list[str] = Field(description="Folders, on its host, with event files for TensorBoard.")
     figures: dict[str, float] = Field(description="What the program uses: bytes of memory, seconds of processor …")
@@ -332,7 +341,7 @@ class RunProgressView(BaseModel):
 
 
 class ReportView(BaseModel):
-    """`stop` is the reason why the run is to stop, null while it is not; the next report is due in `heartbeat` s, here
+    """`stop` is the reason why the run is to stop, otherwise null; the next report is due in `heartbeat` s, here
     or at one of `services`, which share the database."""
 
     state: RunState
@@ -349,17 +358,17 @@ class RunTaskView(BaseModel):
     starts: int
     host: str | None
     pid: int | None
-    page: str | None = Field(default=None, description="Where its engine shows it, such as a page of Ray's dashboard.")
+    page: str | None = Field(default=None, description="The engine's page for it, such as a page of Ray's dashboard.")
     exit_code: int | None
     signal: str | None = Field(description="The signal that ended it, e.g. SIGKILL.")
     started: str | None
     ended: str | None
     error: TaskError | None
-    last_lines: list[str] = Field(description="What it wrote last; of a task that failed.")
+    last_lines: list[str] = Field(description="Its last output, if the task failed.")
 
 
 class RunView(BaseModel):
-    """One run. Of the environment it shows the names alone."""
+    """One run, with only the names of its environment variables."""
 
     name: str
     uid: str

@@ -20,15 +20,17 @@ Tag = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class ModelRegistration(BaseModel):
-    """Where a model lies, and where it is to run."""
+    """A model's folder, and the task that runs it."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, json_schema_extra={"examples": [{"cluster": "default", "path": "mnist"}]}
     )
     path: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = Field(
         default=None,
-        description="Of the model, within the service's folder of models; the model's name without it. It holds a "
-        "SavedModel, or folders with numbers for names that do: the highest is served.",
+        description=(
+            "The model's folder, within the service's models folder; default: the model's name. It contains "
+            "a SavedModel, or folders with numbers as names that do; the highest is served."
+        ),
     )
     cluster: Annotated[str, StringConstraints(min_length=1, max_length=63)] = "default"
     job: Annotated[str, StringConstraints(min_length=1, max_length=63)] | None = Field(
@@ -48,7 +50,7 @@ class ModelView(BaseModel):
     cluster: str
     tags: list[str]
     state: Literal["ready", "unloaded"] = Field(description="An unloaded one is loaded by the next request for it.")
-    version: str | None = Field(default=None, description="Of the version that is loaded.")
+    version: str | None = Field(default=None, description="The signature of the loaded version.")
     master: str | None = Field(default=None, description="The task that runs it.")
     session: str | None = Field(default=None, description="The session in which it runs.")
     signatures: list[str] = []
@@ -60,7 +62,7 @@ class ModelList(BaseModel):
 
 
 class TensorMetadata(BaseModel):
-    """A tensor that a model takes or gives; -1 stands for a size that may vary."""
+    """A model's input or output; -1 stands for a variable size."""
 
     name: str
     datatype: str
@@ -75,7 +77,9 @@ class ModelMetadata(BaseModel):
     platform: str = "tensorflow_savedmodel"
     inputs: list[TensorMetadata]
     outputs: list[TensorMetadata]
-    parameters: dict[str, Any] = Field(default={}, description="`signature`, and `signatures` that there are.")
+    parameters: dict[str, Any] = Field(
+        default={}, description="The signature of this answer as `signature`, and all as `signatures`."
+    )
 
 
 class ServerMetadata(BaseModel):
@@ -100,7 +104,7 @@ class ModelReady(BaseModel):
 
 
 class ModelParameters(RequestParameters):
-    signature: str = Field(default="serving_default", description="Which of the model's signatures.")
+    signature: str = Field(default="serving_default", description="The name of the signature.")
 
 
 class ModelInferenceRequest(BaseModel):
@@ -118,12 +122,12 @@ class ModelInferenceRequest(BaseModel):
     parameters: ModelParameters = ModelParameters()
     model_name: str | None = Field(default=None, description="As in the path; KServe's clients send it.")
     model_version: str | None = Field(
-        default=None, description="As in the path; where that has none, the version to ask."
+        default=None, description="As in the path; if the path has none, the version to query."
     )
 
 
 class ModelInferenceResponse(BaseModel):
-    """What the model gave."""
+    """The model's outputs."""
 
     model_name: str
     model_version: str

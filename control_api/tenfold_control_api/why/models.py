@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class WhyOrder(BaseModel):
-    """A question that the program is to answer at once: why nothing goes on there."""
+    """A question that the program is to answer immediately: why it makes no progress."""
 
     id: str
 
@@ -14,13 +14,13 @@ class WhyOrder(BaseModel):
 class WhyFrame(BaseModel):
     """A frame of a thread."""
 
-    file: str = Field(description="The file's path on the task's machine; the end of a long one.")
-    line: int = Field(description="The line that it is in, from 1; 0 where that is not known.")
+    file: str = Field(description="The file's path on the task's machine; only the end of a long one.")
+    line: int = Field(description="The current line, from 1; 0 if it is not known.")
     function: str = Field(description="The function's name.")
 
 
 class WhyThreadView(BaseModel):
-    """A thread of a task's process; those in which nothing happens are left out."""
+    """A thread of a task's process; idle threads are left out."""
 
     name: str = Field(description="The thread's name.")
     main: bool = Field(description="Whether it is the process's main thread.")
@@ -28,17 +28,17 @@ class WhyThreadView(BaseModel):
         description="`node` computes, `run` waits for a step, `create` for a session, `chief` for the chief to "
         "initialise, `join` for the end; empty: the program's own code."
     )
-    node: str | None = Field(description="Of `node`: what it computes.")
-    op: str | None = Field(description="Of `node`: its operation.")
+    node: str | None = Field(description="For `node`: the node.")
+    op: str | None = Field(description="For `node`: its operation.")
     frames: list[WhyFrame] = Field(description="The innermost one last.")
 
 
 class WhyWaitView(BaseModel):
-    """Something that a step waits for at a task."""
+    """Something that a step waits for on a task."""
 
     kind: str = Field(
         description="elements, room, gradients, lock; `tensor` of another task; `part`: another task's part of the "
-        "step; `kernel`: its own kernel computes beside."
+        "step; `kernel`: its own kernel computes on another thread."
     )
     text: str = Field(description="The same as a sentence.")
     node: str | None = Field(description="The node that waits.")
@@ -46,17 +46,17 @@ class WhyWaitView(BaseModel):
     resource: str | None = Field(description="The queue, accumulator, barrier, staging area or lock.")
     have: int | None = Field(description="How many there are.")
     need: int | None = Field(description="How many are needed; of `room` how many fit.")
-    sender: str | None = Field(description="Of a tensor or a part: the task that makes it.")
+    sender: str | None = Field(description="For a tensor or a part: the task that produces it.")
     tensor: str | None = Field(description="The tensor's name.")
-    seconds: float | None = Field(description="How long it has waited; null where that is not known.")
+    seconds: float | None = Field(description="How long it has waited; null if that is not known.")
     master: str = Field(description="The task whose master runs the step.")
 
 
 class WhyStepView(BaseModel):
     """A call of Session.run in a program that has not returned."""
 
-    names: list[str] = Field(description="What it fetches and runs.")
-    seconds: float = Field(description="Since when it has run.")
+    names: list[str] = Field(description="Its fetches and targets.")
+    seconds: float = Field(description="How long it has been running.")
 
 
 class WhyTaskView(BaseModel):
@@ -67,27 +67,29 @@ class WhyTaskView(BaseModel):
     reason: str = Field(description="Why it is in its state.")
     answered: bool = Field(description="Whether it answered in time.")
     silence: str = Field(description="Why it did not answer; empty for one that was not asked.")
-    host: str | None = Field(description="The machine that it runs on; null where it did not say so.")
+    host: str | None = Field(description="The machine that it runs on; null if it did not report it.")
     pid: int | None = Field(description="Its process there.")
-    waits: list[WhyWaitView] = Field(description="What steps wait for at it.")
+    waits: list[WhyWaitView] = Field(description="What steps wait for on this task.")
     steps: list[WhyStepView] = Field(description="Its program's calls that have not returned.")
     threads: list[WhyThreadView] = Field(description="Where its process is.")
 
 
 class WhyView(BaseModel):
-    """Why it stands still: the suspect in one sentence, how the evidence leads there, and the evidence."""
+    """Why it is stuck: the suspect in one sentence, how the evidence leads there, and the evidence."""
 
-    of: Literal["run", "cluster", "session"] = Field(description="What was asked about.")
+    of: Literal["run", "cluster", "session"] = Field(description="The kind of object that was asked about.")
     name: str = Field(description="Its name.")
-    suspect: str = Field(description="Who keeps the others waiting, in a sentence.")
+    suspect: str = Field(description="What blocks the others, in a sentence.")
     kind: str = Field(
-        description="`silent` does not answer, `absent` is not there, `deadlock`, `computing` a node, `program`: in "
-        "code of a program, `chief` has not initialised, `resource`: nobody fills or empties it, `unbegun`: a part of "
-        "a step, `nothing` waits."
+        description=(
+            "`silent`: does not answer; `absent`: is not running; `deadlock`; `computing`: computes a node; "
+            "`program`: is in a program's own code; `chief`: has not initialised; `resource`: nothing fills "
+            "or empties it; `unbegun`: a part of a step has not started; `nothing`: nothing waits."
+        )
     )
     task: str | None = Field(description="The task that the suspect is, or is at.")
     node: str | None = Field(description="The node that it computes, or that waits.")
-    because: list[str] = Field(description="From a wait to the suspect, a sentence each.")
+    because: list[str] = Field(description="The evidence from a wait to the suspect, one sentence each.")
     silent: list[str] = Field(description="Tasks that were asked and did not answer in time.")
     seconds: float = Field(description="How long it took to find out.")
-    tasks: list[WhyTaskView] = Field(description="All tasks, with what they said.")
+    tasks: list[WhyTaskView] = Field(description="All tasks, with their answers.")
