@@ -24,7 +24,7 @@ class _Told(BaseModel):
 
 
 class PeerFigures(_Told):
-    """What a task has sent to another task and received from it."""
+    """Traffic between a task and another task."""
 
     task: Name
     bytes_sent: Count
@@ -47,7 +47,8 @@ class SessionFigures(_Told):
 
     handle: Name = Field(description="The master's name for it.")
     client: Annotated[str, Field(max_length=300)] = Field(
-        "", description='Who opened it, "ipv4:127.0.0.1:1234"; empty for a client in the task\'s own process.'
+        "",
+        description='The client that opened it, "ipv4:127.0.0.1:1234"; empty for a client in the task\'s own process.',
     )
     age: Seconds = Field(description="Seconds since it was opened.")
     idle: Seconds = Field(description="Seconds since it was last used.")

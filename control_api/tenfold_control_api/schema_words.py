@@ -122,8 +122,8 @@ _WORDS = {
     "seconds": "The longest time to wait for the steps.",
     # events
     "events": "The events, the oldest first.",
-    "kind": "What the event is about.",
-    "action": "What happened.",
+    "kind": "The kind of object that the event is about.",
+    "action": "What happened, in one word.",
     "object": "Name of the object to which it happened.",
     "data": "More facts about it, by name.",
     # models and tensors
@@ -131,7 +131,7 @@ _WORDS = {
     "model_name": "The model that answered.",
     "model_version": "The version that answered.",
     "versions": "The versions that can be queried.",
-    "platform": "What kind of model it is.",
+    "platform": "The kind of model.",
     "extensions": "Supported extensions of the Open Inference Protocol.",
     "signatures": "The model's signatures, by name.",
     "tags": "The tags of the SavedModel's graph.",
@@ -168,7 +168,7 @@ _WORDS = {
         "Parameters by name: those that the program recorded, and those that people set, which take precedence."
     ),
     "RunView.versions": "Versions of Python, Tenfold and NumPy, if its program reported them.",
-    "Condition.type": "What was observed.",
+    "Condition.type": "The observed condition.",
     "Condition.status": "Whether it holds.",
     "Condition.reason": "Why, in one word.",
     "Device.name": "As in /job:worker/replica:0/task:0/device:CPU:0.",

@@ -40,7 +40,7 @@ RULES = (
     ),
     Rule(
         "what-clause",
-        r"^What (?!happens|.*\?$).*\.$",
+        r"^What (?!happens|.*\?$)\S+ .*\b(?:is|are|was|were|has|have|stays?|goes|ends?|comes|gets|counts?) .*\.$",
         "the thing itself as the subject",
         "What it had answered is there again.",
         "Its earlier answers are still available.",

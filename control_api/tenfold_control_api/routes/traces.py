@@ -51,8 +51,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
     openapi_extra=STEP_BODY,
 )
 async def trace_session(session: str, request: Request, control: ControlDep) -> Response:
-    """The body is a step's, and the step takes effect; the answer shows where its time went instead of what it
-    fetches."""
+    """The body is a step's, and the step takes effect; the answer shows where its time went, not the fetched values."""
     body = await request.body()
     step = await read_apart(partial(step_of, request, body), len(body))
     clocks = hosts_of(control.sessions.cluster_of(await owned_session(session, request, control)))

@@ -252,7 +252,7 @@ class ProgramReport(_Request):
     points: Annotated[list[ProgressPoint], Field(max_length=2000)] = []
     checkpoints: Annotated[list[CheckpointReport], Field(max_length=2000)] = []
     logdirs: Annotated[list[Text], Field(max_length=100, description="Folders with event files for TensorBoard.")] = []
-    recorded: Recorded | None = Field(default=None, description="What the program recorded, if that is new.")
+    recorded: Recorded | None = Field(default=None, description="The program's recorded facts, if they are new.")
     figures: Annotated[dict[Name, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=100)] = {}
 
 
