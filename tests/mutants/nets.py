@@ -52,7 +52,7 @@ def tests_of(path: Path) -> list[str]:
         return []
     if "update" in path.stem:
         return [PROGRAMS, KERNELS]
-    ops = _ops_by_file().get(str(path), [])
+    ops = list(dict.fromkeys(op for user in [path, *kernels_with(path)] for op in _ops_by_file().get(str(user), [])))
     return _single(KERNELS, ops) if ops else [KERNELS]
 
 
@@ -65,6 +65,21 @@ def of_all_rules() -> list[str]:
     """Tests of gradients through all sorts of ops."""
     near = sorted((ROOT / "tests/unit/client/gradients").glob("test_*.py"))
     return [*(str(found.relative_to(ROOT)) for found in near), GRADIENTS]
+
+
+def kernels_with(path: Path) -> list[Path]:
+    """The files of kernels that import a file of loops, or a helper of theirs that does."""
+    texts = {found: found.read_text(encoding="utf-8") for found in sorted((ROOT / _LOOPS.parent).glob("*.py"))}
+    found: list[Path] = []
+    waiting = [path] if path.parent == _LOOPS else []
+    while waiting:
+        one = waiting.pop()
+        package = r"\.".join(one.parent.parts[1:])
+        imported = re.compile(rf"^ *from {package}(\.{one.stem} import\b| import .*\b{one.stem}\b)", re.M)
+        users = [user.relative_to(ROOT) for user, text in texts.items() if imported.search(text)]
+        waiting += [user for user in users if user.stem.startswith("_") and user not in found]
+        found += [user for user in users if user not in found]
+    return found
 
 
 def users_of_code(path: Path) -> list[Path]:

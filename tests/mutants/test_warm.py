@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mutants import nets, reach
+from mutants import nets, reach, warm
 from mutants.changes import changes
 from mutants.scratch import environment_alone, mark_of
 
@@ -176,6 +176,19 @@ def test_packages_of_another_checkout_do_not_come_before_the_trees_own(monkeypat
     found = environment_alone()
     assert "PYTHONPATH" not in found
     assert found["KEPT"] == "as it is"
+
+
+def test_loops_are_asked_for_by_the_kernels_that_import_them() -> None:
+    loops = Path("kernels/tenfold_kernels/cpu/_compiled")
+    asked = {stem: [user.stem for user in nets.kernels_with(loops / f"{stem}.py")] for stem in ("gif", "losses")}
+    assert asked == {"gif": ["_gif", "image_files"], "losses": ["nn_loss"]}
+    assert nets.kernels_with(loops.parent / "nn_loss.py") == []
+
+
+def test_single_tests_of_a_file_run_together() -> None:
+    tests = ["a::1", "a::2", "b", "a::3", "c", "d"]
+    assert warm._of_few_files(tests) == tests[:5]
+    assert warm._of_few_files(tests, 1) == tests[:2]
 
 
 def test_loops_have_code_of_the_intrinsics_that_they_name() -> None:

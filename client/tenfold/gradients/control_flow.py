@@ -36,17 +36,12 @@ def _gradient_loop() -> Any:
 
 @gradient("Switch", "RefSwitch")
 def _switch(op: Operation, g_false: Any, g_true: Any) -> Any:
+    # but for a loop's, the walk has filled in zeros for the branch that nothing depends on
     context: Any = op._control_flow_context
     if context is not None and context.is_while:
         return _loop_switch(op, g_false, g_true), None
     if context is not None and context.is_cond:
-        grads = (g_false, g_true)
-        if grads[1 - context.branch] is None:
-            # A type that carries no gradient; the walk filled in zeros for every other.
-            return None, None
-        return merge(grads, name="cond_grad")[0], None
-    if g_false is None or g_true is None:
-        return None, None
+        return merge([g_false, g_true], name="cond_grad")[0], None
     # Made by the raw op or imported without contexts: both outputs may be alive at once.
     false = switch(g_false, op.inputs[1])[0]
     true = switch(g_true, op.inputs[1])[1]

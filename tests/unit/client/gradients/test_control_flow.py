@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tenfold as tf
+from tenfold_protos.control_flow_pb2 import WhileContextDef
 
 
 def loop(x: Any, **options: Any) -> Any:
@@ -41,6 +42,25 @@ def test_an_imported_loop_with_its_meta_graph_has_a_gradient() -> None:
         found = tf.gradients(graph.get_tensor_by_name("y:0"), graph.get_tensor_by_name("x:0"))
 
         assert session.run(found, {"x:0": 2.0}) == [32.0]
+
+
+def test_a_gradients_loop_within_a_loop_is_exported_with_all_its_variables() -> None:
+    with tf.Graph().as_default() as graph:
+        start = (0, tf.constant(2.0))
+        tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.gradients(loop(a), a)[0]), start)
+        meta = tf.train.export_meta_graph(graph=graph)
+
+    (around,) = meta.collection_def["while_context"].bytes_list.value
+    contexts = [each.while_ctxt for each in WhileContextDef.FromString(around).nested_contexts]
+    assert len(contexts) == 2  # forwards and back
+    for context in contexts:
+        entered = [
+            op.outputs[0].name
+            for op in graph.get_operations()
+            if op.type == "Enter" and op.get_attr("frame_name") == context.context_name.encode()
+            if not op.get_attr("is_constant")
+        ]
+        assert sorted(context.loop_enter_names) == sorted(entered)
 
 
 def test_a_gradient_of_a_loops_gradient_is_refused() -> None:
