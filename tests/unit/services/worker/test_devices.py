@@ -95,7 +95,9 @@ def test_a_driver_without_a_gpu_or_that_is_broken_leaves_the_cpu(monkeypatch: py
     assert devices.why_no_gpu() == "the extra cuda is not installed"
 
 
-def test_a_gpu_that_cannot_be_made_ready_leaves_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_cannot_be_made_ready_leaves_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     a_driver(monkeypatch, 1)
 
     def lost(index: int, share: float | None) -> Any:
@@ -103,6 +105,7 @@ def test_a_gpu_that_cannot_be_made_ready_leaves_the_cpu(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(sys.modules[DRIVER], "DriverRuntime", lost)
     assert names() == ["CPU:0"]
+    assert "no GPU can be used: RuntimeError: CUDA_ERROR_NO_DEVICE" in caplog.text
 
 
 def test_hidden_gpus_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
