@@ -13,6 +13,8 @@ from support.mirror import ROOT
 
 KERNELS = "tests/kernels/test_kernel_net.py"
 GRADIENTS = "tests/kernels/test_gradients_as_tensorflow.py"
+#: Whether each op has a row of gradients, one that there is none among them.
+ROWS = "tests/unit/client/gradients/test_rows.py"
 PROGRAMS = "tests/kernels/test_program_net.py"
 _LOOPS = Path("kernels/tenfold_kernels/cpu/_compiled")
 _INTRINSICS = _LOOPS / "intrinsics.py"
@@ -35,10 +37,11 @@ def tests_of(path: Path) -> list[str]:
     """Test files, or single tests of them, nearest first."""
     if path.parts[:3] == ("client", "tenfold", "gradients"):
         if path.stem.startswith("loop_"):
-            near = ("test_loop_state.py", "test_control_flow.py")
+            near = dict.fromkeys((f"test_{path.stem}.py", "test_loop_state.py", "test_control_flow.py"))
             programs = [f"{GRADIENTS}::test_gradients[{program}]" for program in ("while_loop", "cond")]
             return [*(f"tests/unit/client/gradients/{test}" for test in near), *programs]
-        return [f"{GRADIENTS}::test_gradients[{op}]" for op in _rules_by_file().get(str(path), [])]
+        rules = [f"{GRADIENTS}::test_gradients[{op}]" for op in _rules_by_file().get(str(path), [])]
+        return [*rules, ROWS] if rules else []
     if path.parts[:2] != ("kernels", "tenfold_kernels") or "cuda" in path.parts:
         return []
     families = [family for family, stems in _FAMILIES.items() if path.stem in stems]

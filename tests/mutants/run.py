@@ -104,10 +104,11 @@ def by_op_name(path: Path) -> list[str]:
     """Tests that run a kernel or a gradient by the name of its op, which no import tells: those of the family's first
     word, and all of gradients for a gradient."""
     word = path.stem.strip("_").partition("_")[0]
-    globs = [f"test_{word}*.py", "test_*gradients*.py"] if path.parent.name == "gradients" else [f"test_{word}*.py"]
-    if path.parent.name not in ("gradients", "cpu"):
-        return []
-    return [str(found.relative_to(ROOT)) for glob in globs for found in sorted((ROOT / "tests/kernels").glob(glob))]
+    places = {"cpu": [("tests/kernels", f"test_{word}*.py")]}
+    places["gradients"] = [("tests/unit/client/gradients", f"test_{word}*.py"), *places["cpu"]]
+    places["gradients"] += [("tests/kernels", "test_*gradients*.py")]
+    found = [each for folder, glob in places.get(path.parent.name, ()) for each in sorted((ROOT / folder).glob(glob))]
+    return [str(each.relative_to(ROOT)) for each in found]
 
 
 def tests_of_all(paths: list[str]) -> dict[str, list[str]]:

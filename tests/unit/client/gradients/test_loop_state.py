@@ -93,6 +93,21 @@ def test_a_variable_of_one_branch(taken: bool, resource: bool) -> None:
         assert session.run(gradient, {p: taken}).tolist() == ([3, 3] if taken else [0, 0])
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_variable_that_is_fed_to_one_branch(taken: bool) -> None:
+    """Nothing says of which type it is: its zeros are float."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable([1.0, 2.0], use_resource=True)
+        p, fed = tf.placeholder(tf.bool, []), tf.placeholder(tf.resource, [])
+        read = {"resource": fed, "dtype": tf.float32}
+        y = tf.cond(p, lambda: tf.raw_ops.ReadVariableOp(**read) * 3.0, lambda: tf.constant([1.0, 1.0]))
+        (gradient,) = tf.gradients(y, fed)
+        session.run(variable.initializer)
+
+        feeds = {p: taken, fed: session.run(variable.handle)}
+        assert session.run(gradient, feeds).tolist() == ([3, 3] if taken else [0, 0])
+
+
 @pytest.mark.parametrize("resource", [True, False], ids=["resource", "reference"])
 def test_a_variable_of_one_branch_of_some_turns(resource: bool) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
