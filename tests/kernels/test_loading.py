@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +23,6 @@ from tenfold_kernels.cpu._compiled.compiling import Loops
 from tenfold_kernels.cpu._compiled.loading import LoopLoader
 from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
 from tenfold_kernels.cpu._compiled.shells import Heavy, StandIn, switch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECONDS = 60.0
 
@@ -37,6 +36,20 @@ def other_double(x: np.ndarray, out: np.ndarray) -> None:
     np.add(x, x, out=out)
 
 
+#: Loops whose stand-ins take many times as long: a call waits for machine code that is on disk.
+HEAVY = {
+    "convolve": ["_products"],
+    "drawing": ["_exchange"],
+    "dual_ascent": ["_ascend"],
+    "examples": ["_scan", "_fill"],
+    "normalize": ["_moments", "_sums", "_scale", "_back"],
+    "pooling": ["_max", "_max_gradient", "_max_gradient_wide"],
+    "response": ["_forward", "_backward"],
+    "sparse_products": ["_multiply", "_multiply_vector"],
+    "windows": ["_gather", "_scatter"],
+    "winograd": ["_forward", "_filter"],
+    "word_vectors": ["_negative_sampling"],
+}
 SPEC = LoopSpec(double, "r1 w1", np.dtype(np.float64), np.dtype(np.int64))
 
 
@@ -90,6 +103,12 @@ def test_a_loop_that_cannot_be_compiled_leaves_its_stand_in(
     assert loader.join(SECONDS)
     assert shell.func is other_double
     assert "no LLVM today" in caplog.text
+
+
+def test_which_loops_are_heavy() -> None:
+    heavy = re.compile(r"compile_loop\(\s*(\w+),(?:(?!compile_loop\().)*?heavy=True", re.DOTALL)
+    texts = {path.stem: path.read_text("utf-8") for path in sorted(Path(compiling.__file__).parent.glob("*.py"))}
+    assert {stem: found for stem, text in texts.items() if (found := heavy.findall(text))} == HEAVY
 
 
 @pytest.mark.parametrize("on_disk", [True, False])

@@ -59,11 +59,8 @@ def _dense(shifted_BC, labels_BC, loss_B, backprop_BC):  # type: ignore[no-untyp
 
 
 def _sparse(shifted_BC, labels_B, loss_B, backprop_BC):  # type: ignore[no-untyped-def]
-    # The same for labels that are class numbers. Gives the row of an invalid label, before anything is written.
+    # The same for labels that are class numbers. Gives the row of an invalid label, where it ends.
     classes = shifted_BC.shape[1]
-    for b in range(labels_B.size):
-        if labels_B[b] < 0 or labels_B[b] >= classes:
-            return b
     for b in range(shifted_BC.shape[0]):
         total = backprop_BC[b, 0]
         for c in range(1, classes):
