@@ -81,6 +81,7 @@ def an_external_run(api: httpx.Client, name: str = "theirs", **report: Any) -> s
             for at in range(9)
         ]
         progress = {"steps": 9, "global_step": 80 - 30 * index, "steps_per_second": 4.5, "points": points}
+        progress["last_step"] = 320
         progress["checkpoints"] = [{"time": time.time(), "path": f"/{EVIL}-80"}]
         progress["logdirs"] = [f"/{EVIL}"]
         api.post(f"/v1/runs/{run}/tasks/worker/{index}:report", json=progress).raise_for_status()
@@ -130,6 +131,7 @@ def test_a_failure_shows_node_task_and_last_lines(quiet: Service, browser: Brows
     assert "exit code 3" in failures
     assert "/job:worker/task:1" in failures
     assert "last" in failures
+    assert "25% of 320 · 24 s left" in browser.text(".tiles")
     # worker/1 has seen step 50 of 80
     assert "30 steps behind" in browser.text("main")
     assert f"tenfold tensorboard {run}" in browser.text("#tensorboard")

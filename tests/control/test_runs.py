@@ -455,6 +455,8 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
 
     told = await runs.post(f"{path}/tasks/worker/0:report", json=program_report(3, steps_per_second=1.5))
     await runs.post(f"{path}/tasks/worker/1:report", json=program_report(5, checkpoints=[{"time": 1, "path": "/c-5"}]))
+    later = [{"time": 20.0, "step": 15}, {"time": 22.0, "step": 25}]
+    await runs.post(f"{path}/tasks/worker/1:report", json={**program_report(25, last_step=400), "points": later})
     progress = (await runs.get(path)).json()["progress"]
     (listed,) = (await runs.get("/v1/runs")).json()["runs"]
     curves = (await runs.get(f"{path}/progress")).json()
@@ -463,13 +465,17 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
 
     assert before is None
     assert told.json() == {"heartbeat": 1.0, "stop": None, "trace": None, "why": None, "services": []}
-    assert (progress["global_step"], progress["values"]) == (5, {"loss": 0.5, "gap": "NaN"})
+    assert (progress["global_step"], progress["values"]) == (25, {"loss": 0.5, "gap": "NaN"})
+    assert (progress["last_step"], progress["percent"]) == (400, 6.2)
+    # 20 steps in 12 s
+    assert progress["seconds_left"] == 225.0
     assert progress["checkpoint"] == "/c-5"
     assert listed["progress"] == progress
     assert [(task["job"], task["index"], task["global_step"]) for task in curves["tasks"]] == [
         ("worker", 0, 3),
-        ("worker", 1, 5),
+        ("worker", 1, 25),
     ]
+    assert [task["last_step"] for task in curves["tasks"]] == [None, 400]
     assert curves["tasks"][0]["curves"]["gap"] == {"times": [10.0], "steps": [3], "values": ["NaN"]}
     assert curves["tasks"][0]["figures"] == {"resident_bytes": 1e6}
     assert (unknown.status_code, wrong.status_code) == (404, 400)

@@ -23,10 +23,10 @@ _LAST_LOOK_S = 3.0
 
 
 def progress_of(run: dict[str, Any]) -> str:
-    """ "step 1,200 · 85.3 steps/s"; empty where nothing is known."""
-    from tenfold.control.run_text import progress_text
+    """ "step 1,200 (24%) · 85.3 steps/s · 45 s left"; empty where nothing is known."""
+    from tenfold.control.run_text import left_text, progress_text
 
-    return progress_text(run["progress"])
+    return " · ".join(filter(None, (progress_text(run["progress"]), left_text(run["progress"]))))
 
 
 def listed(found: list[dict[str, Any]], now: datetime, width: int, by: str | None = None) -> Table:

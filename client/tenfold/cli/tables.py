@@ -43,11 +43,9 @@ def shown_table(title: str | None, names: tuple[str, ...], rows: Sequence[tuple[
 
 def age(since: str, now: datetime) -> str:
     """How long ago that was: "12 s", "5 min", "3 h", "2 d"."""
-    seconds = max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    from tenfold.control.run_text import duration_text
+
+    return duration_text(max(0.0, (now - datetime.fromisoformat(since)).total_seconds()))
 
 
 def plain_table(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-    from rich.console import Console
-    from rich.progress import ProgressColumn
+    from rich.console import Console, RenderableType
+    from rich.progress import ProgressColumn, Task
 
     from tenfold.control.run_answers import Run
 
@@ -70,29 +70,28 @@ class LineDisplay:
 
 
 class TerminalDisplay:
-    """One line that moves: state, time, step, steps/s, loss, and a bar where it is known how many steps the run takes;
-    in a narrow terminal a percentage, which leaves room for the loss. What is printed meanwhile stands above it."""
+    """One line that moves: state, time, step, steps/s, loss, and a bar where it is known how many steps the run takes,
+    by `steps` or by the run itself; in a narrow terminal a percentage, which leaves room for the loss. What is printed
+    meanwhile stands above it."""
 
     def __init__(self, steps: int | None = None, console: Console | None = None) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn
         from rich.table import Column
 
         console = console or Console()
-        if steps is None:
-            moves: ProgressColumn = SpinnerColumn(finished_text=" ")
-        else:
-            moves = BarColumn(bar_width=20) if console.width >= _WIDE else TaskProgressColumn()
         # the others keep their width: only what the run does is cut
         told = Column(no_wrap=True, overflow="ellipsis", ratio=1)
         columns = (
             TextColumn("{task.fields[state]}"),
-            moves,
+            _moves(wide=console.width >= _WIDE),
             TimeElapsedColumn(),
             TextColumn("{task.description}", markup=False, table_column=told),
         )
         self._live = Progress(*columns, console=console, refresh_per_second=4, expand=True)
-        self._task = self._live.add_task("", total=steps, state="")
+        #: How many steps the run takes.
+        self._steps = steps
+        self._task = self._live.add_task("", total=steps, state="", known=steps is not None)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -104,13 +103,30 @@ class TerminalDisplay:
     def show(self, run: Run) -> None:
         step = None if run.progress is None else run.progress.global_step
         changes: dict[str, Any] = {} if step is None else {"completed": step}
+        known = self._steps or (None if run.progress is None else run.progress.last_step)
+        if known:
+            changes |= {"total": known, "known": True}
         if run.final:
             # a bar that goes on moving says that something goes on
-            known = self._live.tasks[0].total
             changes |= {"total": known or 1, "completed": (known or 1) if run.succeeded else step or 0}
             self._live.stop_task(self._task)
         state = f"{run.name} [{STYLES.get(run.state, 'default')}]{run.state}[/]"
-        self._live.update(self._task, description=what_it_does(run), state=state, refresh=True, **changes)
+        told = what_it_does(run, percent=False)
+        self._live.update(self._task, description=told, state=state, refresh=True, **changes)
+
+
+def _moves(*, wide: bool) -> ProgressColumn:
+    """A bar or a percentage once it is known how many steps a run takes, until then something that turns."""
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, TaskProgressColumn
+
+    turns = SpinnerColumn(finished_text=" ")
+    share: ProgressColumn = BarColumn(bar_width=20) if wide else TaskProgressColumn()
+
+    class Moves(ProgressColumn):
+        def render(self, task: Task) -> RenderableType:
+            return (share if task.fields["known"] else turns).render(task)
+
+    return Moves()
 
 
 class NotebookDisplay:

@@ -42,6 +42,11 @@ class Progress(Answer):
     steps_per_second: float | None
     #: Of all its programs together, where it is known.
     examples_per_second: float | None = None
+    #: The global step at which the training stops, how much of that is done, from 0 to 100, and how many seconds are
+    #: left at the pace of the last minutes; each None where it is not known.
+    last_step: int | None = None
+    percent: float | None = None
+    seconds_left: float | None = None
     #: Scalars by name, e.g. the loss; "NaN", "Infinity" and "-Infinity" are texts.
     values: Mapping[str, float | str]
     #: The newest checkpoint.
@@ -179,6 +184,8 @@ class TaskProgress(Answer):
     #: Calls of `Session.run` that it made.
     steps: int
     global_step: int | None
+    #: Where its training stops.
+    last_step: int | None = None
     steps_per_second: float | None
     examples_per_second: float | None = None
     curves: Mapping[str, Curve]

@@ -33,13 +33,29 @@ class Shown(Protocol):
 _SCALARS = 3
 
 
-def progress_text(progress: Mapping[str, Any] | None) -> str:
-    """ "step 1,200 · 85.3 steps/s"; without a global step the speed alone; empty where nothing is known."""
+def progress_text(progress: Mapping[str, Any] | None, *, percent: bool = True) -> str:
+    """ "step 1,200 (24%) · 85.3 steps/s", without the share where it is not known or not wanted; without a global step
+    the speed alone; empty where nothing is known."""
     if progress is None:
         return ""
-    step, speed = progress["global_step"], progress["steps_per_second"]
-    parts = ("" if step is None else f"step {step:,}", "" if speed is None else f"{speed:.1f} steps/s")
+    step, speed, done = progress["global_step"], progress["steps_per_second"], progress.get("percent")
+    share = f" ({int(done)}%)" if percent and done is not None else ""
+    parts = ("" if step is None else f"step {step:,}{share}", "" if speed is None else f"{speed:.1f} steps/s")
     return " · ".join(filter(None, parts))
+
+
+def left_text(progress: Mapping[str, Any] | None) -> str:
+    """ "12 min left"; empty where that is not known, and at the end."""
+    seconds = None if progress is None else progress.get("seconds_left")
+    return f"{duration_text(seconds)} left" if seconds else ""
+
+
+def duration_text(seconds: float) -> str:
+    """ "12 s", "5 min", "3 h", "2 d": at least two of a unit, but of the smallest."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def examples_text(progress: Mapping[str, Any] | None) -> str:
@@ -60,10 +76,12 @@ def number_text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def what_it_does(run: Shown) -> str:
+def what_it_does(run: Shown, *, percent: bool = True) -> str:
     """Where a run stands, without its name and state: its progress while it goes on, else why it is so."""
-    parts = progress_text(run.progress), scalars_text(run.progress, _SCALARS)
-    told = " · ".join(filter(None, parts))
+    left = left_text(run.progress)
+    # it takes the room of a scalar
+    scalars = scalars_text(run.progress, _SCALARS - bool(left))
+    told = " · ".join(filter(None, (progress_text(run.progress, percent=percent), scalars, left)))
     return told if told and run.state == "RUNNING" else " · ".join(filter(None, (run.reason, told)))
 
 
@@ -73,9 +91,11 @@ def headline(run: Shown) -> str:
 
 
 def run_html(run: Shown, steps: int | None = None) -> str:
-    """A run with its tasks; with a bar if it is known how many steps it takes. Plain HTML without style sheets."""
+    """A run with its tasks; with a bar if it is known how many steps it takes, by `steps` or by itself. Plain HTML
+    without style sheets."""
     head = f"<b>{escape(run.name)}</b> {_state(run.state)} {escape(what_it_does(run))}"
     step = None if run.progress is None else run.progress.global_step
+    steps = steps or (None if run.progress is None else run.progress.last_step)
     bar = (
         ""
         if not steps

@@ -14,6 +14,7 @@ from tenfold.estimator.estimator import load_global_step_from_checkpoint_dir
 from tenfold.graph import Graph, get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import array, control_flow, state_ops
+from tenfold.session import observing
 from tenfold.train.hook_timer import SecondOrStepTimer
 from tenfold.train.hooks import StopAtStepHook
 from tenfold.train.saving_hooks import global_step_read
@@ -127,6 +128,8 @@ class _StopAtCheckpointStepHook(SessionRunHook):
 
     def begin(self) -> None:
         self._global_step_tensor = global_step_read("StopAtCheckpointStepHook")
+        if observing.observer is not None:
+            observing.observer.note_stop(self._last_step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step_tensor)

@@ -116,6 +116,8 @@ class ProgramReporter:
         self._steps = self._told = 0
         #: The newest that is known.
         self._global_step: int | None = None
+        #: Where the training stops, where that is known.
+        self._stops_at: int | None = None
         #: When and at which global step the last report saw the program that measured a speed.
         self._seen: tuple[float, int] | None = None
         #: Steps of the training and examples fed since the last report, which was then.
@@ -248,6 +250,7 @@ class ProgramReporter:
             self._examples = (self._examples or 0) + (found.examples or 0) if known else None
         if found.examples_per_second is not None:
             self._examples_per_second = found.examples_per_second
+        self._stops_at = found.stops_at
         return found if found.steps or self._points or self._checkpoints else None
 
     def _report(self, ending: bool) -> dict[str, Any]:
@@ -259,6 +262,7 @@ class ProgramReporter:
         return {
             "steps": self._steps,
             "global_step": self._global_step,
+            "last_step": self._stops_at,
             "steps_per_second": self._speed,
             "examples_per_second": self._examples_per_second,
             "points": [

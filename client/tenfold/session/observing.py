@@ -70,6 +70,8 @@ class Activity:
     examples: int | None = None
     #: What a summary of the program says, where one does.
     examples_per_second: float | None = None
+    #: The global step at which the newest training stops; None where it did not say so.
+    stops_at: int | None = None
 
 
 class Watch:
@@ -139,6 +141,8 @@ class StepObserver:
         self._examples_per_second: float | None = None
         #: What `note_step` has kept last.
         self._ended_at: Point | None = None
+        #: As `note_stop` said last.
+        self.stops_at: int | None = None
         #: The graph-level random seed of the newest session that has one.
         self.seed: int | None = None
         #: Those that have run a step and did not close.
@@ -203,6 +207,15 @@ class StepObserver:
                 found[tag if isinstance(tag, str) else tensor.op.name] = float(number)
         self.note_scalars(None, dict(list(found.items())[:_SCALARS]))
 
+    def note_stop(self, step: Any) -> None:
+        """A training begins that stops at this global step; a program may say what is none, which says nothing."""
+        try:
+            at = int(step)
+        except (TypeError, ValueError, OverflowError):
+            return
+        if 0 <= at < 1 << 63:
+            self.stops_at = at
+
     def note_checkpoint(self, path: str) -> None:
         self._keep(self._checkpoints, Checkpoint(time.time(), path))
 
@@ -243,6 +256,7 @@ class StepObserver:
             recent,
             None if batch is None else recent * batch,
             self._examples_per_second,
+            self.stops_at,
         )
 
     def _keep(self, where: list[Any], note: Any) -> None:

@@ -132,6 +132,8 @@ class StopAtStepHook(SessionRunHook):
         if self._last_step is None:
             assert self._num_steps is not None
             self._last_step = session.run(self._global_step_tensor) + self._num_steps
+        if observing.observer is not None:
+            observing.observer.note_stop(self._last_step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step_tensor)

@@ -127,13 +127,20 @@ function Tiles({ run, tasks }) {
   const memory = tasks.reduce((sum, task) => sum + (task.figures.resident_bytes ?? 0), 0);
   return html`
     <div class="tiles">
-      <${Tile} label="global step">${count(progress?.global_step)}<//>
+      <${Tile} label="global step" note=${howFar(progress)}>${count(progress?.global_step)}<//>
       <${Tile} label="steps per second" note=${examples ? `${rate(examples)} examples/s` : null}>${rate(progress?.steps_per_second)}<//>
       ${loss ? html`<${Tile} label=${loss[0]}>${scalar(loss[1])}<//>` : null}
       <${Tile} label=${run.ended ? "ran for" : "running for"} note=${run.started ? `since ${clock(run.started)}` : "not started yet"}>${ran === null ? "–" : duration(ran)}<//>
       <${Tile} label="attempt" note=${`${run.restarts_used} of ${run.restarts.limit} restarts used`}>${run.attempt || "–"}<//>
       <${Tile} label="tasks" note=${memory ? `${bytes(memory)} resident` : null}><span class="words">${sizes}</span><//>
     </div>`;
+}
+
+/** "24% of 5,000 · 45 s left"; nothing where the end is not known. */
+function howFar(progress) {
+  const { percent, last_step: last, seconds_left: left } = progress ?? {};
+  if (percent === null || percent === undefined) return null;
+  return `${Math.floor(percent)}% of ${count(last)}${left ? ` · ${duration(left)} left` : ""}`;
 }
 
 /** What failed, where, and what it wrote last. */

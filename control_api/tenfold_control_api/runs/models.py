@@ -241,6 +241,9 @@ class ProgramReport(_Request):
 
     steps: Annotated[int, Field(ge=0)] = 0
     global_step: int | None = None
+    last_step: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="The global step at which its training stops, where it knows."
+    )
     steps_per_second: Rate | None = None
     examples_per_second: Rate | None = Field(
         default=None, description="Computed from the batches that it feeds, or reported by its hooks."
@@ -305,6 +308,15 @@ class ProgressView(BaseModel):
     global_step: int | None
     steps_per_second: float | None
     examples_per_second: float | None = Field(default=None, description="Of all its programs together, if it is known.")
+    last_step: int | None = Field(
+        default=None, description="The global step at which the training stops; null where it does not say."
+    )
+    percent: float | None = Field(default=None, description="`global_step` of `last_step`, from 0 to 100.")
+    seconds_left: float | None = Field(
+        default=None,
+        description="Until `last_step`, at the pace of the last five minutes; null where no end or no pace is known, "
+        "and for a run that has ended.",
+    )
     values: dict[str, Number]
     checkpoint: str | None = Field(description="The newest checkpoint.")
     updated: str
@@ -324,6 +336,9 @@ class TaskProgressView(BaseModel):
     updated: str
     steps: int
     global_step: int | None
+    last_step: int | None = Field(
+        default=None, description="The global step at which its training stops; null where it does not say."
+    )
     steps_per_second: float | None
     examples_per_second: float | None = None
     curves: dict[str, CurveView]

@@ -1,13 +1,15 @@
 """How far a run is: what each of its programs reported, as bounded curves, and the one line that sums it up. Pure.
 
 A curve has at most MAX_POINTS points: when it is full every second one goes, and from then on only every second one is
-taken. So it spans the whole run, whatever its length, at the resolution that there is room for.
+taken. So it spans the whole run, whatever its length, at the resolution that there is room for. pace.py looks ahead.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tenfold_control_api.runs.pace import pace, percent, seconds_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,8 +70,14 @@ class TaskProgress:
     #: Steps that its sessions have run.
     steps: int = 0
     global_step: int | None = None
+    #: Where its training stops.
+    last_step: int | None = None
     steps_per_second: float | None = None
     examples_per_second: float | None = None
+    #: Global steps a second in the last minutes.
+    pace: float | None = None
+    #: When the newest global step came.
+    moved: float = 0.0
     curves: dict[str, Curve] = field(default_factory=dict)
     #: The global steps that it saw, and how many a second.
     global_steps: Curve = field(default_factory=Curve)
@@ -85,7 +93,11 @@ class TaskProgress:
         self.steps = report["steps"]
         self.figures = report["figures"]
         if report["global_step"] is not None:
+            if report["global_step"] != self.global_step:
+                self.moved = now
             self.global_step = report["global_step"]
+        if report.get("last_step") is not None:
+            self.last_step = report["last_step"]
         for rate in ("steps_per_second", "examples_per_second"):
             # a report that comes before two steps have been seen knows none
             if report[rate] is not None:
@@ -102,6 +114,7 @@ class TaskProgress:
                         continue
                     curve = self.curves[name] = Curve()
                 curve.add((point["time"], point["step"], value))
+        self.pace = pace(self.global_steps.points, self.global_steps.last, now - self.moved)
         self.checkpoints = (self.checkpoints + report["checkpoints"])[-MAX_CHECKPOINTS:]
         self.logdirs = list(dict.fromkeys((*self.logdirs, *report["logdirs"])))[-MAX_LOGDIRS:]
 
@@ -110,8 +123,11 @@ class TaskProgress:
             "updated": self.updated,
             "steps": self.steps,
             "global_step": self.global_step,
+            "last_step": self.last_step,
             "steps_per_second": self.steps_per_second,
             "examples_per_second": self.examples_per_second,
+            "pace": self.pace,
+            "moved": self.moved,
             "curves": {name: curve.to_json() for name, curve in self.curves.items()},
             "global_steps": self.global_steps.to_json(),
             "speed": self.speed.to_json(),
@@ -126,8 +142,10 @@ class TaskProgress:
             "updated": self.updated,
             "steps": self.steps,
             "global_step": self.global_step,
+            "last_step": self.last_step,
             "steps_per_second": self.steps_per_second,
             "examples_per_second": self.examples_per_second,
+            "pace": self.pace,
             "values": {name: curve.last for name, curve in self.curves.items()},
             "checkpoints": self.checkpoints[-1:],
         }
@@ -160,6 +178,10 @@ class Summary:
     values: Mapping[str, Any]
     checkpoint: str | None
     updated: float
+    #: The global step at which the training stops, how many hundredths of it are done, and how long the rest will take.
+    last_step: int | None = None
+    percent: float | None = None
+    seconds_left: float | None = None
 
 
 def summed_up(tasks: Iterable[TaskProgress], leaders: Sequence[tuple[str, int]]) -> Summary | None:
@@ -182,6 +204,7 @@ def summed_up(tasks: Iterable[TaskProgress], leaders: Sequence[tuple[str, int]])
     values: dict[str, float | str] = {}
     for task in reversed(ordered):
         values |= {name: curve.last[2] for name, curve in task.curves.items() if curve.last is not None}
+    last_step = next((task.last_step for task in (leading, *ordered) if task.last_step is not None), None)
     checkpoints = sorted((each["time"], each["path"]) for task in ordered for each in task.checkpoints)
     return Summary(
         None if furthest is None else furthest.global_step,
@@ -190,6 +213,9 @@ def summed_up(tasks: Iterable[TaskProgress], leaders: Sequence[tuple[str, int]])
         values,
         checkpoints[-1][1] if checkpoints else None,
         newest,
+        last_step,
+        percent(leading.global_step, last_step),
+        seconds_left(leading.global_step, last_step, leading.pace),
     )
 
 

@@ -23,6 +23,7 @@ from tenfold.contrib.learn.validation_monitor import ValidationMonitor
 from tenfold.graph import get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.session import observing
 from tenfold.train.hooks import NanLossDuringTrainingError as _CoreNanError
 from tenfold_protos.event_pb2 import SessionLog
 from tenfold_protos.summary_pb2 import Summary
@@ -62,6 +63,8 @@ class StopAtStep(BaseMonitor):
             raise ValueError("Only one of num_steps or last_step can be specified.")
         self._num_steps = num_steps
         self._last_step = last_step
+        #: What was told of it to who reports on the training.
+        self._told: int | None = None
 
     @property
     def run_on_all_workers(self) -> bool:
@@ -71,6 +74,9 @@ class StopAtStep(BaseMonitor):
         super().step_begin(step)
         if self._last_step is None:
             self._last_step = step + (self._num_steps or 0) - 1
+        if observing.observer is not None and self._last_step != self._told:
+            self._told = self._last_step
+            observing.observer.note_stop(self._last_step)
         return []
 
     def step_end(self, step: int, output: Any) -> bool:

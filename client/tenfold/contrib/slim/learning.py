@@ -28,6 +28,7 @@ from tenfold.ops.variables import (
     report_uninitialized_variables,
 )
 from tenfold.profiler.timeline import Timeline
+from tenfold.session import observing
 from tenfold.train import saver as tf_saver
 from tenfold.train import supervisor
 from tenfold.train.optimizer import Optimizer
@@ -230,6 +231,8 @@ def train(
         loss = None
         with sv.managed_session(master, start_standard_services=False, config=session_config) as sess:
             logging.info("Starting Session.")
+            if number_of_steps is not None and observing.observer is not None:
+                observing.observer.note_stop(number_of_steps)
             if session_wrapper is not None:
                 logging.info("Wrapping session with wrapper function: %s", session_wrapper)
                 sess = session_wrapper(sess)

@@ -56,6 +56,17 @@ def test_the_loss_shows_at_80_columns(steps: int | None) -> None:
     assert ("50%" in line) == (steps is not None)
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_run_that_says_where_it_stops_has_its_share(width: int) -> None:
+    bounded = {**PROGRESS, "last_step": 2468, "percent": 50.0, "seconds_left": 14.0}
+    lines = shown_in_terminal(a_run("PENDING", reason="it waits"), a_run(progress=bounded), width=width)
+
+    assert not any("%" in line or "━" in line for line in lines if "PENDING" in line)
+    assert "step 1,234 · 85.3 steps/s · loss 0.1235" in lines[-1]
+    assert "50%" in lines[-1] if width == 80 else lines[-1].count("━") >= 10
+    assert ("14 s left" in lines[-1]) == (width == 120)
+
+
 def test_lines_where_nothing_moves() -> None:
     clock, file = HandClock(), io.StringIO()
     with LineDisplay(file, clock) as display:

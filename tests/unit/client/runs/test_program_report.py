@@ -110,6 +110,7 @@ def test_the_last_report_has_the_last_step(
         reports = reported(program, last, use_resource, monkeypatch)
 
         assert reports[-1]["global_step"] == last
+        assert reports[-1]["last_step"] == (last if program is monitored else None)
         assert [point["step"] for report in reports for point in report["points"] if point["step"]][-1] == last
 
 

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import tenfold as tf
+from tenfold.contrib import slim
+from tenfold.contrib.learn.monitors import RunHookAdapterForMonitors, StopAtStep
+from tenfold.estimator.hooks import _StopAtCheckpointStepHook
 from tenfold.session import last_step, observing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -132,6 +135,46 @@ def test_a_monitored_session_tells_its_step_its_summaries_and_its_checkpoints(
     assert [each.path.rpartition("-")[2] for each in found.checkpoints] == ["0", "4"]
     assert found.logdirs == [folder]
     assert observer.collect().logdirs == []
+
+
+def monitored(*hooks: Any) -> None:
+    train = tf.assign_add(tf.train.get_or_create_global_step(), 1)
+    with tf.train.MonitoredTrainingSession(hooks=list(hooks)) as sess:
+        for _ in range(2):
+            sess.run(train)
+
+
+def of_slim() -> None:
+    with tf.control_dependencies([tf.assign_add(tf.train.get_or_create_global_step(), 1)]):
+        slim.learning.train(tf.constant(1.0), None, number_of_steps=3, log_every_n_steps=0)
+
+
+@pytest.mark.parametrize(
+    ("train", "end"),
+    [
+        (lambda: monitored(), None),
+        (lambda: monitored(tf.train.StopAtStepHook(last_step=5)), 5),
+        (lambda: monitored(tf.train.StopAtStepHook(last_step=5), tf.train.StopAtStepHook(num_steps=7)), 7),
+        (lambda: monitored(_StopAtCheckpointStepHook("nowhere", 9)), 9),
+        (lambda: monitored(RunHookAdapterForMonitors([StopAtStep(num_steps=4)])), 4),
+        (of_slim, 3),
+    ],
+    ids=["none", "a step", "the newest", "an estimator's worker", "a monitor", "slim"],
+)
+def test_a_training_tells_where_it_stops(
+    graph: tf.Graph, observer: observing.StepObserver, train: Callable[[], None], end: int | None
+) -> None:
+    train()
+
+    assert observer.collect().stops_at == end
+
+
+def test_what_is_no_step_is_no_end(observer: observing.StepObserver) -> None:
+    observer.note_stop(np.int64(8))
+    for odd in (None, "many", math.inf, math.nan, -1, 1 << 63):
+        observer.note_stop(odd)
+
+    assert observer.stops_at == 8
 
 
 #: Feeds by placeholder's shape → the batch that they tell.
