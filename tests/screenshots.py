@@ -19,7 +19,7 @@ from tenfold.control import ControlClient
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 LIVE = "document.querySelector('.pulse').innerText === 'live'"
 
-#: A classifier of three clouds of points. Its last argument says at which step worker 1 meets what is no number.
+#: A classifier of three clouds of points. Its last argument says at which step worker 1 meets what is not a number.
 TRAINER = """
 import json, os, sys, time
 import numpy as np

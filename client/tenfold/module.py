@@ -27,7 +27,7 @@ Path = tuple[Any, ...]
 class Module:
     """The base class of modules. The name is by default that of the class, in words with underscores.
 
-    Raises ValueError for a name that is no identifier.
+    Raises ValueError for a name that is not an identifier.
     """
 
     #: Attributes in which neither variables nor modules are looked for.

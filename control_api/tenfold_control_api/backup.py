@@ -95,7 +95,7 @@ def restore(database: str, file: str, *, force: bool = False) -> Manifest:
             asyncio.run(_fill(database_url(database), package, manifest, force))
             return manifest
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise BackupError(f"{file} is no whole backup: {error}.") from error
+        raise BackupError(f"{file} is not a whole backup: {error}.") from error
     except OSError as error:
         raise BackupError(f"{file}: {error.strerror or error}.") from error
 
@@ -182,7 +182,7 @@ def _manifest(package: zipfile.ZipFile) -> Manifest:
 
 
 def _broken(package: zipfile.ZipFile, why: str) -> BackupError:
-    return BackupError(f"{package.filename} is no whole backup: {why}.")
+    return BackupError(f"{package.filename} is not a whole backup: {why}.")
 
 
 def _load(db: Connection, package: zipfile.ZipFile, manifest: Manifest, force: bool) -> None:

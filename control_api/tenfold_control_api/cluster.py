@@ -301,7 +301,7 @@ class Cluster:
             raise ApiError(
                 "failed-is-not-finished",
                 f"{task_name(job, index)} ended with exit code {exit_code}, so it has not finished: its state is lost, "
-                "or stopped if it was told to stop.",
+                "or stopped if it was asked to stop.",
                 at=("exit_code",),
             )
         task = self.task(job, index)

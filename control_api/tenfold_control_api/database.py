@@ -92,7 +92,7 @@ def database_url(database: str) -> URL:
     try:
         url = make_url(database)
     except (ArgumentError, ValueError):
-        raise DatabaseError(f"it is no database URL; {_WHAT_WOULD_DO}.") from None
+        raise DatabaseError(f"it is not a database URL; {_WHAT_WOULD_DO}.") from None
     match url.get_backend_name():
         case "sqlite":
             return _file_url(url.set(drivername="sqlite+aiosqlite"))
@@ -110,10 +110,10 @@ def _file_url(url: URL) -> URL:
     name = url.database or ""
     if name in ("", ":memory:"):
         raise DatabaseError(
-            "it lies in memory and would be forgotten with the process; name a file, as in sqlite:///control.db."
+            "it is in memory and would be lost with the process; name a file, as in sqlite:///control.db."
         )
     if url.host or url.username or url.port:
-        raise DatabaseError(f"a file has no host; after sqlite: come three slashes, as in sqlite:///{name}.")
+        raise DatabaseError(f"a file has no host; write three slashes after sqlite:, as in sqlite:///{name}.")
     if url.query or name.startswith("file:"):
         raise DatabaseError("options of an SQLite URL are not supported; name the file alone, as in sqlite:///FILE.")
     if "\0" in name:

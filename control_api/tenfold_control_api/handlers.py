@@ -113,7 +113,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
             headers = {"Allow": allowed}
             detail, kind = f"{request.method} is not offered at {request.url.path}; {allowed} is.", "method-not-allowed"
         case _:
-            detail, kind = str(error.detail), "malformed-body"  # FastAPI's, over a body that is no text
+            detail, kind = str(error.detail), "malformed-body"  # FastAPI's, over a body that is not text
     return respond(request, ApiError(kind, detail, headers=headers))
 
 

@@ -126,7 +126,7 @@ class IdempotencyMiddleware:
                 log.exception("the answer to a request with an Idempotency-Key could not be kept")
                 if began.undo is not None:
                     await asyncio.shield(began.undo())
-                raise _unknown(scope, "the answer to this request could not be written down") from None
+                raise _unknown(scope, "the answer to this request could not be stored") from None
         else:
             await _drop(store, key, principal)
         await send_answer(send, answer.status, answer.headers, bytes(answer.body))

@@ -76,7 +76,7 @@ class ClusterSpec:
     __repr__ = __str__
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """Job → list of addresses where the indices are dense, else {index: address}."""
+        """Job → list of addresses if the indices are dense, otherwise {index: address}."""
         result: dict[str, list[str] | dict[int, str]] = {}
         for job, tasks in self._tasks.items():
             indices = sorted(tasks)

@@ -38,7 +38,7 @@ class GraphFiles(Files):
     """Regular files below `root`, or anywhere if there is none, but for SYSTEM_PLACES and hidden ones of a home.
 
     A root within such a place opens that part of it. Names that are not absolute begin at the process's working folder.
-    Raises InvalidArgumentError for a root that is no folder, and PermissionDeniedError for every refusal.
+    Raises InvalidArgumentError for a root that is not a folder, and PermissionDeniedError for every refusal.
     """
 
     def __init__(self, root: str = "", most_bytes: int = 0) -> None:

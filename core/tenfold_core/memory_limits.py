@@ -195,7 +195,7 @@ def _group_memory() -> tuple[int, int]:
         try:
             whole = int(Path(limit).read_text())
             used = int(Path(use).read_text())
-        except (OSError, ValueError):  # "max" is no number
+        except (OSError, ValueError):  # "max" is not a number
             continue
         if whole < 1 << 60:
             return whole, max(0, used - _field(stat, cache, 1, default=0))

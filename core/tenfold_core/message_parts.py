@@ -97,7 +97,7 @@ class Parts:
                 try:
                     name = str(entry[begin:end], "utf-8")
                 except UnicodeDecodeError as error:
-                    raise DecodeError(f"a key that is no text: {error}") from None
+                    raise DecodeError(f"a key that is not text: {error}") from None
             elif number == 2:
                 values.append(entry[begin:end])
         if name in its:

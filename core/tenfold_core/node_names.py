@@ -38,7 +38,7 @@ class TensorName(NamedTuple):
 
 
 def parse_tensor_name(name: str) -> TensorName:
-    """Splits "a:1"; "a" means "a:0". Text after a colon that is no number belongs to the node's name."""
+    """Splits "a:1"; "a" means "a:0". Text after a colon that is not a number belongs to the node's name."""
     node, colon, index = name.rpartition(":")
     # Bounded: a longer number is no index of anything, and int() of a long text is slow.
     if colon and index.isascii() and index.isdigit() and len(index) <= 9:

@@ -192,7 +192,7 @@ def _numbers(
     special = {i: value for i, value in enumerate(flat) if type(value) is str} if str in set(map(type, flat)) else {}
     if unknown := set(special.values()) - _SPECIAL.keys():
         raise _bad(
-            f'tensor {name!r}: {min(unknown)!r} is no number. Only "NaN", "Infinity" and "-Infinity" are written '
+            f'tensor {name!r}: {min(unknown)!r} is not a number. Only "NaN", "Infinity" and "-Infinity" are written '
             f"as text.",
             "data",
         )
@@ -242,7 +242,7 @@ def _object_array(elements: list[bytes], shape: tuple[int, ...]) -> np.ndarray[A
 
 
 def parameters_of(thing: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The `parameters` member, which the protocol leaves optional. Raises InvalidArgumentError if it is no object."""
+    """The `parameters` member, optional in the protocol. Raises InvalidArgumentError if it is not an object."""
     parameters = thing.get("parameters", {})
     if not isinstance(parameters, Mapping):
         raise _bad("'parameters' must be an object.", "parameters")

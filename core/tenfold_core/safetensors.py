@@ -139,7 +139,7 @@ class SafetensorsReader:
         except (ValueError, RecursionError) as error:
             raise self._damaged(f"its header is not as it should be: {error}") from None
         if not isinstance(header, dict):
-            raise self._damaged("its header is no JSON object")
+            raise self._damaged("its header is not a JSON object")
         metadata = header.pop(_METADATA, {})
         if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
             raise self._damaged(f"{_METADATA} holds other things than texts")
@@ -250,7 +250,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _are_counts(value: Any) -> bool:

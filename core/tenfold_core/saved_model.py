@@ -43,7 +43,7 @@ INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
 def read(export_dir: str | bytes | os.PathLike[str]) -> SavedModel:
     """The SavedModel in a folder. Blocks.
 
-    Raises OSError if there is no such file, or it is no file, the step's error for what the disk says
+    Raises OSError if there is no such file, or it is not a file, the step's error for what the disk says
     (FailedPreconditionError for a folder in the file's place).
     """
     folder = file_path(os.fsdecode(export_dir))

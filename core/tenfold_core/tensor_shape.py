@@ -255,7 +255,7 @@ class TensorShape:
         return TensorShape([b if a is None else a for a, b in zip(self._dims, theirs._dims, strict=True)])
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """What both say alike: a dimension in which they differ is unknown, and so is a rank."""
+        """The most specific shape that fits both: dimensions that differ are unknown, as is a differing rank."""
         theirs = as_shape(other)
         if self._dims is None or theirs._dims is None or len(self._dims) != len(theirs._dims):
             return TensorShape(None)

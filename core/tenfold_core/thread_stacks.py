@@ -105,7 +105,7 @@ def _roots() -> _Roots:
 
 
 class _Roots(NamedTuple):
-    """Folders of Tenfold's packages with what is no file, and of Python's library; other files are the program's."""
+    """Folders of Tenfold's packages with what is not a file, and of Python's library; other files are the program's."""
 
     ours: tuple[str, ...]
     python: tuple[str, ...]

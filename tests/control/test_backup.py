@@ -166,7 +166,7 @@ async def test_nothing_is_lost_without_force(database: str, tmp_path: Path) -> N
         ({"rows": {"tenfold_meta": 2}}, "its tables are not those of version"),
         ("fewer rows", "tenfold_clusters has 1 of 2 rows"),
         ("no json", "a row of tenfold_clusters cannot be read"),
-        ("cut off", "no whole backup"),
+        ("cut off", "not a whole backup"),
     ],
 )
 async def test_a_file_that_is_no_backup_changes_nothing(

@@ -392,8 +392,8 @@ def test_an_unsupported_database() -> None:
         ("sqlite:///x.db?timeout=soon", "options of an SQLite URL are not supported"),
         ("sqlite://host/x.db", "three slashes"),
         ("sqlite:///x\0.db", "no null character"),
-        ("://", "no database URL"),
-        ("postgresql://host:port/name", "no database URL"),
+        ("://", "not a database URL"),
+        ("postgresql://host:port/name", "not a database URL"),
         ("gopher://x", "'gopher' is not supported"),
     ],
 )

@@ -234,7 +234,7 @@ async def test_a_version_from_another_history_is_gone(api: httpx.AsyncClient) ->
 
 @pytest.mark.parametrize("wait", ["soon", "-1s", "1h", "1e9", ""])
 def test_bad_waits(wait: str) -> None:
-    with pytest.raises(ApiError, match="is no duration"):
+    with pytest.raises(ApiError, match="is not a duration"):
         seconds(wait, 60)
 
 

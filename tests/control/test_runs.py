@@ -191,12 +191,12 @@ async def test_runs_are_off_unless_they_were_allowed(api: httpx.AsyncClient) -> 
         ({"entrypoint": []}, "entrypoint"),
         ({"entrypoint": [""]}, "the entrypoint is empty"),
         ({"jobs": {"ps": 1}}, "nobody to end the run"),
-        ({"working_dir": "relative"}, "working_dir 'relative' is no absolute path"),
-        ({"working_dir": "/no/such/folder"}, "no absolute path of a folder"),
+        ({"working_dir": "relative"}, "working_dir 'relative' is not an absolute path"),
+        ({"working_dir": "/no/such/folder"}, "not an absolute path of a folder"),
         ({"submission_id": "a b"}, "submission_id"),
         ({"success": "some"}, "success"),
         ({"restarts": {"limit": -1}}, "restarts.limit"),
-        ({"environment": {"A=B": "c"}}, "no name of a variable"),
+        ({"environment": {"A=B": "c"}}, "not a name of a variable"),
         ({"deadline": 0}, "deadline"),
         ({"unknown": 1}, "unknown"),
         ({"jobs": {"worker": 20_000}}, "20000 tasks are too many"),
@@ -414,7 +414,7 @@ async def test_a_package_that_cannot_be_used(
     no_name = await put(runs, "abc", content)
 
     assert (other_name.status_code, f"not {text}" in other_name.text) == (400, True)
-    assert (no_zip.status_code, "is no zip file" in no_zip.text) == (400, True)
+    assert (no_zip.status_code, "is not a zip file" in no_zip.text) == (400, True)
     assert (too_large.status_code, "10000 bytes unpacked" in too_large.text) == (413, True)
     assert (kind.status_code, no_name.status_code) == (415, 400)
     assert not (tmp_path / "packages").exists()

@@ -1,4 +1,4 @@
-"""Elementwise ops of every kind of type, at poles, zeros and what is no number; the usual cases are in test_math.py."""
+"""Elementwise ops of every kind of type, at poles, zeros and NaN; the usual cases are in test_math.py."""
 
 from __future__ import annotations
 

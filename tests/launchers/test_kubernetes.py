@@ -373,7 +373,7 @@ def test_the_lease_is_put_off_while_the_run_lives(
     [
         ({"image": ""}, "kubernetes: it needs an image; give -o image=NAME, with Tenfold in it"),
         ({"volume": "data"}, "kubernetes: volume=data is not CLAIM:/path"),
-        ({"lease": "1"}, "kubernetes: lease=1 is no number from 5 to 1000000"),
+        ({"lease": "1"}, "kubernetes: lease=1 is not a number from 5 to 1000000"),
         ({"sync": "maybe"}, "kubernetes: sync=maybe is not one of yes, no"),
         ({"pull": "now"}, "kubernetes: pull=now is not one of Always, IfNotPresent, Never"),
     ],

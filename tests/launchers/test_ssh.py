@@ -116,7 +116,7 @@ def test_the_working_directory_is_sent_where_it_is_not_shared(
     [
         ({"hosts": "n1,n1"}, "ssh: the list names n1 twice; write slots=2 for two tasks"),
         ({"hosts": "n[1-"}, "ssh: 'n[1-' has a bracket without its other half"),
-        ({"hosts": "-oProxyCommand=x"}, "ssh: '-oProxyCommand=x' is no name of a host"),
+        ({"hosts": "-oProxyCommand=x"}, "ssh: '-oProxyCommand=x' is not a name of a host"),
         ({"place": "random"}, "ssh: place=random is not one of spread, pack"),
         ({"hosts_file": "/none"}, "ssh: give the hosts, as -o hosts=n1,n2 or as -o hosts_file=FILE"),
     ],

@@ -155,7 +155,7 @@ BAD_GRAPHS = [
         INVALID,
         ("'a'", "F"),
     ),
-    BadGraph("a device that is no name", on("/job:worker/task:zero"), INVALID, ("/job:worker/task:zero",)),
+    BadGraph("a device that is not a name", on("/job:worker/task:zero"), INVALID, ("/job:worker/task:zero",)),
     BadGraph("a job that is not there", on("/job:chief/task:0"), INVALID, ("'pinned'", "chief", "worker", "ps")),
     BadGraph(
         "a task that is not there", on("/job:worker/task:7"), INVALID, ("'pinned'", "/job:worker/task:7", "task 0")
@@ -249,7 +249,7 @@ BAD_STEPS = [
     BadStep("a fetch that is not there", NOT_FOUND, ("nobody",), {"x:0": X}, ("nobody:0",)),
     BadStep("an output that is not there", INVALID, ("y:3", "must be < 1"), {"x:0": X}, ("y:3",)),
     BadStep("a fetch of what has no output", INVALID, ("nothing",), {}, ("nothing:0",)),
-    BadStep("a fetch that is no name", NOT_FOUND, ("y:zero",), {"x:0": X}, ("y:zero",)),
+    BadStep("a fetch that is not a name", NOT_FOUND, ("y:zero",), {"x:0": X}, ("y:zero",)),
     BadStep("an empty fetch", NOT_FOUND, ("Fetch",), {"x:0": X}, ("",)),
     BadStep("a target that is not there", NOT_FOUND, ("nobody",), {}, (), ("nobody",)),
     BadStep("a feed that is not there", NOT_FOUND, ("nobody",), {"x:0": X, "nobody:0": X}, ("y:0",)),

@@ -42,7 +42,7 @@ with tf.device(tf.train.replica_device_setter(cluster=config["cluster"])):
     x = tf.placeholder(tf.float32, [])
     w = tf.get_variable("w", initializer=5.0)
     loss = tf.square(w * x, name="loss")
-    checked = tf.check_numerics(loss, "the loss is no number", name="check_loss")
+    checked = tf.check_numerics(loss, "the loss is not a number", name="check_loss")
     train = tf.train.GradientDescentOptimizer(0.001).minimize(loss, global_step=step)
     tf.summary.scalar("loss_summary", loss)
 with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as gate:
@@ -129,7 +129,7 @@ def test_a_curve_moves_and_a_failure_names_node_and_task(
     failures = browser.text("#failures")
     assert "InvalidArgumentError" in failures
     assert "/job:worker/replica:0/task:0" in failures
-    assert "the loss is no number" in failures
+    assert "the loss is not a number" in failures
     assert "exit code 1" in failures
     assert browser.complaints() == []
 

@@ -69,7 +69,7 @@ def test_on_a_disk(tmp_path: Path) -> None:
 def test_on_s3(store: S3Server) -> None:
     found = steps_of_kills("s3://training/run")
     check(found)
-    # an upload in parts that was cut off is no object, and is not seen by a reader
+    # an upload in parts that was cut off is not an object, and is not seen by a reader
     assert not [key for key in store.objects() if ".tempstate" in key]
 
 

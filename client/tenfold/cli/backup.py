@@ -30,7 +30,7 @@ _database = click.option(
 def backup(file: str, database: str) -> None:
     """Write a control service's database into FILE, also while it works.
 
-    Clusters, tasks, leases, sessions, runs and their progress, events. What the tasks of runs wrote is not part of it:
+    Clusters, tasks, leases, sessions, runs and their progress, events. The output of the runs' tasks is not included:
     copy the folder of the runs.
     """
     api = _api()

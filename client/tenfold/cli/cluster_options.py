@@ -57,10 +57,10 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--workers", type=click.IntRange(min=0), default=2, show_default=True, help="Workers."),
             click.option("--chief", is_flag=True, help="Add a task of its own for the chief, /job:chief/task:0."),
             click.option(
-                "--evaluator", is_flag=True, help="Add a task for tf.estimator's evaluator, beside the cluster."
+                "--evaluator", is_flag=True, help="Add a task for tf.estimator's evaluator, outside the cluster."
             ),
             click.option("--guide-flags", is_flag=True, help=flags),
-            click.option("--as-tensorflow", is_flag=True, help="Let `import tensorflow` give Tenfold."),
+            click.option("--as-tensorflow", is_flag=True, help="Make `import tensorflow` import Tenfold."),
         )
     ):
         given = option(given)

@@ -70,7 +70,7 @@ def load(path: Path, root: click.Group) -> Config:
     except OSError as error:
         raise click.UsageError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise click.UsageError(f"{path} is no valid TOML: {error}") from None
+        raise click.UsageError(f"{path} is not valid TOML: {error}") from None
     return _Reader(path, text).read(content, root)
 
 
@@ -105,7 +105,7 @@ class _Reader:
                 hint = meant(name, known) or f"; sections are {SHARED} and the names of the commands"
                 raise self._error(where if what == "section" else None, name, f"unknown {what} {name!r}{hint}")
             if not isinstance(section, dict):
-                raise self._error(None, name, f"{name} is a command: its options stand in a section, [{where}]")
+                raise self._error(None, name, f"{name} is a command: its options belong in a section, [{where}]")
             if isinstance(command, click.Group):
                 self._group(section, command, (*words, name))
                 continue

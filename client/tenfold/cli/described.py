@@ -26,7 +26,7 @@ def parameter_values(context: click.Context, parameter: click.Parameter, values:
     return found
 
 
-name_option = click.option("--name", "display_name", metavar="NAME", help="What the run is called.")
+name_option = click.option("--name", "display_name", metavar="NAME", help="The run's display name.")
 notes_option = click.option("--notes", metavar="TEXT", help="Notes about the run.")
 parameters_option = click.option(
     "--param",

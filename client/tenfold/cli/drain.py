@@ -36,11 +36,11 @@ _BEYOND_S = 60.0
     show_default=True,
     help="Seconds that running steps get.",
 )
-@click.option("--reason", default="drained by request", show_default=True, help="What clients of the task are told.")
+@click.option("--reason", default="drained by request", show_default=True, help="The reason that clients see.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Return once the task has ended.")
 @click.argument("task", metavar="TASK")
 def drain(control: str, cluster_name: str, token: ShownToken, grace: float, reason: str, wait: bool, task: str) -> None:
-    """Let TASK (ps/0) end: it takes no new work, lets running steps end, and gives its place back.
+    """Drain TASK (ps/0): it takes no new work, lets running steps end, and returns its place.
 
     Another task may take the place then. Exit code 0 once it has ended, 1 if it does not, or cannot be asked.
     """

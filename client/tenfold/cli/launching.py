@@ -97,14 +97,14 @@ def _by_job(read: Callable[[str], int]) -> Callable[[click.Context, click.Parame
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is no number; write 2, or worker=2,ps=1")
+        raise click.BadParameter(f"{text!r} is not a number; write 2, or worker=2,ps=1")
     return int(text)
 
 
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
     if match is None:
-        raise click.BadParameter(f"{text!r} is no size; write 512M, or worker=4G,ps=1G")
+        raise click.BadParameter(f"{text!r} is not a size; write 512M, or worker=4G,ps=1G")
     return int(match[1]) * _UNITS[match[2].upper()]
 
 

@@ -52,7 +52,7 @@ from tenfold_core.blas_env import prefer_wide_kernels
     metavar="FILE",
     envvar="TENFOLD_CONFIG",
     show_envvar=True,
-    help="TOML file with defaults of options; else tenfold.toml here, else ~/.config/tenfold/config.toml.",
+    help="TOML file with defaults of options; by default tenfold.toml here, or ~/.config/tenfold/config.toml.",
 )
 @click.pass_context
 def cli(context: click.Context, config: str | None) -> None:

@@ -32,9 +32,9 @@ _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 def placement(
     control: str, token: ShownToken, name: str, op: str | None, limit: int, as_json: bool, session: str
 ) -> None:
-    """Show where the nodes of SESSION are, and why, and what lies on each task.
+    """Show where the nodes of SESSION are, why, and how much is on each task.
 
-    SESSION is a name that `POST /v1/sessions` gave.
+    SESSION is a name that `POST /v1/sessions` returned.
     """
     with asking(control, token) as client:
         found = client.placement(session, name=name, op=op, limit=limit)

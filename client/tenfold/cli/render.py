@@ -36,7 +36,7 @@ def render() -> None:
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Seconds before the end of its time at which the job is told: programs save, and end.",
+    help="Seconds before the time limit at which the job is signalled: programs save, and end.",
 )
 @click.option(
     "--array",
@@ -73,8 +73,8 @@ def slurm(
     """Write a job script for `sbatch` that runs PROGRAM as every task of a cluster.
 
     Slurm starts it again after a preemption or the loss of a node (--requeue): a program with a checkpoint directory
-    goes on where it was. Where parameter servers and workers need different things (--cores ps=1,worker=8) it is a
-    heterogeneous job.
+    resumes from its checkpoint. If parameter servers and workers need different resources (--cores ps=1,worker=8), it
+    is a heterogeneous job.
     """
     from tenfold.launchers import LaunchRefusedError
     from tenfold.launchers.interface import checked_options
@@ -87,7 +87,7 @@ def slurm(
     if points:
         array = f"0-{len(points) - 1}" + ("" if parallel is None else f"%{parallel}")
     if array is not None and not ARRAY.fullmatch(array):
-        raise click.BadParameter(f"{array!r} is no list of numbers as 0-7, 1,3,5 or 0-15%4", param_hint="--array")
+        raise click.BadParameter(f"{array!r} is not a list of numbers as 0-7, 1,3,5 or 0-15%4", param_hint="--array")
     try:
         options = checked_options(SlurmLauncher(), launcher_options)
     except LaunchRefusedError as error:
@@ -122,7 +122,7 @@ def slurm(
     type=click.Choice(("all", "chief")),
     default="all",
     show_default=True,
-    help="Whose success ends the parameter servers and all others.",
+    help="The tasks whose success ends the parameter servers and all others.",
 )
 @click.option(
     "--restarts", type=click.IntRange(min=0), default=3, show_default=True, help="How often failed tasks start again."
@@ -150,8 +150,8 @@ def kubernetes(
 ) -> None:
     """Write manifests for `kubectl apply` that run PROGRAM, which is in the image, as every task of a cluster.
 
-    Kubernetes starts failed tasks again: a program with a checkpoint directory on a volume (-o volume=CLAIM:/path) goes
-    on where it was. -o image=NAME is needed; `tenfold launchers kubernetes` lists what else says how pods are made.
+    Kubernetes starts failed tasks again: a program with a checkpoint directory on a volume (-o volume=CLAIM:/path)
+    resumes from its checkpoint. -o image=NAME is required; `tenfold launchers kubernetes` lists the other options.
     """
     from tenfold.launchers import LaunchRefusedError
     from tenfold.launchers.kubernetes_manifests import Workload, first_lines, manifests

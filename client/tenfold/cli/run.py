@@ -58,7 +58,7 @@ _LOCAL = "local"
     help="Seconds that the others have to end by themselves after a failure.",
 )
 @click.option(
-    "--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of a control service that is told of the run."
+    "--control", envvar="TENFOLD_CONTROL", show_envvar=True, help="URL of a control service to report the run to."
 )
 @click.option(
     "--log-bytes",

@@ -103,10 +103,10 @@ def _variables(context: click.Context, parameter: click.Parameter, values: tuple
     type=click.Choice(("chief", "all", "any")),
     default="all",
     show_default=True,
-    help="Who has to end with exit code 0: the chief, every worker, or any one.",
+    help="Which tasks must end with exit code 0: the chief, every worker, or any worker.",
 )
 @click.option("--restarts", type=click.IntRange(min=0), default=0, show_default=True, help="Restarts after failures.")
-@click.option("--alone", is_flag=True, help="Start only the task that failed again, not all of them.")
+@click.option("--alone", is_flag=True, help="Restart only the failed task, not all of them.")
 @click.option("--deadline", type=click.FloatRange(min=0, min_open=True), help="Seconds after which the run fails.")
 @described_options
 @launch_options
@@ -136,7 +136,7 @@ def submit(
     """Have the control service run COMMAND, as in `tenfold submit -- python trainer.py`, as every task of a cluster.
 
     The tasks run on its machine or, with --on, on an engine that it reaches (`tenfold launchers`). Prints the run's
-    name. It goes on without this command, and without the control service.
+    name. It continues without this command, and without the control service.
     """
     from tenfold.runs.source import source_of
 
@@ -222,10 +222,10 @@ def runs(
 @token_option
 @click.option("--task", "tasks", multiple=True, metavar="JOB/INDEX", help="Only of this task, as worker/0.")
 @click.option("--tail", type=click.IntRange(1, _ALL_LINES), default=200, show_default=True, help="How many lines.")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
+@click.option("-f", "--follow", is_flag=True, help="Continue until the run has ended.")
 @click.argument("name", metavar="RUN")
 def logs(control: str, token: ShownToken, tasks: tuple[str, ...], tail: int, follow: bool, name: str) -> None:
-    """Show what the tasks of RUN wrote last. Each line has its time, level and task."""
+    """Show the newest output of RUN's tasks. Each line has its time, level and task."""
     with asking(control, token) as client:
         if follow:
             _follow(client, name, tasks, tail)
@@ -237,7 +237,7 @@ def logs(control: str, token: ShownToken, tasks: tuple[str, ...], tail: int, fol
 @click.command()
 @control_option
 @token_option
-@click.option("--reason", help="Why, for who looks later.")
+@click.option("--reason", help="The reason, recorded with the run.")
 @click.option("--wait", is_flag=True, help="Return once they have ended.")
 @click.argument("names", metavar="RUN…", nargs=-1, required=True)
 def stop(control: str, token: ShownToken, reason: str | None, wait: bool, names: tuple[str, ...]) -> None:

@@ -46,7 +46,7 @@ _LOCAL = "local"
 @click.option(
     "--min-others", type=click.IntRange(min=1), default=2, show_default=True, help="Others that must be as far."
 )
-@click.option("--name", metavar="NAME", help="The sweep's name and its runs' tag. The same one again goes on with it.")
+@click.option("--name", metavar="NAME", help="The sweep's name and its runs' tag. Use it again to resume the sweep.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="One more tag of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @launch_options

@@ -44,7 +44,7 @@ def space_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[
         for option in (
             click.option("--parallel", type=_COUNT, metavar="N", help="The most runs at once (a sweep: 1)."),
             click.option("--seed", type=int, default=0, show_default=True, help="The same one draws the same again."),
-            click.option("--random", "draws", type=_COUNT, metavar="N", help="Draw N settings; else all are tried."),
+            click.option("--random", "draws", type=_COUNT, metavar="N", help="Draw N settings; by default, run all."),
             param,
         ):
             given = option(given)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     is_flag=True,
     envvar="TENFOLD_STOP_WITH_WORKERS",
     show_envvar=True,
-    help="End once every worker, and the chief, has finished; so does a cluster of which the control service says it.",
+    help="End once every worker and the chief have finished; also set by the cluster in the control service.",
 )
 @click.option(
     "--metrics-port",

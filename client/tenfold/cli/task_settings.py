@@ -63,7 +63,7 @@ def parse_cluster(data: Any, where: str) -> Cluster:
         cluster[str(job)] = {}
         for index, address in pairs:
             if not str(index).isdecimal():
-                raise ValueError(f"{where}: job {job!r} has the task index {index!r}, which is no number")
+                raise ValueError(f"{where}: job {job!r} has the task index {index!r}, which is not a number")
             if not isinstance(address, str):
                 raise ValueError(f"{where}: /job:{job}/task:{index} must be a string HOST:PORT, not {_shown(address)}")
             try:

@@ -52,7 +52,7 @@ def tensorboard(control: str, token: ShownToken, name: str, arguments: tuple[str
         raise click.ClickException(str(error)) from None
     if importlib.util.find_spec("tensorboard") is None:
         raise click.ClickException(
-            f"TensorBoard is not installed for {sys.executable}: pip install tensorboard. What it reads is in "
+            f"TensorBoard is not installed for {sys.executable}: pip install tensorboard. The event files are in "
             f"{', '.join(sorted({folder for _, folders in told.values() for folder in folders}))}."
         )
     sys.stdout.flush()
@@ -89,5 +89,5 @@ def logdir_arguments(folders: Mapping[str, str]) -> list[str]:
         return ["--logdir", *folders.values()]
     odd = [folder for folder in folders.values() if any(character in folder for character in _SEPARATORS)]
     if odd:
-        raise LookupError(f"TensorBoard takes no folder with a colon or a comma beside others: {', '.join(odd)}")
+        raise LookupError(f"TensorBoard accepts no folder with a colon or a comma among others: {', '.join(odd)}")
     return ["--logdir_spec", ",".join(f"{name}:{folder}" for name, folder in folders.items())]

@@ -64,7 +64,7 @@ def token_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def shown(token: str | None, token_file: str | None) -> ShownToken:
-    """What a command shows that was given these; the file counts. Raises UsageError for what is no token."""
+    """What a command shows that was given these; the file counts. Raises UsageError for what is not a token."""
     from tenfold_core import errors
 
     try:
@@ -90,7 +90,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
         return None
     match = re.fullmatch(r"([0-9]+)([mhd])", value)
     if match is None or not int(match[1]):
-        raise click.BadParameter(f"{value!r} is no time: write 30m, 12h or 90d")
+        raise click.BadParameter(f"{value!r} is not a time: write 30m, 12h or 90d")
     return float(int(match[1]) * _UNITS[match[2]])
 
 
@@ -114,7 +114,7 @@ def role_option(default: str, variable: str) -> Callable[[Any], Any]:
     envvar="TENFOLD_TOKEN_NEW_NAME",
     default="",
     metavar="NAME",
-    help="Whose it is, for who reads the file and the log.",
+    help="The owner, shown in the file and the log.",
 )
 @click.option(
     "--expires",
@@ -129,7 +129,7 @@ def role_option(default: str, variable: str) -> Callable[[Any], Any]:
     envvar="TENFOLD_TOKEN_NEW_FILE",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Add it to this token file, which is made if there is none; the newest stands first, and is shown to others.",
+    help="Add it to this token file, which is created if missing; the newest is first, and is presented to others.",
 )
 @click.option(
     "--hashed",

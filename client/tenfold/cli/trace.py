@@ -61,7 +61,7 @@ def trace(
         elif name.startswith("run-"):
             found = client.trace_run(name, steps=steps, tasks=tasks, wait=wait)
         else:
-            raise click.UsageError(f"{name} is no run; a session's step needs --fetch or --target")
+            raise click.UsageError(f"{name} is not a run; a session's step needs --fetch or --target")
     with open(output, "w", encoding="utf-8") as file:
         json.dump(found, file, separators=(",", ":"))
     for line in summary(found):

@@ -60,15 +60,15 @@ def tunnel(
 ) -> None:
     """Carry TensorFlow's plaintext gRPC between hosts: in the clear on loopback, over TLS between the hosts.
 
-    On a client's machine it listens on loopback, for connections of the same user alone, and goes on to a Tenfold task,
-    which it shows a certificate, or with each request a token, or both:
+    On a client's machine it listens on loopback, accepts only connections of the same user, and connects to a Tenfold
+    task, to which it presents a certificate, or a token with each request, or both:
 
     \b
       tenfold tunnel --listen 127.0.0.1:2222 --to trainer:2222 --tls-ca ca.pem --token-file token
       tf.Session("grpc://127.0.0.1:2222")
 
-    On a TensorFlow server's machine it listens with TLS, for who shows a certificate with the role register, and goes
-    on to the server on loopback:
+    On a TensorFlow server's machine it listens with TLS, for peers that present a certificate with the role register,
+    and connects to the server on loopback:
 
     \b
       tenfold tunnel --reverse --listen 0.0.0.0:3222 --to 127.0.0.1:2222 --tls-cert … --tls-key … --tls-ca …

@@ -84,8 +84,8 @@ def up(
     """Start a control service, parameter servers and workers on this machine, as real processes.
 
     Prints their addresses and their output, each line with its process's name in front. Ctrl-C stops all of them,
-    and so does the death of the control service or of the last task. When another task dies, the rest goes on, and it
-    is started again, a bounded number of times; what it kept in memory, such as variables, is gone.
+    and so does the death of the control service or of the last task. When another task dies, the rest continues, and it
+    restarts, a limited number of times; its memory, such as variables, is lost.
     Submitted runs stop with it; they, their curves, logs and artifacts are there again at the next start.
     """
     from tenfold.cli.children import ChildFailedError

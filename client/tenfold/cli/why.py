@@ -45,10 +45,10 @@ def why(
     as_json: bool,
     run: str | None,
 ) -> None:
-    """Say why RUN stands still: the suspect in one sentence, and what leads to it.
+    """Say why RUN is stuck: the suspect in one sentence, and the evidence.
 
-    Every program of the run is asked, for two seconds at most; a task that does not answer is named. Nothing is slower
-    while nobody asks.
+    Asks every program of the run, for at most two seconds, and names tasks that do not answer. It costs nothing
+    when not in use.
     """
     if sum(each is not None for each in (run, cluster, session)) != 1:
         raise click.UsageError("name one of RUN, --cluster-name and --session")

@@ -27,7 +27,7 @@ class Addresses:
         for url in self.urls:
             if urlsplit(url).scheme not in ("http", "https"):
                 raise errors.InvalidArgumentError(
-                    None, None, f"{url!r} is no URL of a control service; it begins with http:// or https://."
+                    None, None, f"{url!r} is not a URL of a control service; it begins with http:// or https://."
                 )
         if not self.urls:
             raise errors.InvalidArgumentError(None, None, "the URL of the control service is empty.")

@@ -186,7 +186,7 @@ class Cluster(Answer):
 
 @answer
 class Service(Answer):
-    """The control service itself: who is accepted, and by what."""
+    """The control service itself: whom it accepts, and how."""
 
     version: str
     #: Anyone who reaches it is accepted.

@@ -33,7 +33,7 @@ _BY_NAME = {errors.code_name(code): code for code in range(1, 17)}
 
 
 class ControlProblem(Exception):
-    """An answer that is not 2xx. `members` is the problem object, empty when the body was none."""
+    """An answer that is not 2xx. `members` is the problem object, empty if the body was not one."""
 
     def __init__(self, status: int, members: Mapping[str, Any], text: str) -> None:
         super().__init__(text)
@@ -52,7 +52,7 @@ class ControlProblem(Exception):
 
     @property
     def outcome(self) -> str | None:
-        """What became of a step: `not-run`, `unknown` or `done`; None when the error itself is the answer."""
+        """What happened to a step: `not-run`, `unknown` or `done`; None when the error itself is the answer."""
         found = self.members.get("outcome")
         return found if isinstance(found, str) else None
 

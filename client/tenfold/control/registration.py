@@ -40,11 +40,11 @@ class TaskRegistration:
     newer one; on the heartbeat's `on_told(state, reason)` once, when somebody else said that the task has finished or
     is stopped, and `on_lost(reason)` once, when the index is lost for good: another incarnation holds it, or an
     operator removed the task. A lease that merely ran out (the machine slept, the network was away) is taken again
-    without a call. While the service cannot be reached nothing is called either: the task goes on with the spec that it
-    has. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
-    says whether the task does its work, and may take so long to find out: while it does not, the lease is not renewed.
-    `insecure` says that the task accepts anyone who reaches its port. `on_lease(lease)` is called with each lease
-    before it is asked for, on the thread that does: what the service shows to the task is made of it, and
+    without a call. While the service cannot be reached nothing is called either: the task continues with its current
+    spec. `figures()` gives what goes to the service with each heartbeat, in the form of `TaskFigures`; `alive(seconds)`
+    says whether the task is working, and may take that long to find out: while it is not, the lease is not renewed.
+    `insecure` says that the task accepts any client. `on_lease(lease)` is called with each lease
+    before it is requested, on the thread that does so: the service's credential for the task is derived from it, and
     nobody else has it. Both are called on the heartbeat's thread, and so is `on_drain(grace, reason)` once, when an
     operator wants the task to end; it must not block, and the lease is renewed until `stop`.
     """
@@ -134,8 +134,8 @@ class TaskRegistration:
     def stop(
         self, *, state: str = "finished", exit_code: int | None = 0, reason: str | None = None, timeout: float = 5.0
     ) -> None:
-        """Leaves: 1 no more heartbeats · 2 the lease is released as `state` · 3 the threads end. At most `timeout`
-        seconds for each of the last two; a service that cannot be reached is no error, the lease then runs out.
+        """Leaves: 1 the heartbeats end · 2 the lease is released as `state` · 3 the threads end. At most `timeout`
+        seconds for each of the last two; an unreachable service is not an error; the lease then expires.
         Idempotent.
         """
         is_over = self._stopping.is_set()

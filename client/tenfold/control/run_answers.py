@@ -36,7 +36,7 @@ class Restarts(Answer):
 
 @answer
 class Progress(Answer):
-    """How far a run is: the newest of what its programs reported, the chief's before others'."""
+    """A run's progress: the newest values that its programs reported, preferring the chief's."""
 
     global_step: int | None
     steps_per_second: float | None

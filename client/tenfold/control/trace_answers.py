@@ -20,7 +20,7 @@ class NodePlacement(Answer):
 
 @answer
 class TaskPlacement(Answer):
-    """What lies on one task."""
+    """The nodes and variables on one task."""
 
     task: str
     nodes: int

@@ -84,7 +84,7 @@ class WhyTask(Answer):
 
 @answer
 class Why(Answer):
-    """Why it stands still: the suspect in one sentence, how the evidence leads there, and the evidence."""
+    """Why it is stuck: the suspect in one sentence, how the evidence leads there, and the evidence."""
 
     #: run | cluster | session
     of: str

@@ -76,7 +76,7 @@ class Dataset(DatasetNode):
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
     ) -> Dataset:
-        """The dataset of what `generator(*args)` yields, which is called in this process for each iteration.
+        """The dataset of the values that `generator(*args)` yields. It is called in this process for each iteration.
 
         Raises TypeError if `generator` cannot be called; when run, InvalidArgumentError for a value that is not of
         `output_types` and `output_shapes`.
@@ -137,7 +137,7 @@ class Dataset(DatasetNode):
     def shuffle(
         self, buffer_size: TensorLike, seed: TensorLike | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
-        """The elements in random order, each drawn from the next `buffer_size`; by default anew each time."""
+        """The elements in random order, each drawn from the next `buffer_size`; by default in a new order each time."""
         return Dataset(transforms.shuffled(self, buffer_size, seed, reshuffle_each_iteration))
 
     def cache(self, filename: Any = "") -> Dataset:
@@ -200,7 +200,7 @@ class Dataset(DatasetNode):
         return self.filter(predicate)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Dataset:
-        """`transformation_func` of this dataset. Raises TypeError if that is no dataset."""
+        """`transformation_func` of this dataset. Raises TypeError if that is not a dataset."""
         made = transformation_func(self)
         if not isinstance(made, DatasetNode):
             raise TypeError(f"`transformation_func` must return a Dataset. Got {made}.")

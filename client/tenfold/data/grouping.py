@@ -72,7 +72,7 @@ def grouped_by_window(
 ) -> DatasetNode:
     """The elements of the datasets that `reduce_func(key, window)` gives for each full window of one key.
 
-    Raises ValueError if a key or a size is no scalar int64, TypeError if `reduce_func` gives no dataset.
+    Raises ValueError if a key or a size is not a scalar int64, TypeError if `reduce_func` gives no dataset.
     """
     name = "tf.data.experimental.group_by_window()"
     key = StructuredFunction(_as_key(key_func), name, source.element_spec)

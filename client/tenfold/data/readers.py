@@ -101,7 +101,7 @@ def _by_record(op_type: str, compression_type: Any, buffer_size: Any) -> Callabl
 
 
 class FixedLengthRecordDataset(Dataset):
-    """The records of files of records of one length, strings."""
+    """The records of files with records of a fixed length, as strings."""
 
     def __init__(
         self,

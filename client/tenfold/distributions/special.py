@@ -109,7 +109,7 @@ def erfinv(x: Any, name: str = "erfinv") -> Any:
 def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
     """The logarithm of ndtr, by an asymptotic series far below zero.
 
-    Raises TypeError but for float32 and float64 and for an order that is no integer, ValueError for one not from 0
+    Raises TypeError but for float32 and float64 and for an order that is not an integer, ValueError for one not from 0
     to 30.
     """
     if not isinstance(series_order, int):

@@ -49,7 +49,7 @@ def read_place(tf_config: Mapping[str, Any]) -> ClusterPlace:
     """The place that TF_CONFIG describes; without a cluster, that of a program by itself.
 
     Raises ValueError for a cluster without a chief or with several, for a task that is not given or not in it, and
-    TypeError for a `service` that is no object.
+    TypeError for a `service` that is not an object.
     """
     service = tf_config.get("service")
     if service is not None and not isinstance(service, dict):

@@ -19,7 +19,7 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
 ) -> list[Any]:
-    """For each x the matrix of second derivatives of the sum of `ys`, of shape (*x.shape, *x.shape).
+    """For each x the Hessian matrix of the sum of `ys`, with shape (*x.shape, *x.shape).
 
     Raises ValueError for an x that no y depends on.
     """

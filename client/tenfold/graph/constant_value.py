@@ -66,7 +66,7 @@ _LOOKED_AT = frozenset(("Const", "Shape", "Size", "Rank"))
 
 
 def constant_value(tensor: Tensor, partial: bool = False) -> Any:
-    """As `known_value` where TensorFlow 1.15's `tf.contrib.util.constant_value` knows the value, else None."""
+    """As `known_value` where TensorFlow 1.15's `tf.contrib.util.constant_value` knows the value, otherwise None."""
     if not hasattr(tensor, "op") or partial or _in_reach(tensor, 0):
         return known_value(tensor, partial)
     return None
@@ -90,7 +90,7 @@ def known_value(tensor: Tensor, partial: bool = False) -> Any:
     """The value of `tensor` as a read-only array, or None if it is not known before the graph runs.
 
     With `partial`, a Pack of which only some elements are known gives an object array with None for the others. What
-    is no tensor is its own value.
+    is not a tensor is its own value.
     """
     if not hasattr(tensor, "op"):
         return tensor

@@ -55,7 +55,7 @@ def convert_to_tensor(
 ) -> Tensor:
     """`value` as a tensor of the default graph.
 
-    `dtype` is required, `preferred_dtype` (alias `dtype_hint`) is tried first. With `as_ref`, a reference variable
+    `dtype` is required, `preferred_dtype` (alias `dtype_hint`) is preferred. With `as_ref`, a reference variable
     gives its reference. Raises TypeError if nothing can convert the type, ValueError if the value does not fit `dtype`.
     """
     wanted = None if dtype is None else as_dtype(dtype)

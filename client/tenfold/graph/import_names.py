@@ -1,7 +1,7 @@
 """The names that imported nodes get: their own under the prefix, made unique where the graph has them already.
 
 Used by importer.py. A name is taken by a node of the graph, or by the scope that one lies in; `_1`, `_2`, … is added
-until it is free, and is no name of the import itself. Case counts here, unlike in names that a program asks for.
+until it is free, and is not a name of the import itself. Case counts here, unlike in names that a program asks for.
 Follows TensorFlow's graph_constructor.cc.
 """
 

@@ -99,7 +99,7 @@ class IndexedSlices:
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
-    """`value` itself if it is IndexedSlices of a fitting type, else a tensor. None stays None."""
+    """`value` itself if it is IndexedSlices of a fitting type, otherwise a tensor. None stays None."""
     if value is None:
         return None
     if isinstance(value, IndexedSlices):

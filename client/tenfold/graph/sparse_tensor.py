@@ -178,7 +178,7 @@ def as_sparse_list(values: Any) -> list[SparseTensor]:
 
 
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A SparseTensor for a sparse value, else a Tensor. Raises RuntimeError if a sparse one is of another type."""
+    """A SparseTensor for a sparse value, otherwise a Tensor. Raises RuntimeError if a sparse one is of another type."""
     if not is_sparse(value):
         return convert_to_tensor(value, dtype, name)
     sparse = as_sparse(value)

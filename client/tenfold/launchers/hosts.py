@@ -42,7 +42,7 @@ def expanded(text: str) -> list[str]:
         for name in names:
             # a name that begins with - would be an option of ssh
             if not _NAME.fullmatch(name) or name.startswith("-"):
-                raise ValueError(f"{name!r} is no name of a host")
+                raise ValueError(f"{name!r} is not a name of a host")
         found += names
     if len(found) > MOST_HOSTS:
         raise ValueError(f"the list names more than {MOST_HOSTS} hosts")
@@ -77,7 +77,7 @@ def _hosts(words: list[str]) -> list[Host]:
         given[key] = value
     slots = given.get("slots")
     if slots is not None and (not slots.isdecimal() or not int(slots)):
-        raise ValueError(f"slots={slots} is no number of tasks")
+        raise ValueError(f"slots={slots} is not a number of tasks")
     names, address = expanded(words[0]), given.get("address")
     if address is not None and len(names) > 1:
         raise ValueError(f"one address for {len(names)} hosts")
@@ -109,7 +109,7 @@ def _numbers(text: str, item: str) -> list[str]:
             raise ValueError(f"{piece!r} in {item!r} is neither a number nor a range as 1-3")
         first, last = match[1], match[2] or match[1]
         if int(last) < int(first) or int(last) - int(first) >= MOST_HOSTS:
-            raise ValueError(f"{piece!r} in {item!r} is no range")
+            raise ValueError(f"{piece!r} in {item!r} is not a range")
         width = len(first) if first.startswith("0") or len(first) == len(last) else 0
         found += [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
     return found

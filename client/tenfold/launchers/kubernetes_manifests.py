@@ -76,8 +76,8 @@ def manifests(workload: Workload, kind: Kind) -> list[Object]:
     name = workload.name
     if list(job_labels([name]).values()) != [name] or len(name) > _LONGEST_NAME:
         raise LaunchRefusedError(
-            f"kubernetes: {name!r} is no name for it: at most {_LONGEST_NAME} small letters, digits and dashes, and a "
-            "letter first"
+            f"kubernetes: {name!r} is not a valid name: at most {_LONGEST_NAME} small letters, digits and dashes, "
+            "and a letter first"
         )
     if kind == "plain":
         return _plain(workload)

@@ -70,14 +70,14 @@ def settings_of(options: Mapping[str, str]) -> PodSettings:
     """The settings. Raises LaunchRefusedError for a value that is none, and where there is no image."""
     image = options.get("image", "")
     if not image or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*", image):
-        said = f"image={image} is no name of one" if image else "it needs an image"
+        said = f"image={image} is not a name of one" if image else "it needs an image"
         raise LaunchRefusedError(f"kubernetes: {said}; give -o image=NAME, with Tenfold in it")
     pull = options.get("pull")
     if pull not in (None, "Always", "IfNotPresent", "Never"):
         raise LaunchRefusedError(f"kubernetes: pull={pull} is not one of Always, IfNotPresent, Never")
     for name in ("pull_secret", "service_account", "priority"):
         if name in options and not _NAME.fullmatch(options[name]):
-            raise LaunchRefusedError(f"kubernetes: {name}={options[name]} is no name of a Kubernetes object")
+            raise LaunchRefusedError(f"kubernetes: {name}={options[name]} is not a name of a Kubernetes object")
     return PodSettings(
         image,
         pull,
@@ -100,7 +100,7 @@ def number(options: Mapping[str, str], name: str, otherwise: int, least: int, mo
     if text is None:
         return otherwise
     if not text.isascii() or not text.isdecimal() or not least <= int(text[:20]) <= most:
-        raise LaunchRefusedError(f"kubernetes: {name}={text} is no number from {least} to {most}")
+        raise LaunchRefusedError(f"kubernetes: {name}={text} is not a number from {least} to {most}")
     return int(text)
 
 

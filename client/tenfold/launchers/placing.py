@@ -19,7 +19,7 @@ def place(jobs: Mapping[str, int], hosts: Sequence[Host], how: Place) -> dict[st
     tasks = [f"{job}/{index}" for job, size in jobs.items() for index in range(size)]
     free = {host.name: len(tasks) if host.slots is None else host.slots for host in hosts}
     if sum(free.values()) < len(tasks):
-        raise ValueError(f"{len(tasks)} tasks do not go on {len(hosts)} hosts with {sum(free.values())} slots in all")
+        raise ValueError(f"{len(tasks)} tasks do not fit on {len(hosts)} hosts with {sum(free.values())} slots in all")
     found: dict[str, str] = {}
     turn = 0
     names = [host.name for host in hosts]

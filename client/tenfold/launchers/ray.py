@@ -60,7 +60,7 @@ class RayLauncher:
         options = checked_options(self, request.options)
         choice(self, options, "place", ("spread", "pack"))
         if not options.get("patience", "60").isdecimal():
-            raise LaunchRefusedError(f"ray: patience={options['patience']} is no number of seconds")
+            raise LaunchRefusedError(f"ray: patience={options['patience']} is not a number of seconds")
         return RayProcesses(request, echo)
 
 

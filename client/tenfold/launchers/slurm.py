@@ -62,7 +62,7 @@ class SlurmLauncher:
             raise LaunchRefusedError(why)
         patience = checked_options(self, request.options).get("patience")
         if patience is not None and not patience.isdecimal():
-            raise LaunchRefusedError(f"slurm: patience={patience} is no number of seconds")
+            raise LaunchRefusedError(f"slurm: patience={patience} is not a number of seconds")
         return SlurmProcesses(request, echo)
 
 

@@ -46,7 +46,7 @@ def clip_by_value(t: Any, clip_value_min: TensorLike, clip_value_max: TensorLike
 
 
 def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Any:
-    """`t * clip_norm / l2norm(t)` where the norm over `axes` (default: all) is larger than `clip_norm`, else `t`."""
+    """`t * clip_norm / l2norm(t)` if the norm over `axes` (default: all) exceeds `clip_norm`, otherwise `t`."""
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t)
         squares = reduce_sum(values * values, axes, keepdims=True)

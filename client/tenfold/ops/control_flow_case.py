@@ -31,7 +31,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the first function whose predicate is true, else that of `default`.
+    """The result of the first function whose predicate is true, otherwise that of `default`.
 
     `pred_fn_pairs` are pairs in order, or a dict (then ordered by the predicates' names). With `exclusive`, more than
     one true predicate is an error when the graph runs; without `default`, none is. Raises TypeError for other

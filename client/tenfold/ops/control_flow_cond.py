@@ -197,11 +197,11 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """The result of `true_fn()` if the scalar `pred` is true when the graph runs, else that of `false_fn()`.
+    """The result of `true_fn()` if the scalar `pred` is true when the graph runs, otherwise that of `false_fn()`.
 
     Both build operations and return the same structure of tensors, operations, TensorArrays or IndexedSlices; a list of
-    one is unpacked unless `strict`. What they make runs only if the branch is taken; what these use from outside always
-    runs. Raises TypeError and ValueError for arguments or results that do not fit.
+    one is unpacked unless `strict`. The operations that they create run only if the branch is taken; outside
+    operations that these use always run. Raises TypeError and ValueError for arguments or results that do not fit.
     """
     true_fn = _branch_argument("true_fn", true_fn, "fn1", fn1)
     false_fn = _branch_argument("false_fn", false_fn, "fn2", fn2)

@@ -48,7 +48,7 @@ class _Execution(NamedTuple):
 class CriticalSection:
     """A mutex in the graph. `shared_name` is its name at the task, by default that of its operation.
 
-    Raises ValueError for a name beside a `critical_section_def`, NotImplementedError for the latter, as TensorFlow.
+    Raises ValueError for a name together with a `critical_section_def`, NotImplementedError for the latter.
     """
 
     def __init__(

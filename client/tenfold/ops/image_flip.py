@@ -83,7 +83,7 @@ transpose = transpose_image
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Rotated counter-clockwise by k times 90 degrees; k is a scalar int32, known now or in the step.
 
-    Raises ValueError for another rank than 3 or 4, and for a k that is no scalar.
+    Raises ValueError for another rank than 3 or 4, and for a k that is not a scalar.
     """
     with name_scope(name, "rot90", [image, k]) as scope:
         image = at_least_3d(image)

@@ -255,7 +255,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tenso
 
 
 def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one shape and type. Raises ValueError for an empty list."""
+    """The sum of tensors with the same shape and type. Raises ValueError for an empty list."""
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape")
     tensors = convert_n_to_tensor(inputs)

@@ -36,7 +36,7 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature of any number of items of one shape, padded in a batch; needs `allow_missing` in an Example."""
+    """A feature with a variable number of items of one shape, padded in a batch; an Example needs `allow_missing`."""
 
     shape: Any
     dtype: Any

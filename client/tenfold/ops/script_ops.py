@@ -57,8 +57,8 @@ class FedValue(np.ndarray):
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
     """`py_func` of a function that takes TensorFlow's eager values: here arrays that have `numpy()`, too.
 
-    The function computes with NumPy; ops of `tf` inside it would build a graph. It has no gradient. What it returns is
-    converted to `Tout`; with an empty one it gives the operation.
+    The function computes with NumPy; ops of `tf` inside it would build a graph. It has no gradient. Its results are
+    converted to `Tout`; with an empty `Tout`, the operation is returned.
     """
     types = [dtypes.as_dtype(each) for each in (Tout if isinstance(Tout, (list, tuple)) else [Tout])]
 

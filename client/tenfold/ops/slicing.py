@@ -145,7 +145,7 @@ def getitem(tensor: TensorLike, slice_spec: Any, var: Any = None) -> Tensor:
             ellipsis_mask=masks["ellipsis"],
             name=scope,
         )
-    # a variable is no tensor, but stands for one
+    # a variable is not a tensor, but stands for one
     return assignable(part) if hasattr(type(tensor), "_as_graph_element") and hasattr(tensor, "assign") else part
 
 

@@ -92,7 +92,7 @@ def _static_frames(signal: Tensor, length: Tensor, step: Tensor, pad_end: bool, 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
     """The frames (…, F, L) put together again, each S samples after the other and added where they overlap.
 
-    Gives (…, (F - 1) · S + L). Raises ValueError for fewer than two dimensions or a step that is no integer.
+    Gives (…, (F - 1) · S + L). Raises ValueError for fewer than two dimensions or a step that is not an integer.
     """
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = convert_to_tensor(signal, name="signal")

@@ -246,7 +246,7 @@ class Variable(Operators, metaclass=_VariableMeta):
         return self._constraint
 
     def initialized_value(self) -> Tensor:
-        """The value if there is one, else the initial value; for initializing other variables from this one."""
+        """The value if there is one, otherwise the initial value; for initializing other variables from this one."""
         return initialized_value(self)
 
     def eval(self, session: Any = None) -> Any:

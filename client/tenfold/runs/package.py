@@ -41,7 +41,7 @@ def pack(folder: Path | str, into: IO[bytes]) -> str:
     NotADirectoryError, OSError, and the step's error of a store."""
     where = file_path(os.fspath(folder))
     if not EVERYWHERE.is_folder(where):
-        raise NotADirectoryError(f"{where} is no folder")
+        raise NotADirectoryError(f"{where} is not a folder")
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as package:
         for file in _files(where):
             entry = zipfile.ZipInfo(file.name, _EPOCH)

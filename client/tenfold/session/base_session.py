@@ -103,7 +103,7 @@ class BaseSession(SessionAtMaster):
         """A function that runs the same step each time: its arguments are the values of `feed_list`, in order.
 
         With `accept_options` it also takes `options=` and `run_metadata=`. Fetches and feed keys are looked up here,
-        once. Raises as `run` does, and TypeError if `feed_list` is no list or tuple.
+        once. Raises as `run` does, and TypeError if `feed_list` is not a list or tuple.
         """
         self._check_usable()
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):

@@ -83,7 +83,7 @@ class TensorHandle:
 def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
     """A string scalar, on `data`'s device, that stands for `data` in later steps of the same session.
 
-    Fetched, it is a TensorHandle. Raises TypeError if `data` is no tensor.
+    Fetched, it is a TensorHandle. Raises TypeError if `data` is not a tensor.
     """
     from tenfold.graph.op_builder import apply_op
 

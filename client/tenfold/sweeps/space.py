@@ -116,7 +116,7 @@ def _range(name: str, given: str) -> Dimension:
     ends = [read_value(part) for part in given.removeprefix(_LOG).split("..")]
     numbers = [each for each in ends if isinstance(each, (int, float)) and not isinstance(each, bool)]
     if len(numbers) != len(ends) or len(ends) not in (2, 3) or (log and len(ends) == 3):
-        raise SpaceError(f"{name}={given!r} is no range: write 2..4, 0.1..0.5..0.1 or log:1e-4..0.1")
+        raise SpaceError(f"{name}={given!r} is not a range: write 2..4, 0.1..0.5..0.1 or log:1e-4..0.1")
     low, high = numbers[0], numbers[1]
     if low >= high:
         raise SpaceError(f"{name}={given!r} ends before it begins")

@@ -117,7 +117,7 @@ def get_checkpoint_state(checkpoint_dir: str | None, latest_filename: str | None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The prefix of the folder's newest checkpoint, if its files are there; else None."""
+    """The prefix of the folder's newest checkpoint, if its files exist; otherwise None."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
@@ -141,7 +141,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = _V2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Deletes the checkpoint's files and its meta graph. What is not there is no error."""
+    """Deletes the checkpoint's files and its meta graph. Missing files are not an error."""
     checkpoint_prefix = file_path(checkpoint_prefix)
     patterns = [glob.escape(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))]
     if checkpoint_format_version == _V2:

@@ -106,7 +106,7 @@ class Coordinator:
     ) -> None:
         """Blocks until all threads have ended, or until `stop_grace_period_secs` after a stop was requested.
 
-        Raises the reason for the stop if that is an error; else RuntimeError naming the threads that still run, unless
+        Raises the reason for the stop if that is an error; otherwise RuntimeError, which names the live threads, unless
         `ignore_live_threads`.
         """
         with self._lock:
@@ -144,7 +144,7 @@ class Coordinator:
 class LooperThread(threading.Thread):
     """A daemon thread that calls its target, or `run_loop`, until its coordinator stops.
 
-    With `timer_interval_secs` it calls every so many seconds, else again and again. Raises ValueError without a
+    With `timer_interval_secs` it calls at that interval, otherwise continuously. Raises ValueError without a
     Coordinator, or for arguments without a target.
     """
 

@@ -115,10 +115,10 @@ def replica_device_setter(
 ) -> Callable[[Operation], str] | None:
     """A device function that spreads variables over parameter servers and puts the rest on the worker.
 
-    Args: `cluster` (a ClusterSpec, ClusterDef or dict) gives the number of ps tasks, else `ps_tasks`;
+    Args: `cluster` (a ClusterSpec, ClusterDef or dict) gives the number of ps tasks, otherwise `ps_tasks`;
     `ps_ops` the op types that count as variables; `ps_strategy` chooses the task, round robin by default;
     `merge_devices=False` leaves operations alone that have any device.
-    Returns None, which leaves devices as they are, if there are no ps tasks. Raises TypeError if `ps_strategy` cannot
+    Returns None, which leaves devices unchanged, if there are no ps tasks. Raises TypeError if `ps_strategy` cannot
     be called.
     """
     if cluster is not None:

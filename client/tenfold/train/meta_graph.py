@@ -111,7 +111,7 @@ def create_meta_graph_def(
 
 
 def ops_used_by_graph_def(graph_def: graph_pb2.GraphDef) -> list[str]:
-    """The types of its nodes and of its functions' nodes; a function that is called is no type of node."""
+    """The types of its nodes and of its functions' nodes; a function that is called is not a type of node."""
     functions = {function.signature.name: function.node_def for function in graph_def.library.function}
     nodes = [*graph_def.node, *(node for body in functions.values() for node in body)]
     return sorted({node.op for node in nodes} - functions.keys())

@@ -196,7 +196,7 @@ class _MonitoredSession:
 
 
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks that is created anew when a task is lost (AbortedError, UnavailableError).
+    """A session with hooks that is recreated when a task is lost (AbortedError, UnavailableError).
 
     Creating runs `begin` of every hook, then makes the session ready and starts the queue runners; it blocks until
     that is done. Leaving its `with` block ends the hooks and closes the session; OutOfRangeError and StopIteration
@@ -254,7 +254,7 @@ def MonitoredTrainingSession(
 
     The chief restores the newest checkpoint of `checkpoint_dir` or initialises, and adds hooks that write checkpoints
     there (every 600 s by default), summaries and the step rate to `summary_dir` (default: the same; every
-    100 steps). The others wait `max_wait_secs` for it and get `hooks` alone. None or 0 turns a saving off.
+    100 steps). The others wait `max_wait_secs` for it and get `hooks` alone. None or 0 switches a saving off.
     """
     from tenfold.train import hooks as session_hooks
 

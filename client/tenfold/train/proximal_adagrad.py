@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProximalAdagradOptimizer(RuleOptimizer):
-    """The hyperparameters are floats or scalar tensors; the accumulator starts positive, else ValueError."""
+    """The hyperparameters are floats or scalar tensors; the accumulator must start positive, otherwise ValueError."""
 
     def __init__(
         self,

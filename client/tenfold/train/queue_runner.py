@@ -189,7 +189,7 @@ class QueueRunner:
         return threads
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """This runner as a QueueRunnerDef; None if the queue does not lie in `export_scope`."""
+        """This runner as a QueueRunnerDef; None if the queue is not in `export_scope`."""
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None

@@ -42,7 +42,7 @@ class Saver:
     """Saves and restores variables.
 
     `var_list` is a list or a dictionary name → variable (default: all saveable objects of the graph when it is built).
-    The newest `max_to_keep` checkpoints are kept (0 or None: all), and beside them one every
+    The newest `max_to_keep` checkpoints are kept (0 or None: all), and also one every
     `keep_checkpoint_every_n_hours`. `sharded` lets every device's task write its own file, in a folder that all of
     them share or in a store. With `gather` (not TensorFlow's) the session's own task writes and reads all files, a
     device's part after another, so only its disk is used. With `defer_build`, `build` must be called before the graph
@@ -102,7 +102,7 @@ class Saver:
             self._write_version = self.saver_def.version
 
     def build(self) -> None:
-        """Adds the ops to the default graph. Twice is no error."""
+        """Adds the ops to the default graph. A second call does nothing."""
         if self._is_built:
             return
         self._is_built = True
@@ -162,7 +162,7 @@ class Saver:
 
         Blocks until the checkpoint is complete; then the state file names it, and the oldest checkpoints beyond
         `max_to_keep` are deleted. Calls from several threads are served one after another. Raises ValueError if the
-        folder is not there, TypeError if `sess` is no session.
+        folder is not there, TypeError if `sess` is not a session.
         """
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
@@ -332,7 +332,7 @@ class Saver:
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
-        """This saver as a SaverDef; None if its ops do not lie in `export_scope`."""
+        """This saver as a SaverDef; None if its ops are not in `export_scope`."""
         definition = self.saver_def
         if export_scope is None or definition is None:
             return definition

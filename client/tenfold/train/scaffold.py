@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Scaffold:
     """The ops and the saver that prepare a session; `finalize` fills in those that are None, and finalizes the graph.
 
-    `copy_from_scaffold` supplies those that are not given. Raises TypeError if it is no Scaffold.
+    `copy_from_scaffold` supplies those that are not given. Raises TypeError if it is not a Scaffold.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Scaffold:
         self._saver = either(saver, "saver")
 
     def finalize(self) -> Scaffold:
-        """Makes what is missing, in the default graph, and finalizes the graph. Twice is no error."""
+        """Creates the missing members in the default graph, and finalizes the graph. A second call does nothing."""
         from tenfold.summary import merge_all
         from tenfold.train.saver import get_saver_or_default
 

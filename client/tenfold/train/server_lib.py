@@ -90,7 +90,7 @@ class Server:
             self.start()
 
     def start(self) -> None:
-        """Starts listening. Blocks until the port is open. Starting twice is no error.
+        """Starts listening. Blocks until the port is open. A second call does nothing.
 
         If TENFOLD_CONTROL names a control service, the task registers there (cluster TENFOLD_CLUSTER_NAME, `default`),
         and the program is listed as a run. That neither blocks nor fails.
@@ -116,7 +116,7 @@ class Server:
         every worker, and the chief, has finished; a worker that joins, once the chief or the first worker has. The
         same holds if TENFOLD_CONTROL names a control service whose cluster (TENFOLD_CLUSTER_NAME) has it set.
         On the main thread the program ends then, with exit code 0: raises SystemExit(0). No TensorFlow program expects
-        to go on after `join`, and many have code there that is meant for workers. On other threads it returns.
+        to continue after `join`, and many have code there that is meant for workers. On other threads it returns.
         """
         ended = self._server.join(with_workers=_is_set("TENFOLD_STOP_WITH_WORKERS") or _stops_by_control())
         if ended and threading.current_thread() is threading.main_thread():

@@ -66,7 +66,7 @@ class SessionRunHook:
         """Called once, before the session is created. Ops may be added to the graph only here."""
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        """Called when a session was created, and again when it was created anew after a lost task."""
+        """Called after a session is created, and again after it is recreated because a task was lost."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Called before each step; what it returns is added to the step."""

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 class Supervisor:
-    """Makes a session ready, runs services beside the training, and stops all of them together.
+    """Makes a session ready, runs services during training, and stops all of them together.
 
     The chief restores or initialises, and writes to `logdir`: summaries and the step rate every
-    `save_summaries_secs`, checkpoints every `save_model_secs` (0 turns either off). The others wait for it. What is
-    not given is taken from the graph's collections or made, and the graph is finalized.
+    `save_summaries_secs`, checkpoints every `save_model_secs` (0 switches either off). The others wait for it. Missing
+    arguments are taken from the graph's collections or created, and the graph is finalized.
 
     Raises ValueError if a worker's variable has no device.
     """

@@ -121,7 +121,7 @@ class RecoverableSession(WrappedSession):
         super().__init__(self._create_session())
 
     def _create_session(self, *, again: bool = False) -> Any:
-        """A session; waits for lost tasks. `again`: there was one before, so a wait that ran out is no failure.
+        """A session; waits for lost tasks. `again`: there was one before, so a wait that ran out is not a failure.
 
         Raises what creating raises for any other reason, and the last error once `_GIVE_UP_SECS` are over.
         """

@@ -54,7 +54,7 @@ class FunctionLibrary:
         return next(found, "")
 
     def op_def(self, name: str) -> OpDef | None:
-        """What a call of the function takes and gives; None for a name that is no function.
+        """What a call of the function takes and gives; None for a name that is not a function.
 
         Raises InvalidArgumentError for a signature that makes no sense.
         """

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 #: One output of one node: its index, and the port.
 Edge: TypeAlias = tuple[int, int]
 
-#: How numpy says that an array that is no scalar was asked whether it is true, by the code of a branch or a loop.
+#: How numpy says that an array that is not a scalar was asked whether it is true, by the code of a branch or a loop.
 _NO_SCALAR = "The truth value of an "
-#: How numpy says that an array's size in bytes is no number that it can hold.
+#: How numpy says that an array's size in bytes is not a number that it can hold.
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "iterator is too large")
 
 

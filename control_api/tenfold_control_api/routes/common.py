@@ -86,5 +86,5 @@ def seconds(text: str, limit: float) -> float:
     """`30`, `30s`, `500ms`, `1m` → seconds, at most `limit`. Raises INVALID_ARGUMENT."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ApiError("invalid-duration", f"wait={text!r} is no duration; write 30s, 500ms or 1m.")
+        raise ApiError("invalid-duration", f"wait={text!r} is not a duration; write 30s, 500ms or 1m.")
     return min(float(match[1]) * _UNITS[match[2]], limit)

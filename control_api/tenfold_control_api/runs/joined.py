@@ -106,8 +106,8 @@ def require_here(run: RunRecord, job: str, index: int, process: Mapping[str, Any
     if task is None or task["state"] != RunTaskState.RUNNING or not _is_at(task, process):
         raise ApiError(
             "run-left",
-            f"process {process['pid']} on {process['host']} is not {job}/{index} of run {run.id} any more: it was not "
-            "heard of for too long, or another process took its place. It may join again.",
+            f"process {process['pid']} on {process['host']} is not {job}/{index} of run {run.id} now: it did not "
+            "report for too long, or another process took its place. It can join again.",
         )
 
 

@@ -83,7 +83,7 @@ class JoinedRuns:
                 if run is not last and not await self._store.save(last, run):
                     continue
             elif submission is None:
-                raise ApiError("no-run-to-join", "no run of these programs goes on, and this one begins none.")
+                raise ApiError("no-run-to-join", "these programs have no active run, and this one does not start one.")
             else:
                 admit()
                 name = joined.following(newcomer.key, last)
@@ -103,7 +103,7 @@ class JoinedRuns:
         to it any more."""
         run = self._runs.get(run_id) or await self._store.get(run_id)
         if run is None:
-            raise ApiError("no-such-run", f"there is no run {run_id!r} any more.")
+            raise ApiError("no-such-run", f"the run {run_id!r} has been deleted.")
         if process is None:
             text = f"run {run.id} was joined by its programs: a report says which `process` it comes from."
             raise ApiError("run-without-process", text)

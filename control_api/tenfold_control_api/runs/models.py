@@ -133,7 +133,7 @@ class RunSubmission(_Request):
     def _names(cls, value: dict[str, str]) -> dict[str, str]:
         for name in value:
             if not name or "=" in name:
-                raise ValueError(f"{name!r} is no name of a variable")
+                raise ValueError(f"{name!r} is not a name of a variable")
         return value
 
 

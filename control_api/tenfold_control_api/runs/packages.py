@@ -92,7 +92,7 @@ class Packages:
                 size = sum(entry.file_size for entry in package.infolist())
                 broken = package.testzip() if size <= self._limit else None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise ApiError("package-not-zip", f"the package is no zip file: {error}.") from None
+            raise ApiError("package-not-zip", f"the package is not a zip file: {error}.") from None
         if size > self._limit:
             raise ApiError("package-too-large", f"the package has {size} bytes unpacked; {self._limit} are accepted.")
         if broken is not None:

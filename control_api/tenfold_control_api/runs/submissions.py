@@ -161,7 +161,7 @@ class Submissions:
         if launcher != EXTERNAL and folder is not None and not (os.path.isabs(folder) and os.path.isdir(folder)):
             raise ApiError(
                 "no-such-working-dir",
-                f"working_dir {folder!r} is no absolute path of a folder on the control service's machine.",
+                f"working_dir {folder!r} is not an absolute path of a folder on the control service's machine.",
                 at=("working_dir",),
             )
 

@@ -139,7 +139,7 @@ class Gatherer:
 
 def _why(master: MasterInterface, left: float) -> TaskAnswer:
     if not isinstance(master, WhyTellingMaster):
-        raise errors.UnimplementedError(None, None, "This task does not tell why nothing goes on.")
+        raise errors.UnimplementedError(None, None, "This task does not say why it is stuck.")
     return master.why(left)
 
 

@@ -126,7 +126,7 @@ class TlsSocket:
         return max(got, 0)
 
     def take(self, space: Any) -> int:
-        """As `recv_into` of what was received before; 0 where that is no whole record, or the end."""
+        """As `recv_into` of what was received before; 0 where that is not a whole record, or the end."""
         return max(0, self._decrypted(memoryview(space)))
 
     def recvmsg(self, size: int, ancillary: int = 0, flags: int = 0) -> tuple[bytes, list[Any], int, Any]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _HASHED = "sha256:"
-#: Of a token: more is no token, and is not hashed.
+#: Of a token: more is not a token, and is not hashed.
 _LONGEST, _SHORTEST = 512, 8
 #: Bytes of a token file; seconds between two looks whether it has changed.
 _FILE_BYTES, _LOOK_S = 1 << 20, 1.0
@@ -105,7 +105,7 @@ def _moment(text: str) -> float:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"expires={text} is no time; write it as 2027-01-01T00:00:00Z") from None
+        raise ValueError(f"expires={text} is not a time; write it as 2027-01-01T00:00:00Z") from None
     return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
 
 

@@ -90,7 +90,7 @@ def _check_boxes(c: ShapeContext) -> None:
 
 
 def _check_scalars(c: ShapeContext, first: int, last: int) -> None:
-    """Raises ValueError where one of these inputs is no scalar."""
+    """Raises ValueError where one of these inputs is not a scalar."""
     for i in range(first, last + 1):
         c.input(i).with_rank(0)
 

@@ -96,7 +96,7 @@ def range_(c: ShapeContext) -> Shapes:
         return [TensorShape([-(-(b - a) // d)])]
     size = math.ceil((b - a) / d) if math.isfinite((b - a) / d) else -1
     if size < 0:
-        raise ValueError(f"Range: (limit - start) / delta is no size: start {a}, limit {b} and delta {d}")
+        raise ValueError(f"Range: (limit - start) / delta is not a size: start {a}, limit {b} and delta {d}")
     return [TensorShape([size])]
 
 

@@ -44,7 +44,7 @@ def build_draw_bounding_boxes(node: KernelNode) -> Compute:
         table = _table(depth, *given)
         out = images.copy()
         scales = np.array([height - 1, width - 1] * 2, np.float32)
-        # Towards zero, as C casts; what is no number is outside.
+        # Towards zero, as C casts; what is not a number is outside.
         places = np.trunc(np.nan_to_num(boxes.astype(np.float32, copy=False) * scales, nan=-1))
         places = places.clip(-1, max(height, width))
         for image, row in zip(out, places.astype(np.int64).tolist(), strict=True):

@@ -52,7 +52,7 @@ def _whole(source: str) -> str:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """TENFOLD_CACHE_DIR, else the user's cache folder; None, that is no folder, for an empty TENFOLD_CACHE_DIR."""
+    """TENFOLD_CACHE_DIR, else the user's cache folder; None, that is not a folder, for an empty TENFOLD_CACHE_DIR."""
     named = environment.get("TENFOLD_CACHE_DIR")
     if named is not None:
         return Path(named) / "fused" if named else None

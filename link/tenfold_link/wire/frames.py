@@ -100,7 +100,7 @@ def pack_release(returned: deque[int]) -> bytes:
 
 
 def unpack_ids(header: bytes) -> tuple[int, ...]:
-    """Raises ProtocolError for a header that is no list of block numbers."""
+    """Raises ProtocolError for a header that is not a list of block numbers."""
     if len(header) % _IDS.size:
         raise ProtocolError(f"a list of blocks of {len(header)} bytes")
     return struct.unpack(f"<{len(header) // _IDS.size}Q", header)

@@ -65,7 +65,7 @@ class Draw(random.Random):
         return np.array([round(self.uniform(low, high), 2) for _ in range(count)], np.float64).reshape(shape)
 
     def array(self, dtype: DType, shape: Sequence[int]) -> np.ndarray:
-        """Small values of a type, now and then one that is no number."""
+        """Small values of a type, now and then one that is not a number."""
         count, base = math.prod(shape), dtype.base_dtype
         if base is dtypes.string:
             return objects([self.choice(TEXTS) for _ in range(count)]).reshape(shape)

@@ -48,18 +48,18 @@ def test_a_url_gets_a_driver_that_does_not_block(given: str, url: str) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("", "it lies in memory and would be forgotten with the process; name a file, as in sqlite:///control.db."),
-        (":memory:", "it lies in memory"),
-        ("sqlite://", "it lies in memory"),
-        ("sqlite:///:memory:", "it lies in memory"),
-        ("sqlite://host/control.db", "a file has no host; after sqlite: come three slashes, as in sqlite:///control."),
+        ("", "it is in memory and would be lost with the process; name a file, as in sqlite:///control.db."),
+        (":memory:", "it is in memory"),
+        ("sqlite://", "it is in memory"),
+        ("sqlite:///:memory:", "it is in memory"),
+        ("sqlite://host/control.db", "a file has no host; write three slashes after sqlite:, as in sqlite:///control."),
         ("sqlite://ann@/control.db", "a file has no host"),
         ("sqlite:///control.db?mode=ro", "options of an SQLite URL are not supported; name the file alone, as in"),
         ("file:control.db", "options of an SQLite URL are not supported"),
         ("con\0trol.db", "a file's name has no null character."),
         ("mysql://host/name", "database 'mysql' is not supported. Use sqlite:///FILE, or postgresql://USER@HOST/NAME"),
-        ("postgresql://host:port/name", "it is no database URL; use sqlite:///FILE, or postgresql://USER@HOST/NAME."),
-        ("://", "it is no database URL"),
+        ("postgresql://host:port/name", "it is not a database URL; use sqlite:///FILE, or postgresql://USER@HOST/NAME."),
+        ("://", "it is not a database URL"),
     ],
 )
 def test_what_cannot_be_used_says_why(given: str, words: str) -> None:
@@ -122,7 +122,7 @@ def test_the_rights_of_others_are_taken_away_and_ours_stay(tmp_path: Path) -> No
 
 def test_a_file_that_is_no_database_is_refused_and_free_for_another(tmp_path: Path) -> None:
     file = tmp_path / "control.db"
-    file.write_text("this is no database, " * 100)
+    file.write_text("this is not a database, " * 100)
     for _ in range(2):
         with pytest.raises(DatabaseError, match="file is not a database"):
             FileLock(str(file)).acquire()

@@ -297,7 +297,7 @@ async def test_an_answer_that_cannot_be_kept_is_not_given_and_undone(path: str, 
 
     then = "send it again" if path == "/v1/leases" else "it will not be run again under this key"
     assert error.detail == (
-        f"the answer to this request could not be written down. Whether it took effect is unknown; {then}."
+        f"the answer to this request could not be stored. Whether it took effect is unknown; {then}."
     )
     assert (error.kind, error.extra) == ("outcome-unknown", {"outcome": "unknown"})
     assert service.undone == int(acts)

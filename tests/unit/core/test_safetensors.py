@@ -117,7 +117,7 @@ ROW = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
         ({"v": ROW, "w": ROW}, bytes(4), "begins at byte"),
         ({"w": {**ROW, "data_offsets": [4, 8]}}, bytes(8), "begins at byte"),
         ({"__metadata__": {"a": 1}}, b"", "other things than texts"),
-        ([], b"", "no JSON object"),
+        ([], b"", "not a JSON object"),
     ],
 )
 def test_a_header_that_does_not_fit_its_file_is_damage(tmp_path: Path, header: Any, body: bytes, said: str) -> None:
@@ -139,7 +139,7 @@ def test_a_header_that_does_not_fit_its_file_is_damage(tmp_path: Path, header: A
         (struct.pack("<Q", 2) + b"{{", "not as it should be"),
         (struct.pack("<Q", 2) + b"\xff\xff", "not as it should be"),
         (struct.pack("<Q", 15) + b'{"a":{},"a":{}}', "twice"),
-        (struct.pack("<Q", 9) + b'{"a":NaN}', "NaN is no JSON"),
+        (struct.pack("<Q", 9) + b'{"a":NaN}', "NaN is not JSON"),
         (struct.pack("<Q", 100_000) + b"[" * 100_000, "not as it should be"),
     ],
 )

@@ -74,7 +74,7 @@ def doctor(
 ) -> None:
     """Look for what may be wrong: with this machine, and with a control service and the tasks of a cluster.
 
-    Exit code 1 if anything has failed, 0 if not; a warning is no failure.
+    Exit code 1 if anything has failed, 0 if not; a warning is not a failure.
     """
     from tenfold.cli.doctor import cluster as tasks
     from tenfold.cli.doctor import machine

@@ -80,7 +80,7 @@ def scattered_embedding_column(
 ) -> _ScatteredEmbeddingColumn:
     """A vector of `dimension` for each string, of `size` parameters in all. Its first deviation is 0.1.
 
-    Raises ValueError for a dimension or size below 1, an unknown combiner, and an initializer that is no function.
+    Raises ValueError for a dimension or size below 1, an unknown combiner, and an initializer that is not a function.
     """
     if dimension < 1 or size < 1:
         raise ValueError(

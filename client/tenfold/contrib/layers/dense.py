@@ -46,7 +46,7 @@ def fully_connected(
 ) -> Any:
     """activation_fn(inputs · weights + biases) over the last dimension; a normalizer replaces the biases.
 
-    Raises ValueError if `num_outputs` is no integer, or the rank or the last dimension of the inputs is unknown.
+    Raises ValueError if `num_outputs` is not an integer, or the rank or the last dimension of the inputs is unknown.
     """
     if not isinstance(num_outputs, numbers.Integral):
         raise ValueError(f"num_outputs type should be one of [<class 'int'>], got {type(num_outputs)}.")

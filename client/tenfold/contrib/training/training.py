@@ -101,7 +101,7 @@ def create_train_op(
 ) -> Any:
     """The loss, whose computation runs the update ops (default: UPDATE_OPS) and trains the variables once.
 
-    It is added to TRAIN_OP. `check_numerics` fails the step for a loss that is no number. Raises ValueError for
+    It is added to TRAIN_OP. `check_numerics` fails the step for a loss that is not a number. Raises ValueError for
     variables that are not trainable, or none.
     """
     graph = get_default_graph()

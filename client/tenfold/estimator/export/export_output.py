@@ -101,7 +101,7 @@ class RegressionOutput(ExportOutput):
 
 
 class PredictOutput(ExportOutput):
-    """Any tensors, by name. Raises ValueError for a name that is no string, or a value that is no tensor."""
+    """Any tensors, by name. Raises ValueError for a name that is no string, or a value that is not a tensor."""
 
     _SINGLE_OUTPUT_DEFAULT_NAME = "output"
 

@@ -129,6 +129,6 @@ def get_timestamped_export_dir(export_dir_base: Any) -> bytes:
 
 
 def get_temp_export_dir(timestamped_export_dir: Any) -> bytes:
-    """The folder beside it where the model is written: its name is no number, so that nobody serves it yet."""
+    """The folder beside it where the model is written: its name is not a number, so that nobody serves it yet."""
     folder, name = os.path.split(os.fsencode(timestamped_export_dir))
     return os.path.join(folder, b"temp-" + name)

@@ -220,7 +220,7 @@ def _components(data: Any) -> tuple[list[Any], list[Any], Any]:
         values = [first[key] for key in sorted(first)]
         return [dtypes.as_dtype(each.dtype) for each in values], [each.shape for each in values], _GeneratorFeedFn
     if is_data_frame(data):
-        # what is no type of NumPy is pandas' own type of strings
+        # what is not a type of NumPy is pandas' own type of strings
         kinds = (data.index.dtype, *data.dtypes)
         types = [dtypes.as_dtype(each) if isinstance(each, np.dtype) else dtypes.string for each in kinds]
         return types, [()] * len(types), _PandasFeedFn

@@ -114,7 +114,7 @@ def test_a_secret_is_not_shown(folder: Path, tenfold: Tenfold) -> None:
         ("[up]\nworker = 3\n", "tenfold.toml:2: [up] has no option 'worker', did you mean workers?"),
         ("\n[upp]\nworkers = 3\n", "tenfold.toml:2: unknown section 'upp', did you mean up?"),
         ("worker = 3\n", "tenfold.toml:1: unknown key 'worker'; sections are tenfold and the names of the commands"),
-        ("up = 3\n", "tenfold.toml:1: up is a command: its options stand in a section, [up]"),
+        ("up = 3\n", "tenfold.toml:1: up is a command: its options belong in a section, [up]"),
         ("[tenfold]\n\ncontroll = 1\n", "tenfold.toml:3: no command has an option 'controll', did you mean control?"),
         ('[up]\nworkers = "3"\n', 'tenfold.toml:2: workers is "3"; it must be a whole number'),
         ("[up]\nworkers = true\n", "tenfold.toml:2: workers is true; it must be a whole number"),
@@ -123,7 +123,7 @@ def test_a_secret_is_not_shown(folder: Path, tenfold: Tenfold) -> None:
         ('[submit]\nsuccess = "most"\n', "tenfold.toml:2: success: 'most' is not one of 'chief', 'all', 'any'."),
         ('[submit]\nenv = "A=1"\n', 'tenfold.toml:2: env is "A=1"; it must be a list of texts'),
         ("[ping]\ntimeout = '5'\n", 'tenfold.toml:2: timeout is "5"; it must be a number'),
-        ("up = \n", "tenfold.toml is no valid TOML: Invalid value (at line 1, column 6)"),
+        ("up = \n", "tenfold.toml is not valid TOML: Invalid value (at line 1, column 6)"),
     ],
 )
 def test_errors_name_the_file_the_line_and_what_would_be_right(

@@ -61,9 +61,9 @@ def test_a_size(text: str, size: int) -> None:
     [
         (("-o", "hosts"), "'hosts' is not NAME=VALUE"),
         (("-o", "=x"), "'=x' is not NAME=VALUE"),
-        (("--cores", "two"), "'two' is no number; write 2, or worker=2,ps=1"),
-        (("--cores", "worker=-1"), "'-1' is no number"),
-        (("--memory", "4X"), "'4X' is no size; write 512M, or worker=4G,ps=1G"),
+        (("--cores", "two"), "'two' is not a number; write 2, or worker=2,ps=1"),
+        (("--cores", "worker=-1"), "'-1' is not a number"),
+        (("--memory", "4X"), "'4X' is not a size; write 512M, or worker=4G,ps=1G"),
     ],
 )
 def test_what_cannot_be_read_is_refused(arguments: tuple[str, ...], words: str) -> None:
@@ -112,7 +112,7 @@ def test_a_job_script_is_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     refused = CliRunner().invoke(cli, ["render", "slurm", "-o", "colour=red", "train.py"])
     assert (refused.exit_code, "slurm has no option 'colour'" in refused.output) == (2, True)
     wrong = CliRunner().invoke(cli, ["render", "slurm", "--array", "1..3", "train.py"])
-    assert (wrong.exit_code, "'1..3' is no list of numbers as 0-7, 1,3,5 or 0-15%4" in wrong.output) == (2, True), (
+    assert (wrong.exit_code, "'1..3' is not a list of numbers as 0-7, 1,3,5 or 0-15%4" in wrong.output) == (2, True), (
         wrong.output
     )
 

@@ -94,7 +94,7 @@ class TestSources:
         ({"job": "ps", "cluster": '{"ps": "localhost:2222"}'}, "job 'ps' must list addresses"),
         ({"job": "ps", "cluster": '{"ps": [2222]}'}, "/job:ps/task:0 must be a string HOST:PORT, not 2222"),
         ({"job": "ps", "cluster": '{"ps": ["localhost"]}'}, "/job:ps/task:0: 'localhost' is not HOST:PORT"),
-        ({"job": "ps", "cluster": '{"ps": {"x": "a:1"}}'}, "task index 'x', which is no number"),
+        ({"job": "ps", "cluster": '{"ps": {"x": "a:1"}}'}, "task index 'x', which is not a number"),
         ({"job": "ps", "cluster": '{"ps": ["grpc://a:1"]}'}, "is not HOST:PORT"),
         ({"job": "ps", "control": "http://h", "address": "h:0"}, "port from 1 to 65535"),
         ({"job": "ps", "control": "http://h", "bind": "h:70000"}, "port from 0 to 65535"),

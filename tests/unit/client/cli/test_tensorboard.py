@@ -46,5 +46,5 @@ def test_event_files_on_another_machine(tmp_path: Path) -> None:
 def test_one_folder_is_named_plainly_and_several_by_their_tasks() -> None:
     assert logdir_arguments({"worker-0": "/a,b"}) == ["--logdir", "/a,b"]
     assert logdir_arguments({"worker-0": "/a", "worker-1": "/b"}) == ["--logdir_spec", "worker-0:/a,worker-1:/b"]
-    with pytest.raises(LookupError, match=r"no folder with a colon or a comma beside others: /b:c"):
+    with pytest.raises(LookupError, match=r"no folder with a colon or a comma among others: /b:c"):
         logdir_arguments({"worker-0": "/a", "worker-1": "/b:c"})

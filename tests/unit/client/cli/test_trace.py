@@ -36,4 +36,4 @@ def test_a_session_needs_a_step() -> None:
     result = CliRunner().invoke(cli, ["trace", "0123abcd"])
 
     assert result.exit_code == 2
-    assert "0123abcd is no run; a session's step needs --fetch or --target" in result.output
+    assert "0123abcd is not a run; a session's step needs --fetch or --target" in result.output

@@ -243,7 +243,7 @@ def test_other_services_are_learnt_once_and_asked_last() -> None:
     assert len(addresses.urls) == 32
 
 
-@pytest.mark.parametrize(("text", "why"), [("localhost:8080", "no URL of a control service"), (" , ", "is empty")])
+@pytest.mark.parametrize(("text", "why"), [("localhost:8080", "not a URL of a control service"), (" , ", "is empty")])
 def test_an_address_that_is_none(text: str, why: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=why):
         Addresses(text)

@@ -157,7 +157,7 @@ def test_which_rule_an_operation_has():
 
 
 def test_conjugates_are_taken_of_complex_numbers_alone():
-    """Into the rule of a holomorphic op, and out of it; what is no tensor, or real, passes as it is."""
+    """Into the rule of a holomorphic op, and out of it; what is not a tensor, or real, passes as it is."""
     given = []
 
     def rule(op, *grads):

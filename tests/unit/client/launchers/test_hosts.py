@@ -40,14 +40,14 @@ def test_a_list_names_hosts_in_order(text: str, names: list[str]) -> None:
         ("n1]", "'n1]' has a bracket without its other half"),
         ("n[]", "'' in 'n[]' is neither a number nor a range as 1-3"),
         ("n[x]", "'x' in 'n[x]' is neither a number nor a range as 1-3"),
-        ("n[3-1]", "'3-1' in 'n[3-1]' is no range"),
-        ("n[1-99999999]", "'1-99999999' in 'n[1-99999999]' is no range"),
+        ("n[3-1]", "'3-1' in 'n[3-1]' is not a range"),
+        ("n[1-99999999]", "'1-99999999' in 'n[1-99999999]' is not a range"),
         ("n[1-200]m[1-200]", "'n[1-200]m[1-200]' names more than 10000 hosts"),
         ("n[1-6000],m[1-6000]", "the list names more than 10000 hosts"),
-        ("-oProxyCommand=touch", "'-oProxyCommand=touch' is no name of a host"),
-        ("-v", "'-v' is no name of a host"),
-        ("a b", "'a b' is no name of a host"),
-        ("$(x)", "'$(x)' is no name of a host"),
+        ("-oProxyCommand=touch", "'-oProxyCommand=touch' is not a name of a host"),
+        ("-v", "'-v' is not a name of a host"),
+        ("a b", "'a b' is not a name of a host"),
+        ("$(x)", "'$(x)' is not a name of a host"),
     ],
 )
 def test_what_is_no_list_is_refused(text: str, words: str) -> None:
@@ -69,8 +69,8 @@ def test_a_file_says_what_hosts_have(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("n1\nn2 slots=0\n", ":2: slots=0 is no number of tasks"),
-        ("n1 slots=x\n", ":1: slots=x is no number of tasks"),
+        ("n1\nn2 slots=0\n", ":2: slots=0 is not a number of tasks"),
+        ("n1 slots=x\n", ":1: slots=x is not a number of tasks"),
         ("n1 slots=\n", ":1: 'slots=' is neither slots=NUMBER nor address=NAME"),
         ("n1 cores=2\n", ":1: 'cores=2' is neither slots=NUMBER nor address=NAME"),
         ("n[1-2] address=x\n", ":1: one address for 2 hosts"),

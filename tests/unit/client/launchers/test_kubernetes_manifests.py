@@ -178,7 +178,7 @@ def test_what_kubernetes_cannot_do_is_refused() -> None:
     [
         (["-o", "sync=no", "-o", "image=i"], "manifests have no option 'sync'; they have image, "),
         ([], "it needs an image"),
-        (["-o", "image=i", "--name", "A_b"], "'A_b' is no name for it"),
+        (["-o", "image=i", "--name", "A_b"], "'A_b' is not a valid name"),
         (["-o", "image=i", "--as", "plain", "--success", "chief"], "use --as jobset, or --success all"),
     ],
 )

@@ -39,12 +39,12 @@ def test_options_make_settings() -> None:
     ("options", "words"),
     [
         ({}, "it needs an image; give -o image=NAME"),
-        ({"image": "-x"}, "image=-x is no name of one"),
-        ({"image": "i", "user": "0"}, "user=0 is no number from 1 to 2147483647"),
-        ({"image": "i", "port": "99999999999999999999999"}, "is no number from 1 to 65535"),
+        ({"image": "-x"}, "image=-x is not a name of one"),
+        ({"image": "i", "user": "0"}, "user=0 is not a number from 1 to 2147483647"),
+        ({"image": "i", "port": "99999999999999999999999"}, "is not a number from 1 to 65535"),
         ({"image": "i", "volume": "data:here"}, "volume=data:here is not CLAIM:/path"),
         ({"image": "i", "nodes": "gpu"}, "nodes=gpu is not LABEL=VALUE"),
-        ({"image": "i", "priority": "A B"}, "priority=A B is no name of a Kubernetes object"),
+        ({"image": "i", "priority": "A B"}, "priority=A B is not a name of a Kubernetes object"),
     ],
 )
 def test_options_that_are_none_are_refused(options: dict[str, str], words: str) -> None:

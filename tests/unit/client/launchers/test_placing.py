@@ -30,7 +30,7 @@ def test_tasks_go_on_hosts_in_order(how: Place, slots: tuple[int | None, ...], n
 
 @pytest.mark.parametrize("how", ["spread", "pack"])
 def test_slots_that_do_not_do_are_an_error(how: Place) -> None:
-    with pytest.raises(ValueError, match=r"^5 tasks do not go on 2 hosts with 4 slots in all$"):
+    with pytest.raises(ValueError, match=r"^5 tasks do not fit on 2 hosts with 4 slots in all$"):
         place(_JOBS, [Host("a", 1), Host("b", 3)], how)
 
 

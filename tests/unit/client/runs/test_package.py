@@ -43,5 +43,5 @@ def test_a_folder_and_a_url_give_the_same_package(tmp_path: Path) -> None:
 def test_what_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "f").touch()
     for place in (tmp_path / "f", tmp_path / "nothing"):
-        with pytest.raises(NotADirectoryError, match="is no folder"):
+        with pytest.raises(NotADirectoryError, match="is not a folder"):
             pack(place, io.BytesIO())

@@ -1,4 +1,4 @@
-"""Files of an output folder that may hold anything: lists, what is no file of it, ranges."""
+"""Files of an output folder that may hold anything: lists, what is not a file of it, ranges."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_only_the_process_that_is_a_task_speaks_for_it(job: str, index: int, pro
     run = end(a_run(("worker", 0), ("ps", 0)), "ps", 0)
     joined.require_here(run, "worker", 0, {"host": "here", "pid": 10})
 
-    with pytest.raises(ApiError, match=f"is not {job}/{index} of run run-1 any more") as refused:
+    with pytest.raises(ApiError, match=f"is not {job}/{index} of run run-1 now") as refused:
         joined.require_here(run, job, index, process)
 
     assert refused.value.kind == "run-left"

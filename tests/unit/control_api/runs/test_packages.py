@@ -56,7 +56,7 @@ def test_its_name_is_its_sha256(tmp_path: Path) -> None:
 
 def test_what_is_no_zip_file_is_refused(tmp_path: Path) -> None:
     error = refusal(packages(tmp_path), hashlib.sha256(b"text").hexdigest(), b"text")
-    assert (error.kind, error.detail) == ("package-not-zip", "the package is no zip file: File is not a zip file.")
+    assert (error.kind, error.detail) == ("package-not-zip", "the package is not a zip file: File is not a zip file.")
 
 
 def test_its_size_unpacked_is_bounded(tmp_path: Path) -> None:

@@ -199,9 +199,9 @@ async def test_programs_are_started_only_where_that_is_allowed() -> None:
         (
             {"working_dir": "tests"},
             "no-such-working-dir",
-            "working_dir 'tests' is no absolute path of a folder on the control service's machine.",
+            "working_dir 'tests' is not an absolute path of a folder on the control service's machine.",
         ),
-        ({"working_dir": "/no/such/folder"}, "no-such-working-dir", "working_dir '/no/such/folder' is no absolute"),
+        ({"working_dir": "/no/such/folder"}, "no-such-working-dir", "working_dir '/no/such/folder' is not an absolute"),
         (
             {"package": "gone"},
             "no-such-package",

@@ -42,7 +42,7 @@ def test_new_tokens_are_long_and_never_the_same() -> None:
     [
         (f"{SECRET} rolle=run", "may be role=, name= and expires="),
         (f"{SECRET} role=king", "'king' is no role; there are read, run:untrusted, run, register, admin"),
-        (f"{SECRET} expires=soon", "expires=soon is no time"),
+        (f"{SECRET} expires=soon", "expires=soon is not a time"),
         ("short", "8 to 512 printable characters"),
         ("sha256:beef", "64 hexadecimal digits"),
     ],

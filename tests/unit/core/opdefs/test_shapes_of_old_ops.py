@@ -137,7 +137,7 @@ def test_a_list_that_is_left_out_is_of_ones() -> None:
 
 @pytest.mark.parametrize("numbers", [(0.0, 1e300, 1e-300), (0.0, -1e300, -1e-300), (0.0, math.nan, 1.0)])
 def test_a_range_has_a_size(numbers: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="is no size"):
+    with pytest.raises(ValueError, match="is not a size"):
         infer_shapes(opdefs.get("Range"), {}, [TensorShape([])] * 3, dict(enumerate(map(np.array, numbers))).get, 1)
 
 

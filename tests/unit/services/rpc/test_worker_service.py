@@ -56,7 +56,7 @@ TestRequestIds, TestRequestIdsLong = short_and_long(RequestIdsMachine)
 
 def test_a_number_that_came_before_is_refused() -> None:
     ids = RequestIds()
-    for number in (7, 8, 0, 0):  # 0 is no number
+    for number in (7, 8, 0, 0):  # 0 is not a number
         ids.check(number, "RunGraph")
 
     with pytest.raises(errors.AbortedError, match="The same RunGraph request was received twice: request_id 7"):

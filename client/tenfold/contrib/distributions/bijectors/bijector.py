@@ -38,7 +38,7 @@ class Bijector:
         inverse_min_event_ndims: int | None = None,
         name: str | None = None,
     ) -> None:
-        """Raises ValueError without an event rank or for a negative one, TypeError for one that is no integer."""
+        """Raises ValueError without an event rank or for a negative one, TypeError for one that is not an integer."""
         given = {"forward": forward_min_event_ndims, "inverse": inverse_min_event_ndims}
         if forward_min_event_ndims is None and inverse_min_event_ndims is None:
             raise ValueError("Must specify at least one of `forward_min_event_ndims` and `inverse_min_event_ndims`.")

@@ -449,7 +449,7 @@ def test_blocks_of_a_table(tmp_path: Path) -> None:
     assert block is not None
     assert block[0].tolist() == [2]
     assert machine.save() == (0, 2)
-    assert machine.block(3) is None, "one of them is no number"
+    assert machine.block(3) is None, "one of them is not a number"
     assert machine.save() == (0, 2)
     assert machine()[0].item() == 3  # type: ignore[index]
     with pytest.raises(errors.InvalidArgumentError, match="not a valid int64: x"):
