@@ -361,7 +361,7 @@ class Problem(BaseModel):
     type: str = Field(
         pattern="^urn:tenfold:problem:[a-z0-9-]+$",
         examples=["urn:tenfold:problem:no-such-cluster"],
-        description="One of `x-problem-types`; docs/rest.md explains each and what to do.",
+        description="One of `x-problem-types`; docs/rest.md explains each, `help` leads to what to do.",
     )
     title: str
     status: int
@@ -369,6 +369,11 @@ class Problem(BaseModel):
     instance: str
     code: str
     retryable: bool
+    help: str | None = Field(
+        default=None,
+        description="The page and the place in Tenfold's documentation that say what to do.",
+        examples=["docs/how-to/by-symptom.md#no-such-cluster"],
+    )
     task: str | None = Field(default=None, description="The task that failed.")
     node: str | None = Field(default=None, description="The node of the graph that failed.")
     missing_tasks: list[str] = Field(default=[], description="Tasks that did not arrive or are absent.")

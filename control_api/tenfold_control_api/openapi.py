@@ -15,13 +15,14 @@ from pydantic.json_schema import models_json_schema
 from tenfold_control_api.asgi import problem_type
 from tenfold_control_api.etags import PREFIXES
 from tenfold_control_api.models import GraphExtension, Problem, SessionCreation
-from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
+from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES
 from tenfold_control_api.problems import URN
 from tenfold_control_api.route_roles import SAFE_METHODS, needed
 from tenfold_control_api.schema_words import explain
 from tenfold_control_api.serving.shapes import ModelInferenceRequest, ModelInferenceResponse
 from tenfold_control_api.step_models import InferenceRequest, InferenceResponse
 from tenfold_core.access.roles import Role
+from tenfold_core.help_links import runtime_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +37,7 @@ JSON = "application/json"
 TYPES = "x-problem-types"
 #: What a call to a master can answer, besides what the service itself says.
 MASTER_CALL = (
-    *(runtime(code) for code in CODES),
+    *(runtime_kind(code) for code in CODES),
     "too-many-calls",
     "call-not-started",
     "call-unanswered",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tenfold_core.help_links import runtime_kind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -60,11 +62,6 @@ class ProblemType:
     @property
     def title(self) -> str:
         return self.name.replace("-", " ").capitalize()
-
-
-def runtime(code: str) -> str:
-    """The name of the type of what a master answered with a canonical code."""
-    return f"runtime-{code.lower().replace('_', '-')}"
 
 
 _BAD, _GONE, _FULL, _TAKEN = "INVALID_ARGUMENT", "NOT_FOUND", "RESOURCE_EXHAUSTED", "ALREADY_EXISTS"
@@ -291,5 +288,6 @@ _RUNTIME = {
 
 #: All types by name.
 PROBLEM_TYPES: Mapping[str, ProblemType] = {
-    row.name: row for row in (*_ROWS, *(ProblemType(runtime(code), code, *texts) for code, texts in _RUNTIME.items()))
+    row.name: row
+    for row in (*_ROWS, *(ProblemType(runtime_kind(code), code, *texts) for code, texts in _RUNTIME.items()))
 }

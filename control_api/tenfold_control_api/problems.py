@@ -15,8 +15,9 @@ from urllib.parse import quote
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from tenfold_control_api.database import DatabaseAwayError
-from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES, runtime
+from tenfold_control_api.problem_types import CODES, PROBLEM_TYPES
 from tenfold_core import errors
+from tenfold_core.help_links import link, runtime_kind
 from tenfold_core.log_setup import request_id
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class ApiError(Exception):
             "instance": instance,
             "code": row.code,
             "retryable": row.retryable if self.retryable is None else self.retryable,
+            "help": link(row.name),
         }
         if self.task:
             problem["task"] = self.task
@@ -138,4 +140,4 @@ def from_op_error(error: errors.OpError, **more: Any) -> ApiError:
     task = more.pop("task", None)
     if match := _TASK.search(message):
         task = match.group(0)
-    return ApiError(runtime(code if code in CODES else "UNKNOWN"), message, node=node, task=task, **more)
+    return ApiError(runtime_kind(code if code in CODES else "UNKNOWN"), message, node=node, task=task, **more)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: A test that waits longer than this has failed.
 PATIENCE = 30.0
+#: What a notice ends with.
+MORE = "(what to do: docs/how-to/by-symptom.md#it-hangs)"
 
 
 class Heard(logging.Handler):
@@ -80,7 +82,7 @@ def test_nobody_listens(heard: Heard) -> None:
     target = f"grpc://127.0.0.1:{free_port()}"
 
     assert first_notice(target, heard) == (
-        f"waiting for {target}: connection refused, no server listens at that address"
+        f"waiting for {target}: connection refused, no server listens at that address {MORE}"
     )
 
 
@@ -157,4 +159,4 @@ def test_a_reason_that_cannot_be_found_ends_nothing(heard: Heard) -> None:
     with WaitNotice(why):
         assert heard.came.wait(PATIENCE)
 
-    assert heard.texts[0] == "waiting for OSError: no more files"
+    assert heard.texts[0] == f"waiting for OSError: no more files {MORE}"

@@ -56,6 +56,7 @@ bad gradient : Tensor had NaN values
 Operation 'checked' was defined at:
   File "trainer.py", line 12, in <module>
     checked = tf.check_numerics(x, "bad gradient", name="checked")
+What to do: docs/how-to/by-symptom.md#runtime-invalid-argument
 """
 WHY = (
     "ended with exit code 1: InvalidArgumentError, node checked, task /job:ps/replica:0/task:0: "

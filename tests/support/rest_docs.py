@@ -28,7 +28,8 @@ def document() -> str:
 def with_table(page: str) -> str:
     """docs/rest.md with the table as it should be."""
     rows = "".join(
-        f"| `{row.name}` | {row.status} | {row.code} | {row.meaning} | {row.remedy} |\n"
+        f"| [`{row.name}`](how-to/by-symptom.md#{row.name}) | {row.status} | {row.code} | {row.meaning} "
+        f"| {row.remedy} |\n"
         for row in PROBLEM_TYPES.values()
     )
     head = "| type | HTTP | code | it means | what to do |\n|---|---|---|---|---|\n"

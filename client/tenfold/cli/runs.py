@@ -60,17 +60,21 @@ def asking(control: str, token: ShownToken) -> Iterator[ControlClient]:
         with ControlClient(control, token, timeout=10.0) as client:
             yield client
     except errors.OpError as error:
-        raise click.ClickException(error.message + _place(error)) from None
+        raise click.ClickException(error.message + _more(error)) from None
 
 
-def _place(error: BaseException) -> str:
-    """The filter that was malformed, with a mark below the character; empty for another refusal."""
+def _more(error: BaseException) -> str:
+    """Where to read what to do; before it a filter that was malformed, with a mark below the character."""
     from tenfold.control.problem import problem_of
+    from tenfold_core.help_links import UNREACHABLE, link
 
     problem = problem_of(error)
-    if problem is None or problem.kind != "invalid-filter":
-        return ""
-    return f"\n  {problem.members['filter']}\n  {' ' * int(problem.members['position'])}^"
+    if problem is None:
+        return f"\nWhat to do: {link(UNREACHABLE)}"
+    help_text = f"\nWhat to do: {problem.help}" if problem.help else ""
+    if problem.kind != "invalid-filter":
+        return help_text
+    return f"\n  {problem.members['filter']}\n  {' ' * int(problem.members['position'])}^{help_text}"
 
 
 def _variables(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

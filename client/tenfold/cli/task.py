@@ -150,6 +150,7 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
     Stopping, each step bounded: 1 release the lease · 2 let running steps end · 3 close the listener.
     """
     from tenfold_core import errors
+    from tenfold_core.help_links import link, runtime_kind
     from tenfold_core.memory_limits import bound_process
 
     bound_process()
@@ -162,7 +163,8 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
 
                 serve_registered(settings, token, stop)
         except errors.OpError as error:
-            raise click.ClickException(f"{type(error).__name__}: {error.message}") from None
+            where = link(runtime_kind(errors.code_name(error.code)))
+            raise click.ClickException(f"{type(error).__name__}: {error.message}\nWhat to do: {where}") from None
         except StopSignalError:
             raise SystemExit(stop.exit_code) from None
 

@@ -46,6 +46,11 @@ class ControlProblem(Exception):
         return str(self.members.get("type", "")).removeprefix("urn:tenfold:problem:")
 
     @property
+    def help(self) -> str:
+        """Where the documentation says what to do; empty when the service does not tell."""
+        return str(self.members.get("help") or "")
+
+    @property
     def missing_tasks(self) -> tuple[str, ...]:
         """Names of the tasks that did not come while the service waited for them."""
         return tuple(self.members.get("missing_tasks", ()))
@@ -67,7 +72,9 @@ def error_of(status: int, members: Mapping[str, Any], text: str) -> errors.OpErr
     code = _BY_NAME.get(str(members.get("code")), _BY_STATUS.get(status, errors.UNKNOWN))
     detail = str(members.get("detail") or members.get("title") or text[:2000] or f"HTTP {status}")
     error = errors.from_code(code, detail)
-    error.__cause__ = ControlProblem(status, members, f"HTTP {status}: {detail}")
+    error.__cause__ = problem = ControlProblem(status, members, f"HTTP {status}: {detail}")
+    if problem.help:
+        error.add_note(f"What to do: {problem.help}")
     return error
 
 

@@ -1,7 +1,8 @@
 """Adds to an error of a step what only the client knows: the operation, and where the program made it.
 
 The runtime names the failing node as `{{node NAME}}` in the message. `explain` looks the name up in the session's
-graph and fills `op` and `node_def`; the line that defined the operation is appended if the graph recorded it.
+graph and fills `op` and `node_def`; the line that defined the operation is appended if the graph recorded it. A note
+names the page that says what to do.
 Called by base_session.py. Follows TF 1.15's `BaseSession._do_call` and error_interpolation.py.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from tenfold.graph.traceback import user_frames
 from tenfold_core import errors
+from tenfold_core.help_links import with_note
 
 #: The node in a message: `{{node NAME}}` now, `[[Node: NAME = …]]` from servers older than TF 1.12.
 _NODE_NAME = re.compile(r"\{\{node ([^}\s]+)\}\}|\[\[Node: ([^\s=\]]+)")
@@ -27,19 +29,19 @@ _FRAMES_SHOWN = 6
 def explain(error: errors.OpError, graph: Any) -> errors.OpError:
     """An error of the same class with `op`, `node_def` and the place of definition; `error` if nothing changes."""
     if error.op is not None:
-        return error
+        return with_note(error)
     message = error.message.removeprefix(_OWN_PROCESS)
     operation = _failed(message, graph)
     place = "" if operation is None else definition_place(operation)
     if place:
         message = f"{message}\n\nOperation {operation.name!r} was defined at:\n{place}"
     if operation is None and message == error.message:
-        return error
+        return with_note(error)
     node_def = getattr(operation, "node_def", error.node_def)
     explained = errors.from_code(error.code, message, node_def, operation)
     for note in getattr(error, "__notes__", ()):
         explained.add_note(note)
-    return explained
+    return with_note(explained)
 
 
 def _failed(message: str, graph: Any) -> Any:

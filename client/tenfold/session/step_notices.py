@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tenfold_core.help_links import HANGS, link
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -100,7 +102,7 @@ class StepNotices:
             step.due = min(step.due * GROWTH, step.due + LONGEST_PAUSE_S)
             waits = _asked(step)
             if waits and number in self._steps:
-                _log.warning("%s", _sentence(step, now - step.began, waits))
+                _log.warning("%s (what to do: %s)", _sentence(step, now - step.began, waits), link(HANGS))
 
     def _start(self) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tenfold.session.grpc_errors import why_silent
 from tenfold_core import errors
+from tenfold_core.help_links import HANGS, link
 from tenfold_core.open_files import TOLD
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class WaitNotice:
                 why = f"{type(error).__name__}: {error}"
             if self._over.is_set():
                 return
-            _log.warning("waiting for %s", why)
+            _log.warning("waiting for %s (what to do: %s)", why, link(HANGS))
             pause = self._again
 
 

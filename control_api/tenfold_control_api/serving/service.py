@@ -14,11 +14,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tenfold_control_api.problem_types import runtime
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.serving import model_step, saved
 from tenfold_control_api.serving.folder import ModelsFolder
 from tenfold_control_api.serving.shapes import ModelMetadata, ModelView, TensorMetadata
+from tenfold_core.help_links import runtime_kind
 from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:
@@ -38,11 +38,20 @@ log = logging.getLogger(__name__)
 _LOOK_S = 2.0
 #: A session that answers so is not there any more, and an inference may be sent again to another: it changes nothing.
 _GONE = frozenset(
-    {"no-such-session", "session-gone", "session-lost", "task-lost", runtime("ABORTED"), runtime("UNAVAILABLE")}
+    {
+        "no-such-session",
+        "session-gone",
+        "session-lost",
+        "task-lost",
+        runtime_kind("ABORTED"),
+        runtime_kind("UNAVAILABLE"),
+    }
 )
 
 #: What a master says of a graph or a file that is wrong, to every caller.
-_THE_MODELS_OWN = frozenset(runtime(code) for code in ("NOT_FOUND", "INVALID_ARGUMENT", "UNIMPLEMENTED", "DATA_LOSS"))
+_THE_MODELS_OWN = frozenset(
+    runtime_kind(code) for code in ("NOT_FOUND", "INVALID_ARGUMENT", "UNIMPLEMENTED", "DATA_LOSS")
+)
 
 
 @dataclass

@@ -23,6 +23,7 @@ def test_a_problem_has_the_members_of_its_kind_and_its_own() -> None:
     assert error.body("/v1/clusters/c") == {
         **{"type": "urn:tenfold:problem:no-such-cluster", "title": error.type.title, "status": 404},
         **{"detail": "there is none", "instance": "/v1/clusters/c", "code": "NOT_FOUND", "retryable": False},
+        "help": "docs/how-to/by-symptom.md#no-such-cluster",
     }
 
 

@@ -12,6 +12,8 @@ from support.hand_clock import HandClock
 from tenfold.session.step_notices import FIRST_S, GROWTH, LONGEST_PAUSE_S, StepNotices
 
 PLAN: Any = SimpleNamespace(names=["loss:0"], target_names=["train"])
+#: What a notice ends with.
+MORE = "(what to do: docs/how-to/by-symptom.md#it-hangs)"
 
 
 class Master:
@@ -56,7 +58,7 @@ def test_it_is_said_after_five_seconds_and_then_less_and_less_often(
 
     assert said == [FIRST_S, FIRST_S * GROWTH, FIRST_S * GROWTH**2, FIRST_S * GROWTH**3]
     assert master.asked == ["a session"] * 4
-    assert caplog.messages[0] == f"a step of loss:0, train has run for 5 s; waiting for {master.waits[0]}"
+    assert caplog.messages[0] == f"a step of loss:0, train has run for 5 s; waiting for {master.waits[0]} {MORE}"
 
 
 def test_pauses_grow_up_to_an_hour(notices: StepNotices, clock: HandClock) -> None:
@@ -112,7 +114,7 @@ def test_many_names_and_waits_are_cut(notices: StepNotices, clock: HandClock, ca
     notices.look()
 
     assert caplog.messages == [
-        "a step of x0:0, x1:0, x2:0, x3:0, x4:0, … has run for 5 s; waiting for w0; w1; w2; w3; w4; and 4 more"
+        f"a step of x0:0, x1:0, x2:0, x3:0, x4:0, … has run for 5 s; waiting for w0; w1; w2; w3; w4; and 4 more {MORE}"
     ]
 
 
