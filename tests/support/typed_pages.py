@@ -3,6 +3,7 @@
     ```sh                                            typed in the first terminal
     ```sh title="Terminal 2"                         typed in another one
     ```sh title="Terminal 2, keep it running"        does not end: the page's later blocks do not wait for it
+    ```sh title="On alpha"                           typed on a host of that name, the first of a page at 10.78.0.1
     ```python title="hello.py"                       saved under that name
     ```text                                          lines that the commands before it write; `...` stands for anything
     ```text title="Terminal 2"                       lines that appear in that terminal meanwhile
@@ -22,9 +23,11 @@ import sys
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.faults.lan import Lan
 from support.left_over import left_over
 from support.ports import free_ports
 
@@ -46,6 +49,7 @@ ENVIRONMENT = {
 _FENCE = re.compile(r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```", re.M | re.S)
 _PORT = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\]):(\d{4,5})\b|-port[= ](\d{4,5})\b")
 _RUNNING = ", keep it running"
+_HOST = re.compile(r"On (\w+)")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,12 @@ def blocks(page: str) -> list[Block]:
     if odd := re.findall(r"^ *```.*$", _FENCE.sub("", page), re.MULTILINE):
         raise ValueError(f"{odd[0]!r} begins no block that can be typed; a fence is a language and perhaps a title")
     return found
+
+
+def hosts_of(page: str) -> list[str]:
+    """The hosts on which a page's blocks are typed, in order; none if all are typed here."""
+    named = [found[1] for block in blocks(page) if (found := _HOST.match(block.title))]
+    return list(dict.fromkeys(named))
 
 
 def typed_pages() -> list[Path]:
@@ -191,16 +201,25 @@ def type_page(page: Path, folder: Path) -> None:
     terminals: dict[str, Terminal] = {}
     last = ""
     marks: dict[str, int] = {}  # lines that a terminal had when something was last typed, in whichever
-    environment = {"HOME": str(folder / "home"), "XDG_DATA_HOME": str(folder / "home" / "data")}
+    home = folder / "home"
+    environment = {
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / ".local/share"),
+        "XDG_STATE_HOME": str(home / ".local/state"),
+    }
     (work := folder / "work").mkdir()
+    names = hosts_of(text)
     with ExitStack() as stack:
+        lan = stack.enter_context(Lan(*names)) if names else None
         for block in blocks(text):
             body = with_ports(block.text, ports)
             try:
                 if block.language == "sh":
                     last = block.title.removesuffix(_RUNNING) or "Terminal 1"
                     if last not in terminals:
-                        terminals[last] = Terminal(work, environment)
+                        place = _HOST.match(last)
+                        start = partial(Terminal, work, environment)
+                        terminals[last] = lan.inside(place[1], start) if lan and place else start()
                         stack.callback(terminals[last].end, signal.SIGTERM)
                     marks = {name: len(each.lines) for name, each in terminals.items()}
                     done = terminals[last].type(body)
