@@ -16,7 +16,7 @@ from tenfold_core.access.roles import Role
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 #: Paths that need no token: probes, the description of the interface, and the dashboard, which asks for the token
 #: itself and knows nothing before.
-OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/")
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/", "/runs/compare")
 OPEN_FOLDERS = ("/ui/", "/docs/")
 
 

@@ -94,6 +94,12 @@ async def test_a_file_that_is_not_there(api: httpx.AsyncClient, path: str) -> No
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
+async def test_an_address_of_the_page_compare(api: httpx.AsyncClient) -> None:
+    answer = await api.get("/runs/compare", params={"run": ["a", "b//c&d"]})
+
+    assert (answer.status_code, answer.headers["location"]) == (307, "/#/runs/compare?run=a&run=b%2F%2Fc%26d")
+
+
 async def test_what_the_page_has_to_know(database: str) -> None:
     settings = Settings(database=database, token="a secret", allow_runs=True, tensorboard_url="http://tb.lan:6006")
     async with running_app(create_app(settings, Masters())) as api:

@@ -182,6 +182,46 @@ def test_a_thousand_tasks_are_shown_in_pages(quiet: Service, browser: Browser) -
     browser.until("document.querySelectorAll('#tasks tbody tr').length === 1")
 
 
+def a_finished_run(api: httpx.Client, name: str, lr: float, **more: Any) -> str:
+    body = {"launcher": "external", "entrypoint": ["python", "t.py"], "jobs": {"worker": 1}, "submission_id": name}
+    given = {"display_name": f"{EVIL} {name}", "parameters": {"lr": lr, "batch": 32, **more}}
+    run = api.post("/v1/runs", json={**body, **given}).raise_for_status().json()["name"]
+    points = [{"time": 1.0 + at, "step": at, "values": {"loss": math.exp(-at * lr)}} for at in range(9)]
+    told = {"steps": 9, "global_step": 8, "points": points}
+    api.post(f"/v1/runs/{run}/tasks/worker/0:report", json=told).raise_for_status()
+    end = {"state": "SUCCEEDED", "reason": "", "supervisor": {"host": "h", "pid": 1}}
+    api.post(f"/v1/runs/{run}:report", json=end).raise_for_status()
+    return str(run)
+
+
+@pytest.mark.thorough
+def test_runs_are_ticked_and_compared(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        for at, optimizer in enumerate(("adam", EVIL, "adam")):
+            a_finished_run(api, f"run{at}", lr=0.01 * 10**at, optimizer=optimizer)
+    browser.open(f"{quiet.url}/#/runs")
+    browser.until("document.querySelectorAll('#runs tbody input').length === 3")
+    browser.execute("document.querySelectorAll('#runs tbody input').forEach((each) => each.click())")
+    browser.until_shown("Compare 3 runs", "#compare")
+    browser.execute("document.querySelector('#compare').click()")
+    browser.until("document.querySelectorAll('#coordinates polyline').length === 3")
+
+    heads = browser.execute(
+        "return [...document.querySelectorAll('#values th')].map((each) => each.innerText.split(/\\W/)[0])"
+    )
+    assert heads == ["run", "state", "lr", "optimizer", "loss"]
+    assert browser.execute("return document.querySelectorAll('#coordinates line').length") == 3
+    assert browser.execute("return document.querySelector('[data-plot=loss]').dataset.points") == "9"
+    browser.execute("document.querySelector('#values tbody input').click()")
+    browser.until("document.querySelectorAll('#coordinates polyline').length === 2")
+    browser.press("Show 5 columns in which they agree")
+    browser.until_shown("batch", "#values thead")
+    assert browser.execute("return window.hacked") is None
+    assert browser.complaints() == []
+    browser.open(browser.execute("return location.href"))
+    browser.until("document.querySelectorAll('#values tbody tr').length === 3")
+
+
 def test_uneven_variables_are_warned_of(quiet: Service, browser: Browser) -> None:
     mib = 1024 * 1024
     with client_of(quiet) as api:

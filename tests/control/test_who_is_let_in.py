@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .conftest import Masters, Service
 
 #: What anybody may ask for, and no more: written here, so that what is opened beside it fails.
-OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/")
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/", "/runs/compare")
 OPEN_FOLDERS = ("/ui/", "/docs/")
 
 TOKENS = {role: new_token() for role in Role if role}

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _ROWS, _COLUMNS = 10, 100
 #: Scalars that are drawn where none is named; of all of them the newest values are shown.
 _DRAWN = 4
+#: Runs that have a letter each.
+_MOST = len(string.ascii_uppercase)
 
 
 @click.command()
@@ -36,6 +38,8 @@ _DRAWN = 4
 @click.argument("names", metavar="RUN RUN…", nargs=-1, required=True)
 def compare(control: str, token: ShownToken, scalars: tuple[str, ...], as_json: bool, names: tuple[str, ...]) -> None:
     """Show runs side by side: parameters, first those in which they differ, results, and curves as text."""
+    if len(names) > _MOST:
+        raise click.UsageError(f"{len(names)} runs are named; up to {_MOST} fit. The dashboard compares up to 100.")
     with asking(control, token) as client:
         found = client.compare_runs(names, scalars=scalars)
     if as_json:

@@ -62,10 +62,13 @@ class ExperimentCalls:
         return Request("GET", path_of("runs", run, "diff"), text)
 
     @call
-    def compare_runs(self, runs: Sequence[str], *, scalars: Sequence[str] = ()) -> Request[Comparison]:
-        """Up to 20 runs side by side: parameters and other facts, first those in which they differ, and the curves of
-        all scalars, or of those that are named. Raises NotFoundError for a run that there is not."""
-        params = {"run": list(runs), "scalar": list(scalars) or None}
+    def compare_runs(
+        self, runs: Sequence[str], *, scalars: Sequence[str] = (), points: int | None = None
+    ) -> Request[Comparison]:
+        """Up to 100 runs side by side: parameters and other facts, first those in which they differ, and the curves of
+        all scalars, or of those that are named, each with at most `points` points, the newest among them. Raises
+        NotFoundError for a run that does not exist."""
+        params = {"run": list(runs), "scalar": list(scalars) or None, "points": points}
         return Request("GET", "/v1/runs:compare", one(Comparison), params=params)
 
     @call

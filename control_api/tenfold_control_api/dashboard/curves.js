@@ -7,7 +7,7 @@ const number = (value) => (typeof value === "number" && Number.isFinite(value) ?
 const named = (task) => `${task.job}/${task.index}`;
 
 /** A line of a plot from one curve, over "step" or "time". Steps have to grow: what repeats them is left out. */
-function line(name, curve, x) {
+export function lineOf(name, curve, x) {
   const xs = [];
   const ys = [];
   curve.values.forEach((value, at) => {
@@ -29,15 +29,15 @@ export function plotsOf(tasks, x) {
   for (const task of tasks) {
     for (const [name, curve] of Object.entries(task.curves)) {
       if (!byName.has(name)) byName.set(name, []);
-      byName.get(name).push(line(named(task), curve, x));
+      byName.get(name).push(lineOf(named(task), curve, x));
     }
   }
   const rank = (name) => (/loss/i.test(name) ? 0 : /acc|error|cost/i.test(name) ? 1 : 2);
   const scalars = [...byName.keys()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  const of = (member) => tasks.filter((task) => task[member]?.values.length > 1).map((task) => line(named(task), task[member], x));
+  const of = (member) => tasks.filter((task) => task[member]?.values.length > 1).map((task) => lineOf(named(task), task[member], x));
   const own = [
     { title: "steps per second", lines: of("speed"), own: "speed" },
-    { title: "global step", lines: tasks.filter((task) => task.global_steps?.values.length > 1).map((task) => line(named(task), task.global_steps, "time")), x: "time", own: "step" },
+    { title: "global step", lines: tasks.filter((task) => task.global_steps?.values.length > 1).map((task) => lineOf(named(task), task.global_steps, "time")), x: "time", own: "step" },
     { title: "steps behind the furthest task", lines: staleness(tasks), x: "time", own: "staleness" },
   ];
   const plots = scalars.map((title) => ({ title, lines: byName.get(title).filter((each) => each.xs.length) }));

@@ -4,6 +4,7 @@ import { html, render, useEffect, useState } from "./vendor/preact.js";
 import { address } from "./address.js";
 import { call, keepToken, tokenNeeded } from "./api.js";
 import { ClusterPage } from "./cluster.js";
+import { ComparePage } from "./compare.js";
 import { EventsPage } from "./events.js";
 import { clock } from "./format.js";
 import { begin, connection, useData, useSubject } from "./live.js";
@@ -79,6 +80,7 @@ function Lost() {
 
 function View({ at: [section, name], asked, config }) {
   if (section === "") return html`<${Overview} config=${config} />`;
+  if (section === "runs" && name === "compare") return html`<${ComparePage} asked=${asked} />`;
   if (section === "runs") return name ? html`<${RunPage} id=${name} config=${config} />` : html`<${RunsPage} config=${config} asked=${asked} />`;
   if (section === "clusters") return name ? html`<${ClusterPage} name=${name} />` : html`<${Clusters} />`;
   if (section === "sessions") return name ? html`<${SessionPage} id=${name} />` : html`<${SessionsPage} />`;

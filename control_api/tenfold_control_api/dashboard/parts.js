@@ -15,6 +15,13 @@ export const State = ({ is }) => html`<span class="state ${TONES[is] || "done"}"
 /** A run, a cluster, …: the hash route of a view. */
 export const route = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
 
+/** The set with the name, or without it if it has it. */
+export function flipped(names, name) {
+  const next = new Set(names);
+  if (!next.delete(name)) next.add(name);
+  return next;
+}
+
 export const Tile = ({ label, children, note, tone = "" }) => html`
   <div class="tile ${tone}"><div class="label">${label}</div><div class="value">${children}</div>
   ${note ? html`<div class="note">${note}</div>` : null}</div>`;

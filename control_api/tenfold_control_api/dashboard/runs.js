@@ -6,7 +6,7 @@ import { keep } from "./address.js";
 import { telling } from "./curves.js";
 import { ago, between, clock, count, duration, rate, scalar } from "./format.js";
 import { useData, useTick } from "./live.js";
-import { Card, Choice, Command, Failure, Search, Spark, State, Table, route } from "./parts.js";
+import { Card, Choice, Command, Failure, Search, Spark, State, Table, flipped, route } from "./parts.js";
 
 const STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "STOPPED"];
 /** Runs of one page, and as many as the service compares. */
@@ -31,7 +31,7 @@ function RunSpark({ run }) {
 }
 
 /** The scalar that most of the runs have, a loss before others. */
-function scalarOf(runs) {
+export function scalarOf(runs) {
   const seen = new Map();
   for (const run of runs) for (const name of Object.keys(run.progress?.values ?? {})) seen.set(name, (seen.get(name) ?? 0) + 1);
   const rank = (name) => seen.get(name) + (/loss/i.test(name) ? runs.length : 0);
@@ -39,7 +39,7 @@ function scalarOf(runs) {
 }
 
 /** The parameters in which the runs differ, those first that most of them have. */
-export function differing(runs) {
+function differing(runs) {
   const values = new Map();
   for (const run of runs) {
     for (const [name, value] of Object.entries(run.parameters)) {
@@ -116,16 +116,13 @@ export function RunsPage({ config, asked }) {
   const { data, error } = useData(`/v1/runs?${query}`, 3, (event) => event.kind === "run");
   useTick();
   const runs = data?.runs ?? [];
-  const choose = (name) => {
-    const next = new Set(chosen);
-    if (!next.delete(name)) next.add(name);
-    mark(next);
-  };
+  const choose = (name) => mark((before) => flipped(before, name));
   const by = {
     order: wanted.sort ? { name: wanted.sort.replace(/^-/, ""), down: wanted.sort.startsWith("-") } : { name: "created", down: true },
     choose: ({ name, down }) => change({ sort: name === "created" && down ? "" : `${down ? "-" : ""}${name}` }),
   };
   const controls = html`<div class="controls">
+    <${Chosen} chosen=${chosen} shown=${runs} clear=${() => mark(new Set())} />
     <${Search} label="Find a run" value=${typed} onChange=${type} />
     <label class="field"><span>filter</span><input id="filter" class="long" type="text" placeholder="tag=baseline and lr>0.01" value=${wanted.filter} onChange=${(e) => change({ filter: e.target.value })} /></label>
     <${Choice} label="state" value=${wanted.state} onChange=${(state) => change({ state })} options=${[["", "any"], ...STATES.map((each) => [each, each.toLowerCase()])]} /></div>`;
@@ -135,8 +132,6 @@ export function RunsPage({ config, asked }) {
       ${data && !runs.length && !narrowed ? html`<${NoRuns} config=${config} />`
         : html`<${RunTable} runs=${runs} by=${by} chosen=${chosen} choose=${choose} empty=${data ? "No run fits." : "Loading …"} />`}
       <nav class="pager" aria-label="Pages of runs">
-        <${Chosen} chosen=${chosen} shown=${runs} clear=${() => mark(new Set())} />
-        <span class="grow"></span>
         <button type="button" disabled=${places.length < 2} onClick=${() => go(places.slice(0, -1))}>Previous</button>
         <span>${runs.length ? `${count((places.length - 1) * PAGE + 1)}–${count((places.length - 1) * PAGE + runs.length)}` : ""}</span>
         <button type="button" disabled=${!data?.next} onClick=${() => go([...places, data.next])}>Next</button></nav><//>`;
@@ -145,9 +140,9 @@ export function RunsPage({ config, asked }) {
 /** The way to Compare: with the runs that are ticked, or else with those on the page. */
 function Chosen({ chosen, shown, clear }) {
   const names = chosen.size ? [...chosen] : shown.map((run) => run.name);
-  if (names.length < 2) return html`<span>${chosen.size ? "tick another run to compare" : ""}</span>`;
+  if (names.length < 2) return chosen.size ? html`<span class="quiet">tick another run to compare</span>` : null;
   const link = `${route("runs", "compare")}?${new URLSearchParams(names.slice(0, COMPARED).map((name) => ["run", name]))}`;
-  return html`<a id="compare" href=${link}>Compare ${chosen.size ? `${count(chosen.size)} runs` : "the runs of this page"}</a>
+  return html`<a id="compare" href=${link}>Compare ${chosen.size ? `${count(chosen.size)} runs` : "this page"}</a>
     ${chosen.size > COMPARED ? html`<span>the first ${COMPARED}</span>` : null}
     ${chosen.size ? html`<button type="button" class="small" onClick=${clear}>Clear</button>` : null}`;
 }

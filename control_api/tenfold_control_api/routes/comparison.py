@@ -8,6 +8,10 @@ from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep
 from tenfold_control_api.runs.comparison import compare
 from tenfold_control_api.runs.comparison_models import ComparisonView
+from tenfold_control_api.runs.progress import MAX_POINTS
+
+#: What a curve has at most: those that are kept, and the newest.
+_POINTS = MAX_POINTS + 1
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -15,10 +19,12 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 @router.get(":compare", summary="Several runs side by side", openapi_extra=problems("no-such-run"))
 async def compare_runs(
     control: ControlDep,
-    run: Annotated[list[str], Query(min_length=1, max_length=20, description="A run; once for each run.")],
+    run: Annotated[list[str], Query(min_length=1, max_length=100, description="A run; once for each run.")],
     scalar: Annotated[list[str] | None, Query(max_length=100, description="Only these scalars.")] = None,
+    points: Annotated[int, Query(ge=2, le=MAX_POINTS + 1, description="Points of each curve, at most.")] = MAX_POINTS
+    + 1,
 ) -> ComparisonView:
     """Their parameters and other facts, with those that differ first, and their curves."""
     records = [await control.runs.get(each) for each in dict.fromkeys(run)]
     progress = await control.runs.progress.of_all([each.id for each in records])
-    return compare([(each, progress[each.id]) for each in records], scalar or ())
+    return compare([(each, progress[each.id]) for each in records], scalar or (), points)

@@ -1,8 +1,10 @@
 """The dashboard: the page at `/`, what it loads from `/ui/`, and what it has to know of this service."""
 
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
+from starlette.responses import RedirectResponse
 
 from tenfold_control_api.dashboard_files import HEADERS, files
 from tenfold_control_api.etags import is_known
@@ -15,6 +17,13 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 async def page(if_none_match: Annotated[str | None, Header()] = None) -> Response:
     return _file("index.html", if_none_match)
+
+
+@router.get("/runs/compare")
+async def compare(run: Annotated[list[str], Query(max_length=100)] = []) -> Response:  # noqa: B006 - never changed
+    """An address without # of the page Compare, which is a view of the one page."""
+    query = urlencode([("run", each) for each in run])
+    return RedirectResponse(f"/#/runs/compare?{query}", headers=HEADERS)
 
 
 @router.get("/ui/config.json")

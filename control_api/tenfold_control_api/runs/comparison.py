@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tenfold_control_api.runs import views
 from tenfold_control_api.runs.comparison_models import ComparedScalar, ComparedValue, ComparisonView
 from tenfold_control_api.runs.details import parameters_of, source_of
+from tenfold_control_api.runs.models import CurveView
+from tenfold_control_api.runs.progress import MAX_POINTS
 from tenfold_core.master_jobs import master_order
 
 if TYPE_CHECKING:
@@ -22,15 +24,16 @@ if TYPE_CHECKING:
 Compared = tuple["RunRecord", "Sequence[TaskProgress]"]
 
 
-def compare(compared: Sequence[Compared], scalars: Sequence[str] = ()) -> ComparisonView:
-    """The runs in the order in which they are given; of all their scalars, or those that are named."""
+def compare(compared: Sequence[Compared], scalars: Sequence[str] = (), points: int = MAX_POINTS + 1) -> ComparisonView:
+    """The runs in the order in which they are given; of all their scalars, or those that are named, with so many points
+    of each curve at most."""
     curves = [_curves(tasks) for _, tasks in compared]
     names = sorted({name for each in curves for name in each if not scalars or name in scalars})
     return ComparisonView(
         runs=[views.run_view(run, tasks) for run, tasks in compared],
         parameters=_rows([parameters_of(run.details) for run, _ in compared]),
         facts=_rows([_facts(run) for run, _ in compared]),
-        scalars=[_scalar(name, [each.get(name) for each in curves]) for name in names],
+        scalars=[_scalar(name, [each.get(name) for each in curves], points) for name in names],
     )
 
 
@@ -69,7 +72,7 @@ def _curves(tasks: Sequence[TaskProgress]) -> dict[str, Curve]:
     return found
 
 
-def _scalar(name: str, curves: Sequence[Curve | None]) -> ComparedScalar:
+def _scalar(name: str, curves: Sequence[Curve | None], points: int) -> ComparedScalar:
     shown = [None if curve is None else views.curve_view(curve) for curve in curves]
     numbers = [[] if curve is None else [v for v in curve.values if not isinstance(v, str)] for curve in shown]
     return ComparedScalar(
@@ -77,5 +80,18 @@ def _scalar(name: str, curves: Sequence[Curve | None]) -> ComparedScalar:
         newest=[None if curve is None else curve.values[-1] for curve in shown],
         lowest=[min(each, default=None) for each in numbers],
         highest=[max(each, default=None) for each in numbers],
-        curves=shown,
+        curves=[None if curve is None else _thinned(curve, points) for curve in shown],
+    )
+
+
+def _thinned(curve: CurveView, most: int) -> CurveView:
+    """Points of the curve as far apart as `most` of them need, the newest one among them."""
+    count = len(curve.values)
+    if count <= most:
+        return curve
+    kept = [round(at * (count - 1) / (most - 1)) for at in range(most)]
+    return CurveView(
+        times=[curve.times[at] for at in kept],
+        steps=[curve.steps[at] for at in kept],
+        values=[curve.values[at] for at in kept],
     )

@@ -69,3 +69,16 @@ def test_facts_tell_source_and_versions() -> None:
         *(["abcd", None], [True, None]),
         *(["2.1", None], [7, None]),
     )
+
+
+def test_a_curve_is_thinned_out_evenly_and_keeps_its_ends() -> None:
+    runs = [(a_run("a"), [a_task(0, *map(float, range(9)))]), (a_run("b"), [a_task(0, 5.0)])]
+
+    (scalar,) = compare(runs, points=3).scalars
+
+    long, short = scalar.curves
+    assert long is not None
+    assert short is not None
+    assert (long.times, long.steps, long.values) == ([0.0, 4.0, 8.0], [0, 4, 8], [0.0, 4.0, 8.0])
+    assert short.values == [5.0]
+    assert (scalar.lowest, scalar.highest, scalar.newest) == ([0.0, 5.0], [8.0, 5.0], [8.0, 5.0])
