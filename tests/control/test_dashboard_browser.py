@@ -222,6 +222,24 @@ def test_runs_are_ticked_and_compared(quiet: Service, browser: Browser) -> None:
     browser.until("document.querySelectorAll('#values tbody tr').length === 3")
 
 
+@pytest.mark.thorough
+def test_what_a_run_uses_is_drawn_and_its_logs_are_saved(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        run = an_external_run(api)
+        for at in range(3):
+            figures = {"resident_bytes": 5e8, "cpu_seconds": float(at), "bytes_sent": 1e6 * at, "bytes_received": 0.0}
+            told = {"steps": 9 + at, "figures": figures}
+            api.post(f"/v1/runs/{run}/tasks/worker/0:report", json=told).raise_for_status()
+    browser.open(f"{quiet.url}/#/runs/{run}")
+    for plot in ("memory", "processor cores", "bytes sent per second", "bytes received per second"):
+        browser.until(f'document.querySelector("[data-plot={plot!r}]")')
+
+    assert "477 MiB" in browser.text("[data-plot=memory]")
+    # nobody kept its logs here: the button says so
+    browser.press("Download", "#logs")
+    browser.until_shown("has no logs here", "#logs .refusal")
+
+
 def test_uneven_variables_are_warned_of(quiet: Service, browser: Browser) -> None:
     mib = 1024 * 1024
     with client_of(quiet) as api:

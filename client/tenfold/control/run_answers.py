@@ -192,6 +192,8 @@ class TaskProgress(Answer):
     #: The global steps that it saw, and how many a second.
     global_steps: Curve
     speed: Curve
+    #: What its process uses: memory (bytes), processor (cores), sent and received (bytes a second).
+    used: Mapping[str, Curve] = dataclasses.field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...]
     #: Folders, on its host, with event files for TensorBoard.
     logdirs: tuple[str, ...]

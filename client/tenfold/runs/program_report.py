@@ -257,7 +257,9 @@ class ProgramReporter:
         # only now: it loads NumPy, which the program may not use
         from tenfold_core.open_inference import json_number
         from tenfold_core.process_figures import process_figures
+        from tenfold_core.traffic import total_traffic
 
+        sent, received = total_traffic()
         self._measure(time.monotonic())
         return {
             "steps": self._steps,
@@ -271,7 +273,7 @@ class ProgramReporter:
             ],
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
             "logdirs": self._logdirs,
-            "figures": process_figures(),
+            "figures": {**process_figures(), "bytes_sent": sent, "bytes_received": received},
             **self._membership.members(ending),
         }
 

@@ -151,3 +151,12 @@ function slept(ms, signal) {
     signal.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
   });
 }
+
+/** Hands a blob to the browser as a file. */
+export function saved(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

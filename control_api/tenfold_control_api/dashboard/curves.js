@@ -1,7 +1,9 @@
 // What the service tells of a run's progress → the plots of the run's view. Pure.
 
+/** What a task's process uses, over time: the member, and what it is called. */
+const USED = [["memory", "memory"], ["processor", "processor cores"], ["sent", "bytes sent per second"], ["received", "bytes received per second"]];
 /** How many plots are shown before somebody asks for the rest. */
-export const FIRST = 9;
+export const FIRST = 12;
 
 const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
 const named = (task) => `${task.job}/${task.index}`;
@@ -23,7 +25,7 @@ export function lineOf(name, curve, x) {
 export const stepsKnown = (tasks) =>
   tasks.some((task) => Object.values(task.curves).some((curve) => curve.steps.some((step) => step !== null)));
 
-/** [{title, lines}], losses first; then what the tasks tell of themselves: speed, global step, staleness. */
+/** [{title, lines}], losses first; then what the tasks tell of themselves: speed, what they use, global step, staleness. */
 export function plotsOf(tasks, x) {
   const byName = new Map();
   for (const task of tasks) {
@@ -37,6 +39,7 @@ export function plotsOf(tasks, x) {
   const of = (member) => tasks.filter((task) => task[member]?.values.length > 1).map((task) => lineOf(named(task), task[member], x));
   const own = [
     { title: "steps per second", lines: of("speed"), own: "speed" },
+    ...USED.map(([name, title]) => ({ title, lines: tasks.filter((task) => task.used?.[name]?.values.length > 1).map((task) => lineOf(named(task), task.used[name], "time")), x: "time", own: name })),
     { title: "global step", lines: tasks.filter((task) => task.global_steps?.values.length > 1).map((task) => lineOf(named(task), task.global_steps, "time")), x: "time", own: "step" },
     { title: "steps behind the furthest task", lines: staleness(tasks), x: "time", own: "staleness" },
   ];

@@ -1,9 +1,9 @@
 // The logs of a run as they come, by an event stream. Only the newest lines are kept, and fewer are elements of the page.
 
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
-import { follow } from "./api.js";
+import { call, follow, saved } from "./api.js";
 import { Card, Choice, Notice, Search } from "./parts.js";
-import { count } from "./format.js";
+import { clock, count } from "./format.js";
 
 const KEPT = 5000;
 const SHOWN = 500;
@@ -74,6 +74,7 @@ export function Logs({ run, path }) {
     <${Choice} label="task" value=${task} onChange=${choose} options=${[["", "all"], ...tasks.map((each) => [each, each])]} />
     <${Choice} label="level" value=${level} onChange=${atLeast} options=${["DEBUG", "INFO", "WARNING", "ERROR"].map((each) => [each, each === "DEBUG" ? "all" : `${each.toLowerCase()} and above`])} />
     <${Search} label="Find in logs" value=${text} onChange=${search} />
+    <${Download} run=${run} path=${path} task=${task} />
     <label class="field check"><input type="checkbox" checked=${following} onChange=${(e) => setFollowing(e.target.checked)} /><span>follow</span></label></div>`;
   const scrolled = () => {
     const { scrollTop, scrollHeight, clientHeight } = box.current;
@@ -85,7 +86,27 @@ export function Logs({ run, path }) {
     ${state.tone === "broken" && state.error?.status ? html`<${Notice} tone="bad">${state.error.message}<//>` : null}
     <div class="log" ref=${box} tabindex="0" role="log" aria-label="Log lines" onScroll=${scrolled}>
       ${fitting.length > SHOWN ? html`<p class="quiet">${count(fitting.length - SHOWN)} earlier lines are not shown; <code>tenfold logs</code> has them.</p>` : null}
-      ${fitting.slice(-SHOWN).map((line) => html`<div key=${line.number} class=${`line ${line.level.toLowerCase()}`}><span class="time">${line.time.slice(11, 19)}</span> <span class="task">${line.task}</span> <span class="text">${line.text}</span></div>`)}
+      ${fitting.slice(-SHOWN).map((line) => html`<div key=${line.number} class=${`line ${line.level.toLowerCase()}`}><span class="time" title=${line.time}>${clock(line.time)}</span> <span class="task">${line.task}</span> <span class="text">${line.text}</span></div>`)}
       ${fitting.length ? null : html`<p class="quiet">${state.lines.length ? "No line fits." : "Nothing was written yet."}</p>`}
     </div><//>`;
+}
+
+/** Lines that the service gives at once. */
+const MOST = 100_000;
+
+/** What the tasks wrote, as a file of text: of one task if one is chosen. */
+function Download({ run, path, task }) {
+  const [state, set] = useState({});
+  async function take() {
+    set({ busy: true });
+    try {
+      const answer = await call(`${path}/logs?format=text&tail=${MOST}${task ? `&task=${encodeURIComponent(task)}` : ""}`, { raw: true, limit: 120_000 });
+      saved(await answer.blob(), `${run.name}${task ? `-${task.replace("/", "-")}` : ""}.log`);
+      set({});
+    } catch (error) {
+      set({ error });
+    }
+  }
+  return html`<button type="button" class="small" disabled=${state.busy} onClick=${take} title=${`The newest ${count(MOST)} lines as a file`}>Download</button>
+    ${state.error ? html`<span class="refusal" role="alert">${state.error.message}</span>` : null}`;
 }

@@ -1,7 +1,7 @@
 // The view of one run: how far it is, its curves, its tasks and why they failed, checkpoints, logs; stop and delete.
 
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { call } from "./api.js";
+import { call, saved } from "./api.js";
 import { FIRST, plotsOf, standing, stepsKnown } from "./curves.js";
 import { ago, between, bytes, clock, count, duration, many, rate, scalar } from "./format.js";
 import { useData, useTick } from "./live.js";
@@ -61,11 +61,7 @@ function Trace({ path, name, disabled }) {
     set({ busy: true });
     try {
       const answer = await call(`${path}:trace`, { method: "POST", body: {}, raw: true, limit: 120_000 });
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(await answer.blob());
-      link.download = `${name}-trace.json`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+      saved(await answer.blob(), `${name}-trace.json`);
       set({});
     } catch (error) {
       set({ error: [404, 405, 501].includes(error.status) && !error.problem.type?.includes("no-such-run") ? new Error(`No trace can be taken here: ${error.message}`) : error });
@@ -171,6 +167,9 @@ function ending(task) {
   return task.exit_code === null ? "" : `exit code ${task.exit_code}`;
 }
 
+/** How the values of plots are written that are no scalars of the program. */
+const FORMATS = { speed: rate, processor: rate, memory: bytes, sent: bytes, received: bytes };
+
 function Curves({ tasks, final }) {
   const [wanted, over] = useState("step");
   const [scale, setScale] = useState("linear");
@@ -187,7 +186,7 @@ function Curves({ tasks, final }) {
   const shown = all ? plots : plots.slice(0, FIRST);
   return html`<${Card} title="Curves" id="curves" actions=${controls}>
     <div class="plots">${shown.map((plot) => html`<${Plot} key=${plot.title + (plot.own ?? "")} title=${plot.title} lines=${plot.lines} x=${plot.x ?? x}
-      log=${scale === "log" && !plot.own} smooth=${plot.own ? 0 : Number(smooth)} format=${plot.own === "speed" ? rate : scalar} />`)}</div>
+      log=${scale === "log" && !plot.own} smooth=${plot.own ? 0 : Number(smooth)} format=${FORMATS[plot.own] ?? scalar} />`)}</div>
     ${plots.length > shown.length ? html`<p class="more"><button type="button" onClick=${() => showAll(true)}>Show ${count(plots.length - shown.length)} more</button></p>` : null}<//>`;
 }
 

@@ -344,6 +344,10 @@ class TaskProgressView(BaseModel):
     curves: dict[str, CurveView]
     global_steps: CurveView = Field(description="The global steps that it reported.")
     speed: CurveView = Field(description="Steps per second.")
+    used: dict[str, CurveView] = Field(
+        default={},
+        description="What its process uses: bytes of memory, processor cores, and bytes sent and received per second.",
+    )
     checkpoints: list[CheckpointReport]
     logdirs: list[str] = Field(description="Folders, on its host, with event files for TensorBoard.")
     figures: dict[str, float] = Field(description="What the program uses: bytes of memory, seconds of processor …")

@@ -24,6 +24,14 @@ MAX_LOGDIRS = 20
 #: Seconds after which what a program said of its speed is not added to that of others any more.
 STALE_S = 10.0
 
+#: What a process uses: the name of its curve → the figure of its reports, and whether that is a total which only grows.
+USED = {
+    "memory": ("resident_bytes", False),
+    "processor": ("cpu_seconds", True),
+    "sent": ("bytes_sent", True),
+    "received": ("bytes_received", True),
+}
+
 #: (wall-clock seconds, global step or None, value); NaN and the infinities are words, as in JSON.
 Point = tuple[float, int | None, "float | str"]
 
@@ -82,6 +90,8 @@ class TaskProgress:
     #: The global steps that it saw, and how many a second.
     global_steps: Curve = field(default_factory=Curve)
     speed: Curve = field(default_factory=Curve)
+    #: What its process uses, by the names of USED.
+    used: dict[str, Curve] = field(default_factory=dict)
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     #: Where it writes event files.
     logdirs: list[str] = field(default_factory=list)
@@ -89,6 +99,7 @@ class TaskProgress:
 
     def add(self, report: Mapping[str, Any], now: float) -> None:
         """One report, in the form of `ProgramReport`."""
+        self._use(report["figures"], now)
         self.updated = now
         self.steps = report["steps"]
         self.figures = report["figures"]
@@ -118,6 +129,18 @@ class TaskProgress:
         self.checkpoints = (self.checkpoints + report["checkpoints"])[-MAX_CHECKPOINTS:]
         self.logdirs = list(dict.fromkeys((*self.logdirs, *report["logdirs"])))[-MAX_LOGDIRS:]
 
+    def _use(self, figures: Mapping[str, float], now: float) -> None:
+        """Adds what the process uses to the curves: of a total, how much a second it grew since the last report."""
+        passed = now - self.updated
+        for name, (figure, total) in USED.items():
+            value, before = figures.get(figure), self.figures.get(figure)
+            if total:
+                # less than before: the task is another process now
+                known = value is not None and before is not None and value >= before and passed > 0
+                value = (value - before) / passed if known else None  # type: ignore[operator]
+            if value is not None:
+                self.used.setdefault(name, Curve()).add((now, self.global_step, value))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "updated": self.updated,
@@ -131,6 +154,7 @@ class TaskProgress:
             "curves": {name: curve.to_json() for name, curve in self.curves.items()},
             "global_steps": self.global_steps.to_json(),
             "speed": self.speed.to_json(),
+            "used": {name: curve.to_json() for name, curve in self.used.items()},
             "checkpoints": self.checkpoints,
             "logdirs": self.logdirs,
             "figures": self.figures,
@@ -161,8 +185,9 @@ class TaskProgress:
     def from_json(job: str, index: int, kept: Mapping[str, Any]) -> TaskProgress:
         # what an older service wrote has not all members
         own: dict[str, Any] = {name: Curve.from_json(kept[name]) for name in ("global_steps", "speed") if name in kept}
+        own["used"] = {name: Curve.from_json(curve) for name, curve in kept.get("used", {}).items()}
         curves = {name: Curve.from_json(curve) for name, curve in kept["curves"].items()}
-        plain = {key: value for key, value in kept.items() if key not in ("curves", "global_steps", "speed")}
+        plain = {key: value for key, value in kept.items() if key not in ("curves", *own, "global_steps", "speed")}
         return TaskProgress(job, index, curves=curves, **own, **plain)
 
 

@@ -116,6 +116,7 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
                 curves={name: curve_view(curve) for name, curve in task.curves.items()},
                 global_steps=curve_view(task.global_steps),
                 speed=curve_view(task.speed),
+                used={name: curve_view(curve) for name, curve in task.used.items()},
                 checkpoints=[CheckpointReport(**each) for each in task.checkpoints],
                 logdirs=task.logdirs,
                 figures=task.figures,

@@ -87,6 +87,20 @@ def test_its_own_steps_and_speed_are_curves_too() -> None:
     assert [(step, value) for _, step, value in progress.speed.points] == [(10, 5.0), (20, 10.0)]
 
 
+def test_what_its_process_uses_is_curves_too() -> None:
+    made = task(now=10.0)
+    for now, cpu, sent in ((20.0, 5.0, 100), (30.0, 25.0, 300), (40.0, 1.0, 50), (42.0, 2.0, 60)):
+        told = {"resident_bytes": 7 * now, "cpu_seconds": cpu, "bytes_sent": sent}
+        made.add({**report(int(now)), "figures": told}, now)
+
+    # the task is another process from 40 on
+    assert made.used["memory"].points == [(20.0, 1, 140.0), (30.0, 20, 210.0), (40.0, 30, 280.0), (42.0, 40, 294.0)]
+    assert made.used["processor"].points == [(30.0, 20, 2.0), (42.0, 40, 0.5)]
+    assert made.used["sent"].points == [(30.0, 20, 20.0), (42.0, 40, 5.0)]
+    assert "received" not in made.used
+    assert TaskProgress.from_json("worker", 0, json.loads(json.dumps(made.to_json()))) == made
+
+
 def test_folders_of_event_files_are_kept_once_and_bounded() -> None:
     progress = TaskProgress("worker", 0)
     for at in range(MAX_LOGDIRS + 5):
