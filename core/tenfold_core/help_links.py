@@ -14,7 +14,6 @@ PAGE: Final = "docs/how-to/by-symptom.md"
 #: Anchors of what is no kind of problem of the REST interface.
 HANGS: Final = "it-hangs"
 UNREACHABLE: Final = "control-service-unreachable"
-PORT_TAKEN: Final = "port-taken"
 
 
 def runtime_kind(code: str) -> str:

@@ -140,7 +140,9 @@ def test_a_run_by_hand_is_called_what_its_command_line_says_and_edited_later(
     assert run["name"] in listed.output
     assert "  0.7  " in listed.output
     assert run["name"] not in others.output
-    assert malformed.output.splitlines()[-2:] == ["  lr<0.6 tag=c", "         ^"]
+    assert malformed.output.splitlines()[-3:] == [
+        *("  lr<0.6 tag=c", "         ^", "What to do: docs/how-to/by-symptom.md#invalid-filter")
+    ]
     kept = json.loads((tmp_path / "state" / "tenfold" / "runs" / run["name"] / "experiment.json").read_text())
     assert (kept["given"]["display_name"], kept["recorded"]["parameters"]["lr"]) == ("wide", 0.5)
 

@@ -26,7 +26,6 @@ from tenfold.control.retry import NO_RETRY
 from tenfold.server_gradients import gradient_of_op
 from tenfold_core import errors
 from tenfold_core.address import split_address
-from tenfold_core.help_links import PORT_TAKEN, link
 from tenfold_core.hosts import reserve_port
 from tenfold_core.port_users import taken
 
@@ -242,5 +241,5 @@ def reserved_port(bind: str) -> socket.socket:
     except OSError as error:
         port = split_address(bind, least_port=0)[1]
         raise click.ClickException(
-            f"cannot listen on {bind}: {taken(error, port)}. {OTHER_PORT}\nWhat to do: {link(PORT_TAKEN)}"
+            f"cannot listen on {bind}: {taken(error, port)}. {OTHER_PORT}"
         ) from None

@@ -149,8 +149,8 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
 
     Stopping, each step bounded: 1 release the lease · 2 let running steps end · 3 close the listener.
     """
+    from tenfold.control.problem import problem_of
     from tenfold_core import errors
-    from tenfold_core.help_links import link, runtime_kind
     from tenfold_core.memory_limits import bound_process
 
     bound_process()
@@ -163,8 +163,9 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
 
                 serve_registered(settings, token, stop)
         except errors.OpError as error:
-            where = link(runtime_kind(errors.code_name(error.code)))
-            raise click.ClickException(f"{type(error).__name__}: {error.message}\nWhat to do: {where}") from None
+            problem = problem_of(error)
+            more = f"\nWhat to do: {problem.help}" if problem is not None and problem.help else ""
+            raise click.ClickException(f"{type(error).__name__}: {error.message}{more}") from None
         except StopSignalError:
             raise SystemExit(stop.exit_code) from None
 
