@@ -15,6 +15,7 @@ from tenfold_control_api.cluster import Cluster, TaskState
 from tenfold_control_api.events import sources
 from tenfold_control_api.events.log import EventLog
 from tenfold_control_api.events.store import EventStore
+from tenfold_control_api.events.webhooks import Webhooks
 from tenfold_control_api.loops import end_loop
 from tenfold_control_api.masters import Masters
 from tenfold_control_api.placements import Placements
@@ -33,6 +34,7 @@ from tenfold_control_api.why.gather import Gatherer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tenfold_control_api.events.event import Event
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.masters import MasterFactory
     from tenfold_control_api.metrics import Metrics
@@ -86,6 +88,7 @@ class Control:
         self.run_traces = RunTraces(self.runs, settings, clock)
         self.why = Gatherer(master_factory, self.runs.progress, wall_clock)
         self.events = EventLog(EventStore(self.store.engine), settings, shared=self.store.shared)
+        self.webhooks = Webhooks(settings.webhooks)
         self._wall, self._steady = wall_clock, SteadyWall(wall_clock, clock)
         self._clearer: asyncio.Task[None] | None = None
         self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
@@ -101,6 +104,7 @@ class Control:
         await self.events.start()
         await self.registry.start()
         await self.sessions.start()
+        self.webhooks.start()
         self._note_events()
         await self.runs.start()
         self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
@@ -126,6 +130,7 @@ class Control:
         await self.why.stop()
         await self.runs.stop()
         await self.events.stop()
+        await self.webhooks.stop()
         await end_loop(self._clearer)
         await self.registry.stop()
         await self.replicas.stop()
@@ -155,7 +160,12 @@ class Control:
 
     def _note_events(self) -> None:
         """From now on what changes is an event."""
-        note, now = self.events.note, self._wall
+        now = self._wall
+
+        def note(events: list[Event]) -> None:
+            self.events.note(events)
+            self.webhooks.note(events)
+
         self.registry.change_listeners.append(lambda old, new: note(sources.cluster_changed(old, new, now())))
         self.registry.deletion_listeners.append(lambda cluster: note(sources.cluster_deleted(cluster, now())))
         self.runs.listeners.append(lambda old, new: note(sources.run_changed(old, new, now())))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 from tenfold_core import env_settings, errors
 from tenfold_core.access.credentials import AccessSettings
@@ -99,6 +100,8 @@ class Settings:
     event_memory: float = 24 * 3600.0
     #: Where TensorBoard is, for the dashboard's link.
     tensorboard_url: str | None = None
+    #: Where alerts of runs that ended and tasks that were lost are posted: URLs, which may hold a secret.
+    webhooks: tuple[str, ...] = field(default=(), repr=False)
     #: Traces of runs that are being made at once, and bytes that one program may send to one.
     max_traces: int = 8
     max_program_trace: int = 16 * MIB
@@ -168,6 +171,10 @@ class Settings:
             raise ValueError("token is empty. Leave it out to run without one (loopback only), or set a real secret.")
         if self.tensorboard_url is not None and not self.tensorboard_url.startswith(("http://", "https://")):
             raise ValueError(f"tensorboard_url is {self.tensorboard_url!r}; it may be a URL of http or https.")
+        for at, url in enumerate(self.webhooks, 1):
+            # the URL is not repeated: it may hold a secret
+            if not _is_of_the_web(url):
+                raise ValueError(f"webhook {at} of {len(self.webhooks)} must be a URL of http or https.")
 
     @property
     def has_tokens(self) -> bool:
@@ -196,3 +203,11 @@ class Settings:
             return env_settings.read(cls(), PREFIX, environment, NAMES)
         except errors.InvalidArgumentError as error:
             raise ValueError(error.message) from None
+
+
+def _is_of_the_web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -55,6 +55,8 @@ def other_value(kind: Any, field: str, default: Any) -> tuple[str, Any]:
         return text, {"shared_memory": False, "cache_folder": Path(text, "fused")}.get(field, text)
     if field in ("allowed_hosts", "run_environment"):
         return "a, b", ("a", "b")
+    if field == "webhooks":
+        return "http://a/x, https://b", ("http://a/x", "https://b")
     hint = typing.get_type_hints(kind, localns={"Path": Path})[field]
     value = hint(default + 1) if field != "heartbeat" else 1.0
     return str(value), value
