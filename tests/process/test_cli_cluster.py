@@ -264,7 +264,7 @@ class TestUp:
     @pytest.fixture
     def up(self, children: Children) -> list[psutil.Process]:
         """`tenfold up` with one ps and one worker, which stay dead, complete; its process and all its children."""
-        children.start("up", [*CLI, "up", "--ps", "1", "--workers", "1", "--control-port", "0", "--restarts", "0"])
+        children.start("up", [*CLI, "up", "--workers", "1", "--control-port", "0", "--restarts", "0", "--fresh"])
         children.wait_for_line("up", "Ctrl-C stops all of it", TIMEOUT)
         process = psutil.Process(children.pid("up"))
         family = [process, *process.children(recursive=True)]

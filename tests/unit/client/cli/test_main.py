@@ -58,6 +58,7 @@ def test_every_command_explains_itself(run: Run, command: str) -> None:
         (["task", "--job", "ps", "--index", "-1"], "--index"),
         (["task", "--job", "ps", "--cluster", "{}", "--control", "http://h"], "not both"),
         (["up", "--ps", "0", "--workers", "0"], "at least one task"),
+        (["up", "--fresh", "--database", "x.db"], "give one of them"),
         (["up", "--workers", "-1"], "--workers"),
         (["ping", "nowhere"], "is not HOST:PORT"),
         (["ping", "localhost:1", "--timeout", "0"], "--timeout"),
