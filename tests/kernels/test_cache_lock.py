@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 
+from tenfold_kernels.cpu._compiled import cache_lock as module
 from tenfold_kernels.cpu._compiled import compiling
 from tenfold_kernels.cpu._compiled.cache_lock import cache_lock
 
@@ -43,6 +45,21 @@ def test_another_process_waits_its_time_and_gets_the_lock_when_it_is_free(tmp_pa
     assert holder.returncode == 0
     with cache_lock(path, 0.0) as held:
         assert held
+
+
+def test_a_lock_is_looked_at_again_until_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[OSError | None] = [BlockingIOError(), BlockingIOError(), None]
+    slept: list[float] = []
+
+    def flock(*_: int) -> None:
+        if answer := answers.pop(0):
+            raise answer
+
+    monkeypatch.setattr(module, "fcntl", SimpleNamespace(flock=flock, LOCK_EX=2, LOCK_NB=4))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 7.0, sleep=slept.append))
+    with cache_lock(tmp_path / "loop.lock") as held:
+        assert held
+    assert slept == [module._LOOK_SECONDS] * 2
 
 
 def test_a_lock_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:

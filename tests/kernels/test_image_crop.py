@@ -224,6 +224,14 @@ def test_an_index_that_changes_meanwhile_is_refused(ops: Any, monkeypatch: pytes
                 ops.run(op, OPS[op](BOXES, INDEX, GIVEN), **attrs_of(op))
 
 
+@pytest.mark.parametrize("bad", [-1, 2])
+def test_the_loops_say_which_box_is_of_no_image(bad: int) -> None:
+    index = np.int32([1, 0, bad, 0, 0])
+    image = np.zeros((3, *IMAGES.shape[1:]), F)[:2]  # a third one, should a loop write there
+    assert sampling.crop()(image, BOXES, index, False, F(0), 0, 5, GIVEN.copy()) == 2
+    assert sampling.crop_gradient()(GIVEN, BOXES, index, False, image) == 2
+
+
 def test_memory_is_asked_for_first(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(image_crop, "allow", lambda dims, dtype: asked.append((tuple(dims), np.dtype(dtype))))

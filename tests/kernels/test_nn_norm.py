@@ -10,7 +10,7 @@ import pytest
 from support.kernel_net.loops import StandIns
 from tenfold_core import errors
 from tenfold_kernels.cpu import nn_norm
-from tenfold_kernels.cpu._compiled import compiling
+from tenfold_kernels.cpu._compiled import compiling, response
 from tenfold_kernels.parallel import in_parts
 
 RNG = np.random.default_rng(6)
@@ -42,6 +42,13 @@ def test_local_response(ops: Any, radius: int, beta: float) -> None:
     ahead, behind = (lrn(x + sign * step * direction, radius, 1.5, 0.3, beta) for sign in (1, -1))
     slope = ((ahead - behind) * g).sum() / (2 * step)
     np.testing.assert_allclose((grad * direction).sum(), slope, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("far", [1.0, np.inf, np.nan])
+def test_one_pass_tells_whether_all_is_finite(far: float) -> None:
+    x, out = np.full((2, 3), far, np.float32), np.empty((2, 3), np.float32)
+    odd = response.forward(np.float32)(x, 1, np.float32(1), np.float32(1), True, 0, 2, out)
+    assert (odd == 0) == np.isfinite(far)
 
 
 def test_what_is_not_finite_spoils_the_channels_out_of_its_reach(ops: Any) -> None:

@@ -30,6 +30,7 @@ from tenfold_kernels.cpu._compiled import (
     sums,
     updates,
 )
+from tenfold_kernels.philox import to_double
 from tenfold_kernels.resources.accumulators import SparseAccumulator
 
 if TYPE_CHECKING:
@@ -300,6 +301,12 @@ def test_distinct_values(element: Any, stand_in_of: Any) -> None:
         assert found[:4].tolist() == [7, -2, 0, 9]
         assert places.tolist() == [0, 1, 0, 2, 1, 3]
         found[:], places[:] = 0, 0
+
+
+def test_two_words_become_a_double_to_the_last_bit() -> None:
+    words = np.array([0, 1, 1 << 32, 0xFFFFF << 32, (1 << 64) - 1, 0x123456789ABCDEF0], np.uint64)
+    expected = to_double((words & np.uint64(0xFFFFFFFF)).astype(np.uint32), (words >> np.uint64(32)).astype(np.uint32))
+    assert [philox.to_double(word) for word in words] == expected.tolist()
 
 
 def test_random_blocks(stand_in_of: Any) -> None:

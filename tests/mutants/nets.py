@@ -16,6 +16,8 @@ GRADIENTS = "tests/kernels/test_gradients_as_tensorflow.py"
 #: Whether each op has a row of gradients, one that there is none among them.
 ROWS = "tests/unit/client/gradients/test_rows.py"
 PROGRAMS = "tests/kernels/test_program_net.py"
+#: Nets of all sorts of kernels, of which little is about one file.
+WHOLE = (KERNELS, PROGRAMS)
 _LOOPS = Path("kernels/tenfold_kernels/cpu/_compiled")
 _INTRINSICS = _LOOPS / "intrinsics.py"
 #: How a file is called that a family of programs is about, by the family.

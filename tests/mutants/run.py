@@ -92,11 +92,13 @@ def tests_of(path: str) -> list[str]:
     near = [cover.test for cover in found if cover.rank < 2]
     for_all = nets.serves_all_rules(Path(path))
     by_name = [] if for_all else by_op_name(Path(path))
-    every = [*nets.tests_of(Path(path)), *near, *by_name, *(cover.test for cover in found)]
+    net = nets.tests_of(Path(path))
+    first = [test for test in net if test not in nets.WHOLE]  # the rest would use up the time
+    every = [*first, *near, *by_name, *net, *(cover.test for cover in found)]
     every += nets.of_all_rules() if for_all else []
     if users := nets.users_of_code(Path(path)):  # the net runs loops as Python
         every = [*near, *(test for user in users for test in tests_of(str(user))), *every]
-        every = [test for test in every if test != nets.KERNELS]
+        every = [test for test in every if not test.startswith(nets.KERNELS)]
     return [test for test in dict.fromkeys(every) if not test.startswith(_LEFT_OUT)]
 
 
