@@ -105,6 +105,20 @@ def test_a_loop_that_cannot_be_compiled_leaves_its_stand_in(
     assert "no LLVM today" in caplog.text
 
 
+def test_a_call_under_way_is_among_what_a_stand_in_has_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, seen = [1.0], []
+
+    def work() -> None:
+        clock[0] += 2.0
+        seen.append(stand_in.seconds)
+
+    monkeypatch.setattr(shells, "perf_counter", lambda: clock[0])
+    stand_in = StandIn(work)
+    stand_in()
+    stand_in()
+    assert [*seen, stand_in.seconds] == [2.0, 4.0, 4.0]
+
+
 def test_which_loops_are_heavy() -> None:
     heavy = re.compile(r"compile_loop\(\s*(\w+),(?:(?!compile_loop\().)*?heavy=True", re.DOTALL)
     texts = {path.stem: path.read_text("utf-8") for path in sorted(Path(compiling.__file__).parent.glob("*.py"))}
