@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its 
 import verified
 from llms import llms_txt
 from mkdocs.structure.files import File
-from outside import Outside
+from outside import Outside, notebook_of
 from public_names import filled
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for file in files.documentation_pages():
         text = (ROOT / "docs" / file.src_uri).read_text(encoding="utf-8")
         _site.texts[file.src_uri] = outside.rewritten(text, f"docs/{file.src_uri}")
+    outside.add_notebooks()
     for place, text in outside.pages.items():
         _site.texts[place] = text
         if files.get_file_from_path(place) is None:
@@ -67,9 +68,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """The page's text as the site has it. A page of the repository or a list of files has no line on its code."""
     place = page.file.src_uri
     text = filled(_site.texts.get(place, markdown), ROOT)
-    if not (ROOT / "docs" / place).exists():
+    source = next((each for each in (place, notebook_of(place)) if (ROOT / "docs" / each).exists()), None)
+    if source is None:
         return text
-    line = verified.note(markdown, _site.rows.get(place), _site.changed.get(place))
+    line = verified.note(markdown, _site.rows.get(source), _site.changed.get(source))
     return f"{text}\n\n---\n\n*{line}*\n" if line else text
 
 

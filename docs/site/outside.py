@@ -1,8 +1,8 @@
 """Links of the documentation that leave docs/ lead somewhere on the site too: what they name becomes a page of it.
 
 A page links to `../examples/hello.py` or to the folder `decisions/`, as a checkout has them. The site has no such
-places, so a file outside docs/ becomes the page `repository/<path>`, a folder a list of its files, and the link is
-rewritten. Pure functions over texts and paths; hooks.py calls them.
+places, so a file outside docs/ becomes the page `repository/<path>`, a folder a list of its files, a notebook of docs/
+the page that shows it, and the link is rewritten. Pure functions over texts and paths; hooks.py calls them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os.path
 import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+from notebooks import markdown_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,7 @@ _LINK = re.compile(
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*:")
 #: Endings of files that the site has as they are.
 _COPIED = (".png", ".svg", ".json")
+NOTEBOOK = ".ipynb"
 #: What a fence says of a file by its ending; any other is plain text.
 _LANGUAGES = {".py": "python", ".sh": "sh", ".yml": "yaml", ".yaml": "yaml", ".json": "json", ".toml": "toml"}
 
@@ -36,6 +39,11 @@ def with_links(text: str, change: Callable[[str], str]) -> str:
         return f"]({change(target)}{found['anchor'] or ''})"
 
     return _LINK.sub(changed, text)
+
+
+def notebook_of(place: str) -> str:
+    """The notebook that would be shown by that page of the site."""
+    return place.removesuffix(".md") + NOTEBOOK
 
 
 def links(text: str) -> list[str]:
@@ -80,14 +88,25 @@ class Outside:
 
     def place(self, named: str) -> str:
         """Where the site has a file or folder of the repository, below docs/."""
+        if named.endswith(NOTEBOOK):
+            named = named.removesuffix(NOTEBOOK) + ".md"
         inside = named.removeprefix(f"{self.docs}/") if named.startswith(f"{self.docs}/") else f"repository/{named}"
         if (self.root / named).is_dir():
             return f"{inside}/index.md"
         kept = named.startswith(f"{self.docs}/") or named.endswith((".md", *_COPIED))
         return inside if kept else f"{inside}.md"
 
+    def add_notebooks(self) -> None:
+        """Adds the page of every notebook of docs/, linked to or not: the navigation names them."""
+        for path in sorted((self.root / self.docs).rglob(f"*{NOTEBOOK}")):
+            self._add(path.relative_to(self.root).as_posix())
+
     def _add(self, named: str) -> None:
         place, path = self.place(named), self.root / named
+        if named.endswith(NOTEBOOK) and place not in self.pages:
+            self.pages[place] = self.rewritten(markdown_of(path.read_text(encoding="utf-8")), named)
+            self.pages[place] += f"\n[Download this notebook]({path.name}), and run it in Jupyter.\n"
+            return
         if place in self.pages or (path.is_file() and named.startswith(f"{self.docs}/")):
             return
         if named.endswith(_COPIED):

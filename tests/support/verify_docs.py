@@ -1,5 +1,7 @@
 """`make verify-docs`: types the code of the pages, and notes in docs/site/verified.json the date on which it passed.
 
+A notebook is run, and keeps the outputs of that run.
+
 Without names all pages are verified; with names, those below docs/. A page whose code fails keeps the date of its last
 success, and this command ends with 1.
 """
@@ -15,11 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from support.notebooks import NOTEBOOKS, executed
 from support.typed_pages import DOCS, ROOT, type_page, typed_pages
 
 sys.path.insert(0, str(DOCS / "site"))
 
 import verified
+from notebooks import markdown_of
 
 #: Pages elsewhere in docs/ whose blocks all run in a test of their own.
 _TESTED = {"sdk.md": "tests/process/test_sdk_page.py", "rest.md": "tests/control/test_docs.py"}
@@ -27,6 +31,9 @@ _TESTED = {"sdk.md": "tests/process/test_sdk_page.py", "rest.md": "tests/control
 
 def _verify(name: str) -> None:
     """Returns if the code of that page passes, else raises AssertionError."""
+    if name.endswith(".ipynb"):
+        (DOCS / name).write_text(executed(DOCS / name), encoding="utf-8")
+        return
     if name not in _TESTED:
         with tempfile.TemporaryDirectory() as folder:
             type_page(DOCS / name, Path(folder))
@@ -41,7 +48,8 @@ def _verify(name: str) -> None:
 def main(names: list[str]) -> int:
     """Verifies pages, and writes the table after each; 1 if any failed."""
     failed = 0
-    for name in names or [*(page.relative_to(DOCS).as_posix() for page in typed_pages()), *_TESTED]:
+    pages = (page.relative_to(DOCS).as_posix() for page in (*typed_pages(), *NOTEBOOKS))
+    for name in names or [*pages, *_TESTED]:
         begin = time.monotonic()
         try:
             _verify(name)
@@ -49,7 +57,9 @@ def main(names: list[str]) -> int:
             failed = 1
             print(f"{name}: {error}", *getattr(error, "__notes__", ()), sep="\n")
             continue
-        row = {"date": datetime.date.today().isoformat(), "digest": verified.digest((DOCS / name).read_text())}
+        text = (DOCS / name).read_text(encoding="utf-8")
+        digest = verified.digest(markdown_of(text) if name.endswith(".ipynb") else text)
+        row = {"date": datetime.date.today().isoformat(), "digest": digest}
         rows = {**verified.table(), name: row}
         verified.TABLE.write_text(json.dumps(dict(sorted(rows.items())), indent=2) + "\n", encoding="utf-8")
         print(f"{name}: passed in {time.monotonic() - begin:.0f} s", flush=True)

@@ -6,6 +6,7 @@ mkdocs itself checks links and anchors (`make docs`); here are the parts of docs
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def site() -> Iterator[None]:
     sys.path.insert(0, str(DOCS / "site"))
     yield
     sys.path.remove(str(DOCS / "site"))
-    for name in {"outside", "public_names", "verified"} - before:
+    for name in {"notebooks", "outside", "public_names", "verified"} - before:
         sys.modules.pop(name, None)
 
 
@@ -130,3 +131,48 @@ def test_warnings_of_mkdocs_are_errors() -> None:
     assert "mkdocs build --strict" in recipe
     assert not re.search(r"--quiet|\s-q\b", recipe)
     assert "make docs" in (ROOT / ".ci/run").read_text()
+
+
+NOTEBOOK = json.dumps(
+    {
+        "nbformat": 4,
+        "cells": [
+            {"cell_type": "markdown", "source": ["# Curves\n", "see [a](a.md)"]},
+            {
+                "cell_type": "code",
+                "source": "draw()",
+                "outputs": [
+                    {"output_type": "stream", "name": "stdout", "text": ["one\n"]},
+                    {"output_type": "stream", "name": "stderr", "text": ["a warning\n"]},
+                    {"output_type": "stream", "name": "stdout", "text": ["two\n"]},
+                    {"output_type": "display_data", "data": {"image/png": "QUJD\n", "text/plain": ["<Figure>"]}},
+                ],
+            },
+        ],
+    }
+)
+
+
+def test_a_notebook_is_shown_with_what_its_cells_wrote() -> None:
+    page = load("notebooks").markdown_of(NOTEBOOK)
+
+    assert page == (
+        "# Curves\nsee [a](a.md)\n\n```python\ndraw()\n```\n\n```text\none\ntwo\n```\n\n"
+        "![the figure that this cell draws](data:image/png;base64,QUJD)\n"
+    )
+
+
+def test_a_notebook_whose_cell_failed_is_no_page() -> None:
+    failed = NOTEBOOK.replace('"output_type": "display_data"', '"output_type": "error", "ename": "E", "evalue": "x"')
+
+    with pytest.raises(ValueError, match="a cell ended with E: x"):
+        load("notebooks").markdown_of(failed)
+
+
+def test_a_link_to_a_notebook_leads_to_its_page(repository: Path) -> None:
+    (repository / "docs/curves.ipynb").write_text(NOTEBOOK)
+    outside = load("outside").Outside(repository)
+    outside.add_notebooks()
+
+    assert outside.rewritten("[curves](curves.ipynb)", "docs/index.md") == "[curves](curves.md)"
+    assert "[Download this notebook](curves.ipynb)" in outside.pages["curves.md"]
