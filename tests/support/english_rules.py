@@ -26,14 +26,14 @@ RULES = (
     # A clause where the reader expects a noun
     Rule(
         "who-clause",
-        r"^Who (?!.*\?$)|\b(?:by|to|for|from|of|with|than|asks|lets|tells) who\b",
+        r"^Who (?!.*\?$).{30,}|\b(?:by|to|for|from|of|with|than|asks|lets|tells) who\b",
         'a noun: "a caller that", "anyone who"',
         "Who sends a step again gets the first answer.",
         "A caller that sends a step again gets the first answer.",
     ),
     Rule(
         "whoever",
-        r"\b(?:who|what|which)ever\b",
+        r"\bwhoever\b",
         '"anyone who", "any"',
         "It accepts whoever connects.",
         "It accepts any client.",
@@ -115,7 +115,7 @@ RULES = (
     ),
     Rule(
         "no-more",
-        r"\bno more\b(?! than)|\bany more\b",
+        r"\b(?:is|are|has|have|had) no more\b(?! than)|\bno more[.,;]|\bany more\b",
         '"no longer"',
         "It is there no more.",
         "It no longer exists. No more than ten.",
@@ -138,7 +138,7 @@ RULES = (
     Rule("asked-of", r"\basked of\b", '"must present"', "It is asked of every call.", "Every call must present it."),
     Rule(
         "told",
-        rf"\b{_BE} (?:not )?told\b",
+        rf"\b{_BE} (?:not )?told\b(?! apart)",
         '"reported to", "configured", "notified"',
         "Every task is told.",
         "The service notifies every task. Unless told otherwise.",
