@@ -104,8 +104,9 @@ promises: $(VENV)/.installed-dev ## Break each promise of docs/promises.md on pu
 tests-of: $(VENV)/.installed-dev ## Print which tests cover a module (MODULE=worker/program.py, or --uncovered for those without)
 	@$(BIN)/python tests/which.py $(MODULE)
 
-lint: $(VENV)/.installed-dev ## Check style and types
+lint: $(VENV)/.installed-dev ## Check style, types, and the English of what users read
 	$(BIN)/ruff check $(CODE)
+	$(BIN)/python tests/support/english.py
 	$(BIN)/mypy
 	$(BIN)/python tests/support/typed_programs.py
 

@@ -49,7 +49,7 @@ BREAKAGES = (
     ),
     Breakage(
         "P1",
-        "a part that does not stop is waited for without end",
+        "the master waits forever for a part that does not stop",
         _STEP_STATE,
         "return [*(Cancel(other) for other in self.pending), ArmGrace()]",
         "return [*(Cancel(other) for other in self.pending)]",
@@ -57,7 +57,7 @@ BREAKAGES = (
     ),
     Breakage(
         "P1",
-        "who waits for a tensor of a lost task is not told",
+        "a step that waits for a lost task's tensor does not end",
         "services/tenfold_services/worker/lost_producers.py",
         "            run.cancel(errors.from_code(error.code, error.message))",
         "            pass",
@@ -65,7 +65,7 @@ BREAKAGES = (
     ),
     Breakage(
         "P1",
-        "receivers of a step that is aborted go on waiting",
+        "receivers of an aborted step continue to wait",
         _RENDEZVOUS,
         "        for done in waiting:\n            done(None, False, error)\n",
         "",
@@ -173,7 +173,7 @@ BREAKAGES = (
     ),
     Breakage(
         "P5",
-        "gradients of the chief's former life are accepted before the next one has begun",
+        "gradients from before the chief's restart are accepted before the next generation has begun",
         _ACCUMULATORS,
         "            if self._closed or local_step < self._global_step:",
         "            if local_step < self._global_step:",
@@ -229,7 +229,7 @@ BREAKAGES = (
         "            break",
         f"{_TEST_RENDEZVOUS}::test_the_memory_of_finished_steps_is_bounded",
     ),
-    # P8 Nothing runs without being let in
+    # P8 Nothing runs without permission
     Breakage(
         "P8",
         "any user of the machine is taken for the task's own",
@@ -314,7 +314,7 @@ BREAKAGES = (
     ),
     Breakage(
         "P10",
-        "calls go on waiting when their link has ended",
+        "calls continue to wait when their link has ended",
         "link/tenfold_link/aio/link.py",
         "                call.set_exception(self._ended(reason))\n        self._serving",
         "                pass\n        self._serving",
@@ -322,7 +322,7 @@ BREAKAGES = (
     ),
     Breakage(
         "P10",
-        "what a task asked for goes on when its link has ended",
+        "a task's requests continue when its link has ended",
         "link/tenfold_link/aio/link.py",
         "        self._serving.end()\n",
         "",

@@ -108,7 +108,7 @@ def slurm(
 
 @render.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
 @cluster_options
-@click.option("--name", default="tenfold", show_default=True, help="The name of what is created, a DNS label.")
+@click.option("--name", default="tenfold", show_default=True, help="The name of the created objects, a DNS label.")
 @click.option(
     "--as",
     "kind",

@@ -159,10 +159,10 @@ _XLA = "the contexts of the XLA compiler"
 _OPTIMIZER = "calls TensorFlow's graph optimizer"
 _SPEC = "type specifications of TensorFlow 2"
 _RESOURCE = "the class Variable of TensorFlow 2, which is a resource variable"
-_DOWNLOADS = "downloads a data set, which is left to who runs the program"
-_PYTHON_3 = "fails in TensorFlow 1.15 itself under Python 3, where a summary's bytes are no text"
+_DOWNLOADS = "downloads a data set, which is left to the program's user"
+_PYTHON_3 = "fails in TensorFlow 1.15 itself under Python 3, where a summary's bytes are not text"
 _TRANSFORMS = "TensorFlow's tool for rewriting graphs is not served"
-_BUNDLES = "session bundles, the exports before SavedModel, which nothing reads any more"
+_BUNDLES = "session bundles, the exports before SavedModel, which nothing reads now"
 _DEBUGGER = "the TensorFlow debugger is not served"
 
 

@@ -177,7 +177,7 @@ Unmodified test files of TensorFlow 1.15 and of its estimator's repository, whos
 client under test is ours, each session runs in the test's process. A test counts if it tests public behaviour in graph
 mode; what is left out is named with its reason below, and a test that skips itself (no GPU, eager execution) says
 nothing. The files in bold are the training API, held to 85 %. A row with {NOT_AGAIN} is of an earlier day: its file was
-not run again with the others. Tests that did not pass were run again, alone, after what they showed was mended. Made by
+not run again with the others. Failed tests were run again, alone, after the faults were fixed. Made by
 
     python tests/interop/conformance/api.py --sources <a checkout of TensorFlow 1.15> \\
         --estimator <a checkout of TensorFlow's estimator 1.15> --report docs/conformance.md

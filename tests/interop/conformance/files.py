@@ -189,7 +189,7 @@ EXCLUDED: tuple[Exclusion, ...] = (
 )
 
 _LOWERED = (
-    "a branch or loop stays one node only where the client says so, else its parts may lie on several tasks; "
+    "a branch or loop stays one node only if the client says so; otherwise its parts may be on several tasks; "
     "here it leaves the attribute out"
 )
 
