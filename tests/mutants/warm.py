@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import hashlib
 import importlib
 import itertools
 import json
@@ -142,8 +143,10 @@ class Warm:
         self.job = job
         self.path = Path(job["path"])
         self.source = self.path.read_text(encoding="utf-8")
-        #: The file and those whose kept machine code has code of it, with their times.
-        self.stamps = {path: path.stat() for path in map(Path, (job["path"], *job["users"]))}
+        #: Those whose kept machine code has code of the file, with their texts.
+        self.users = {path: path.read_text(encoding="utf-8") for path in map(Path, job["users"])}
+        #: The times of all of these.
+        self.stamps = {path: path.stat() for path in (self.path, *self.users)}
         self.report = str(Path(tempfile.mkdtemp(prefix="mutants-")) / "report")
         #: Test → seconds it takes, the statements that it reaches; in the order in which they run.
         self.tests: dict[str, tuple[float, set[int]]] = {}
@@ -190,6 +193,9 @@ class Warm:
         the old text has its old time."""
         self.path.unlink(missing_ok=True)
         self.path.write_text(text, encoding="utf-8")
+        mark = "" if text == self.source else f"# {hashlib.sha256(text.encode()).hexdigest()}\n"
+        for user, own in self.users.items():  # Numba looks at the text, not only at the time
+            user.write_text(own + mark, encoding="utf-8")
         now = time.time_ns()
         for path, stamp in self.stamps.items():
             os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns) if text == self.source else (now, now))
