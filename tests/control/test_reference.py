@@ -32,7 +32,7 @@ async def test_the_page_loads_from_here_alone(api: httpx.AsyncClient) -> None:
     assert "script-src 'self';" in policy
     assert "://" not in page.text + policy
     assert "<script>" not in page.text
-    assert len(loaded) == 4
+    assert len(loaded) == 5
     for path in loaded:
         answer = await api.get(path)
         assert answer.status_code == 200, path
@@ -43,7 +43,7 @@ async def test_the_page_loads_from_here_alone(api: httpx.AsyncClient) -> None:
 
 async def test_it_is_shown_without_the_token_as_the_description_is(database: str, masters: Masters) -> None:
     async with running_app(create_app(Settings(database=database, token="a secret"), masters)) as api:
-        for path in ("/docs", "/docs/start.js", "/openapi.json"):
+        for path in ("/docs", "/docs/start.js", "/docs/dark.css", "/openapi.json"):
             assert (await api.get(path)).status_code == 200
         assert (await api.get("/v1/clusters")).status_code == 401
 

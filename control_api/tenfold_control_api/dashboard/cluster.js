@@ -3,7 +3,7 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { call } from "./api.js";
-import { ago, between, bytes, clock, count, duration, many } from "./format.js";
+import { ago, between, bytes, clock, count, duration, many, short } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Shares } from "./overview.js";
 import { Act, Bars, Card, Choice, Failure, Notice, Search, State, Table } from "./parts.js";
@@ -91,7 +91,7 @@ function Detail({ task, path, look }) {
   return html`<div class="more">
     ${facts ? html`<dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>` : html`<p class="quiet">What it uses is unknown: it has not told yet.</p>`}
     ${task.devices.length ? html`<p class="quiet">devices ${task.devices.map((each) => html`<code key=${each.name}>${each.name}</code> `)}</p>` : null}
-    ${figures?.peers?.length ? html`<h3>Traffic by peer</h3><${Bars} label="Bytes to and from each peer" of=${figures.peers.map((peer) => ({ name: peer.task, value: (peer.bytes_sent ?? 0) + (peer.bytes_received ?? 0), text: `${bytes(peer.bytes_sent)} sent · ${bytes(peer.bytes_received)} received` }))} />` : null}
+    ${figures?.peers?.length ? html`<h3>Traffic by peer</h3><${Bars} label="Bytes to and from each peer" of=${figures.peers.map((peer) => ({ name: short(peer.task), value: (peer.bytes_sent ?? 0) + (peer.bytes_received ?? 0), text: `${bytes(peer.bytes_sent)} sent · ${bytes(peer.bytes_received)} received` }))} />` : null}
     ${figures?.queues?.length ? html`<h3>Queues</h3><${Bars} label="Fillings of queues" of=${figures.queues.map((queue) => ({ name: queue.name, value: queue.capacity > 0 ? queue.size / queue.capacity : queue.size, text: `${count(queue.size)} of ${queue.capacity > 0 ? count(queue.capacity) : "no bound"}` }))} />` : null}
     ${task.state === "ready" ? html`<div class="actions"><${Act} label="Take off its index" danger sure="Take it off" act=${take} then=${look}
       question=${`Take ${task.job}/${task.index} off? Its lease ends, and the index is free for another process.`} /></div>` : null}

@@ -1,7 +1,7 @@
 // The view of events: what happened, the newest first, as it happens.
 
 import { html, useState } from "./vendor/preact.js";
-import { ago, clock, count } from "./format.js";
+import { ago, clock, count, short } from "./format.js";
 import { news, useSubject, useTick } from "./live.js";
 import { Card, Search, State, Table, route } from "./parts.js";
 
@@ -12,7 +12,7 @@ export function EventsPage() {
   const [kinds, choose] = useState(KINDS);
   const [text, search] = useState("");
   useTick();
-  const fitting = events.filter((event) => kinds.includes(event.kind) && (!text || `${event.object} ${event.action} ${event.message}`.toLowerCase().includes(text.toLowerCase())));
+  const fitting = events.filter((event) => kinds.includes(event.kind) && (!text || `${event.object} ${short(event.object)} ${event.action} ${event.message}`.toLowerCase().includes(text.toLowerCase())));
   const flip = (kind) => choose(kinds.includes(kind) ? kinds.filter((each) => each !== kind) : [...kinds, kind]);
   const controls = html`<div class="controls" role="group" aria-label="Kinds of events">
     ${KINDS.map((kind) => html`<button type="button" key=${kind} class="chip" aria-pressed=${kinds.includes(kind)} onClick=${() => flip(kind)}>${kind}</button>`)}
@@ -24,7 +24,7 @@ export function EventsPage() {
     { name: "time", cell: (event) => html`<span title=${ago(event.time)}>${clock(event.time)}</span>` },
     { name: "kind", cell: (event) => event.kind },
     { name: "action", cell: (event) => html`<${State} is=${event.action} />` },
-    { name: "object", cell: (event) => html`<code>${event.object}</code>` },
+    { name: "object", cell: (event) => html`<code title=${event.object}>${short(event.object)}</code>` },
     { name: "in", cell: where },
     { name: "what happened", wide: true, cell: (event) => event.message },
   ];

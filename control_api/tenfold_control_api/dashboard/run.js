@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { call, saved } from "./api.js";
 import { FIRST, plotsOf, standing, stepsKnown } from "./curves.js";
-import { ago, between, bytes, clock, count, duration, many, rate, scalar } from "./format.js";
+import { ago, between, bytes, clock, count, duration, many, rate, scalar, short } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Logs } from "./logs.js";
 import { Act, Bars, Card, Choice, Command, Failure, Notice, State, Table, Tile } from "./parts.js";
@@ -97,7 +97,7 @@ function Suspect({ found }) {
     <p class="message" role="status"><strong>${found.suspect}</strong></p>
     ${found.because.length ? html`<ul>${found.because.map((each, at) => html`<li key=${at}>${each}</li>`)}</ul>` : null}
     ${found.tasks.map((task) => html`<details key=${task.name}>
-      <summary><code>${task.name}</code> <${State} is=${task.state} /> ${task.silence ? "did not answer" : many(task.waits.length, "wait")}</summary>
+      <summary><code>${short(task.name)}</code> <${State} is=${task.state} /> ${task.silence ? "did not answer" : many(task.waits.length, "wait")}</summary>
       ${task.silence || task.reason ? html`<p class="quiet">${task.silence || task.reason}</p>` : null}
       ${task.waits.length ? html`<ul>${task.waits.map((wait, at) => html`<li key=${at}>${wait.text}${wait.seconds === null ? "" : `, for ${duration(wait.seconds)}`}</li>`)}</ul>` : null}
       ${task.threads.map((thread, at) => html`<pre key=${at} tabindex="0">${stack(thread)}</pre>`)}
@@ -148,7 +148,7 @@ function Failures({ run }) {
       <h3><code>${task.job}/${task.index}</code> ${task.error?.type ?? "ended"} <span class="quiet">${ending(task)}</span></h3>
       <${Message} text=${task.error?.message} />
       <dl class="where">${task.error?.node ? html`<dt>node</dt><dd><code>${task.error.node}</code></dd>` : null}
-        ${task.error?.task ? html`<dt>task</dt><dd><code>${task.error.task}</code></dd>` : null}
+        ${task.error?.task ? html`<dt>task</dt><dd><code title=${task.error.task}>${short(task.error.task)}</code></dd>` : null}
         ${task.host ? html`<dt>host</dt><dd>${task.host}, process ${task.pid ?? "–"}</dd>` : null}</dl>
       ${task.last_lines.length ? html`<details open=${at === 0}><summary>Its last ${count(task.last_lines.length)} lines</summary><pre tabindex="0">${task.last_lines.join("\n")}</pre></details>` : null}
     </div>`)}
@@ -203,7 +203,7 @@ function RunTasks({ run, tasks }) {
     { name: "processor", num: true, cell: (task) => (of(task)?.figures.cpu_seconds === undefined ? "–" : duration(of(task).figures.cpu_seconds)), key: (task) => of(task)?.figures.cpu_seconds },
     { name: "starts", num: true, cell: (task) => count(task.starts), key: (task) => task.starts },
     { name: "process", cell: (task) => { const where = task.pid ? `${task.pid} on ${task.host}` : "–"; return task.page ? html`<a href=${task.page} rel="noreferrer">${where}</a>` : where; } },
-    { name: "error", wide: true, cell: (task) => (task.error ? `${task.error.type ?? "error"}${task.error.node ? ` at ${task.error.node}` : ""}${task.error.task ? ` on ${task.error.task}` : ""}` : "") },
+    { name: "error", wide: true, cell: (task) => (task.error ? `${task.error.type ?? "error"}${task.error.node ? ` at ${task.error.node}` : ""}${task.error.task ? ` on ${short(task.error.task)}` : ""}` : "") },
   ];
   return html`<${Card} title="Tasks" note=${`${count(run.tasks.length)} of ${count(Object.values(run.jobs).reduce((a, b) => a + b, 0))} started`}>
     <${Table} id="run-tasks" label="Tasks of the run" columns=${columns} rows=${run.tasks} of=${(task) => task.name} empty="No task was started yet." /><//>`;

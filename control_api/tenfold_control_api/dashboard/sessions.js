@@ -2,7 +2,7 @@
 
 import { html, useState } from "./vendor/preact.js";
 import { call } from "./api.js";
-import { ago, bytes, count, duration, many } from "./format.js";
+import { ago, bytes, count, duration, many, short } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Act, Bars, Card, Failure, Notice, State, Table, route } from "./parts.js";
 
@@ -61,7 +61,7 @@ function Placement({ path }) {
   const tasks = data?.tasks ?? [];
   return html`
     ${tasks.length ? html`<${Card} title="By task">
-      <${Bars} label="Nodes by task" of=${tasks.map((task) => ({ name: task.task, value: task.nodes, text: `${many(task.nodes, "node")} · ${bytes(task.variable_bytes)} of variables` }))} /><//>` : null}
+      <${Bars} label="Nodes by task" of=${tasks.map((task) => ({ name: short(task.task), value: task.nodes, text: `${many(task.nodes, "node")} · ${bytes(task.variable_bytes)} of variables` }))} /><//>` : null}
     <${Card} title="Placement" id="placement">
       <${Table} label="Nodes of the graph" columns=${columns} rows=${data?.nodes ?? []} of=${(node) => node.name} empty=${data ? "The graph has no nodes." : ""} />
       ${places.length > 1 || data?.next ? html`<nav class="pager" aria-label="Pages of nodes">

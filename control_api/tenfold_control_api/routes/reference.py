@@ -28,7 +28,9 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Tenfold control service: REST</title>
 <link rel="icon" href="/ui/icon.svg">
+<meta name="color-scheme" content="light dark">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="stylesheet" href="/docs/dark.css">
 </head>
 <body>
 <div id="swagger-ui"></div>
@@ -47,7 +49,15 @@ _START = """SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis, SwaggerUIBundle.SwaggerUIStandalonePreset],
 });
 """
+#: Where the system is dark: Swagger UI is only ever light, so its colours are inverted, and their hues turned back.
+_DARK = """@media (prefers-color-scheme: dark) {
+  html { background: #0e1116; }
+  #swagger-ui { filter: invert(0.92) hue-rotate(180deg); }
+  #swagger-ui .highlight-code, #swagger-ui .microlight, #swagger-ui img { filter: invert(1) hue-rotate(180deg); }
+}
+"""
 _TYPES = {
+    "dark.css": "text/css; charset=utf-8",
     "start.js": "text/javascript; charset=utf-8",
     "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
     "swagger-ui.css": "text/css; charset=utf-8",
@@ -63,7 +73,8 @@ async def reference() -> Response:
 async def reference_file(name: str) -> Response:
     if name not in _TYPES:
         raise ApiError("no-such-route", f"there is no file {name!r}; the page itself is at /docs.")
-    return _answer(_START.encode() if name == "start.js" else _packaged(name), _TYPES[name])
+    written = {"start.js": _START, "dark.css": _DARK}.get(name)
+    return _answer(_packaged(name) if written is None else written.encode(), _TYPES[name])
 
 
 def _answer(content: bytes, media_type: str) -> Response:
