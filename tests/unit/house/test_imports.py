@@ -102,7 +102,7 @@ HOMES: dict[str, tuple[set[str], set[str]]] = {
     "starlette": ({"tenfold_control_api"}, set()),
     "sqlalchemy": ({"tenfold_control_api"}, set()),
     "uvicorn": ({"tenfold_control_api"}, {"tenfold.cli"}),
-    "httpx": ({"tenfold.control"}, {"tenfold.cli"}),
+    "httpx": ({"tenfold.control"}, {"tenfold.cli", "tenfold_control_api.events.webhooks"}),
     "grpc.aio": ({"tenfold_services"}, set()),
     "grpc": (
         {"tenfold_services", "tenfold.session"},
