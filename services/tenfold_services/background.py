@@ -20,7 +20,6 @@ from tenfold_link.spin_wait import SpinWait
 
 from .figures import task_figures
 from .server import TaskServer
-from .why import task_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
@@ -164,7 +163,7 @@ class BackgroundServer:
     def why(self) -> TaskAnswer:
         """What this task knows of why nothing goes on, without the threads of this process; see why.py. Never blocks,
         whatever the loop does. Raises FailedPreconditionError before `start`."""
-        return task_answer(self.server, stacks=False)
+        return self.server.why(stacks=False)
 
     def answers(self, seconds: float) -> bool:
         """Whether the server's loop comes to something new within `seconds`; blocks until then at most."""

@@ -71,9 +71,7 @@ class ClusterWorkers:
             raise errors.invalid_argument(f"{task!r} is no task name such as '/job:ps/replica:0/task:0'.")
         tasks = self.addresses.get(job)
         if tasks is None:
-            raise errors.not_found(
-                f"There is no {task}: the cluster has the jobs {', '.join(sorted(self.addresses))}."
-            )
+            raise errors.not_found(f"There is no {task}: the cluster has the jobs {', '.join(sorted(self.addresses))}.")
         if index not in tasks:
             have = ", ".join(map(str, sorted(tasks))) or "none"
             raise errors.not_found(f"There is no {task}: /job:{job} has the tasks {have}.")

@@ -44,6 +44,7 @@ from .task_port import TaskPort, endpoints
 from .why import task_answer
 from .worker.devices import cpu_count, gpu_options
 from .worker.pools import pools_of
+from .worker.waits import wait_texts
 from .worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
 
     from tenfold_core.op_gradients import OpGradients
     from tenfold_protos.cluster_pb2 import ClusterDef
+    from tenfold_protos.why_pb2 import TaskAnswer
 
     from .rpc.grpc_worker import GrpcWorker
     from .worker.pools import MakePools
+    from .worker.waits import StepRun
 
 T = TypeVar("T")
 
@@ -280,9 +283,7 @@ class TaskServer:
         self._worker, self._workers, self._master, self._caller_steps = worker, workers, master, steps
         try:
             if self._port is not None:
-                await self._port.open(
-                    master, worker, self.finished, self.not_ready, self._waits_here, partial(task_answer, self)
-                )
+                await self._port.open(master, worker, self.finished, self.not_ready, self._waits_here, self.why)
         except BaseException:
             worker.close()
             self._worker = self._workers = self._master = self._caller_steps = None
@@ -424,8 +425,16 @@ class TaskServer:
 
     def _waits_here(self, session_handle: str) -> list[str]:
         """What a session's steps wait for on this task. Any thread."""
-        mine = [] if self._caller_steps is None else self._caller_steps.waits(session_handle)
-        return mine + self.worker.waits(session_handle)
+        # nothing of the worker's session without a handle, which several masters share
+        return wait_texts(each for each in self._step_runs() if each.session == session_handle != "")
+
+    def why(self, stacks: bool = True) -> TaskAnswer:
+        """What this task knows of why nothing goes on; see why.py. Any thread. Raises FailedPreconditionError before
+        `start`."""
+        return task_answer(self.task, self.worker, self.master, self._step_runs(), stacks)
+
+    def _step_runs(self) -> list[StepRun]:
+        return [*self.caller_steps.step_runs(), *self.worker.step_runs()]
 
     async def step_waits(self, session_handle: str) -> list[str]:
         """What a session's steps wait for, on any task of the cluster. Bounded; raises nothing."""

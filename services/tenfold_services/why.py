@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.write.codegen import FILENAME
 from tenfold_compiler.write.generated_code import GeneratedCode
@@ -19,10 +19,11 @@ from .worker.dynamic_executor import DynamicExecution
 from .worker.waits import resource_uses, step_waits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
 
-    from .master.caller_steps import CallerSteps
     from .master.master import Master
+    from .worker.waits import StepRun
     from .worker.worker import Worker
 
 #: Waits, steps, uses and sessions that one answer holds.
@@ -31,35 +32,20 @@ _MOST = 500
 _CALL, _ADVANCE = GeneratedCode.call.__code__, DynamicExecution._advance.__code__
 
 
-class StartedServer(Protocol):
-    """What is asked of a TaskServer."""
-
-    task: str
-
-    @property
-    def worker(self) -> Worker: ...
-    @property
-    def master(self) -> Master: ...
-    @property
-    def caller_steps(self) -> CallerSteps: ...
-
-
-def task_answer(server: StartedServer, stacks: bool = True) -> TaskAnswer:
-    """What the task of `server`, which has started, says; with the threads of its process where `stacks` are wanted.
-    Any thread; takes some 100 µs, and a millisecond for each 10,000 nodes of registered graphs where steps wait for
-    resources."""
-    found = TaskAnswer(task=server.task, host=socket.gethostname(), pid=os.getpid())
-    worker, master = server.worker, server.master
-    runs = [*server.caller_steps.step_runs(), *worker.step_runs()]
-    running, waits = step_waits(server.task, runs)
+def task_answer(task: str, worker: Worker, master: Master, runs: Sequence[StepRun], stacks: bool) -> TaskAnswer:
+    """What the server of `task` says, whose steps are `runs`; with the threads of its process where `stacks` are
+    wanted. Any thread; takes some 100 µs, and a millisecond for each 10,000 nodes of registered graphs where steps wait
+    for resources."""
+    found = TaskAnswer(task=task, host=socket.gethostname(), pid=os.getpid())
+    running, waits = step_waits(runs)
     known = {each.step for each in running}
     for session in master.open_sessions:
         found.session.append(OpenSession(handle=session.handle, owner=session.owner, own=not session.client))
         for step, parts in session.parts_waited_for():
-            about: dict[str, Any] = {"step": step, "session": session.handle, "master": server.task}
+            about: dict[str, Any] = {"step": step, "session": session.handle, "master": task}
             if step not in known:
                 running.append(RunningStep(**about, computes=False))
-            waits += [StepWait(**about, kind="part", sender=part) for part in parts if part != server.task]
+            waits += [StepWait(**about, kind="part", sender=part) for part in parts if part != task]
     wanted = {each.resource for each in waits if each.resource}
     # a resource lies where its waiters wait
     uses = resource_uses(wanted, worker.programs(), runs) if wanted else []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_services.master.caller_graph import CallerGraph, RunningSteps
 from tenfold_services.master.caller_own_steps import CallerDirectStep, CallerWaitingStep
 from tenfold_services.worker.run_policy import is_callable, waits_for_kernels_only
-from tenfold_services.worker.waits import StepRun, wait_texts
+from tenfold_services.worker.waits import StepRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,16 +107,10 @@ class CallerSteps:
         if session is not None:
             self._steps_before += session.steps
 
-    def waits(self, handle: str) -> list[str]:
-        """What the session's steps that run on their callers' threads wait for. Any thread."""
-        session = self._sessions.get(handle)
-        runs = [run.part_run for run in list(session.linked)] if session is not None else []
-        return wait_texts(self.task, [run for run in runs if run is not None])
-
     def step_runs(self) -> list[StepRun]:
         """The steps that run on their callers' threads and may wait. Any thread."""
         return [
-            StepRun(run.part_run, run.step_id, session.handle, self.task, parts=run.pending_tasks())
+            StepRun(self.task, run.part_run, run.step_id, session.handle, self.task, parts=run.pending_tasks())
             for session in list(self._sessions.values())
             for run in list(session.linked)
         ]

@@ -25,10 +25,10 @@ from .pools import pools_of
 from .rendezvous import StepTable
 from .sessions import SessionTable, WorkerSession
 from .tracing import TracedExecution, TransferLog
-from .waits import StepRun, wait_texts
+from .waits import StepRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
@@ -179,39 +179,28 @@ class GraphManager:
 
     def every_resources(self) -> list[ResourceManager]:
         """The resources of all sessions, isolated ones and guests' among them; some may come twice. Any thread."""
-        sessions = [session for worker in (self, *self.guests) for session in worker._sessions]
-        return [self.resources, *(session.resources for session in sessions)]
-
-    def waits(self, session_handle: str) -> list[str]:
-        """What the steps of a session that run here wait for. Nothing is told of the session without a handle, which
-        several masters share."""
-        those = [each for each in self._sessions if each.handle == session_handle != ""]
-        runs = [run.part_run for each in those for run in list(each.running)]
-        found = wait_texts(self.task, filter(None, runs))
-        for guest in list(self.guests):
-            found += guest.waits(session_handle)
-        return found
+        return [self.resources, *(session.resources for _, session in self._every_session())]
 
     def step_runs(self) -> list[StepRun]:
         """The parts of steps that run here, of all sessions. Any thread."""
-        found = []
-        for session in self._sessions:
-            master = session.master_task or self.task
-            for run in list(session.running):
-                part = getattr(run, "part_run", None)
-                if part is not None:
-                    rendezvous = run.rendezvous
-                    found.append(StepRun(part, rendezvous.step_id, session.handle, master, rendezvous.created))
-        return found + [each for guest in list(self.guests) for each in guest.step_runs()]
+        return [
+            StepRun(task, part, step.step_id, session.handle, session.master_task or task, step.created)
+            for task, session in self._every_session()
+            for run in list(session.running)
+            if (step := run.rendezvous) and (part := run.part_run) is not None
+        ]
 
     def programs(self) -> list[tuple[str, str, LoadedProgram]]:
         """The registered graphs, each with its session and the task of its master. Any thread."""
-        found = [
-            (session.handle, session.master_task or self.task, program)
-            for session in self._sessions
+        return [
+            (session.handle, session.master_task or task, program)
+            for task, session in self._every_session()
             for program in list(session.graphs.values())
         ]
-        return found + [each for guest in list(self.guests) for each in guest.programs()]
+
+    def _every_session(self) -> Iterator[tuple[str, WorkerSession]]:
+        """The sessions under each name of this worker, with that name."""
+        return ((worker.task, session) for worker in (self, *self.guests) for session in worker._sessions)
 
     def over(self) -> None:
         """A run has ended."""
@@ -290,8 +279,7 @@ class GraphManager:
 
     def abort_steps(self, error: errors.OpError) -> None:
         """Ends every step on this task with `error`."""
-        for worker in (self, *self.guests):
-            for session in worker._sessions:
-                for running in session.running:
-                    running.stop()
+        for _, session in self._every_session():
+            for running in session.running:
+                running.stop()
         self.steps.abort_all(error)

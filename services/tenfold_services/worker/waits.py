@@ -1,7 +1,7 @@
 """What runs of parts wait for, as their drivers know it: in words for a client whose step takes long, in facts for why.
 
-Read on request, from any thread, without a lock: nothing is noted for it while steps run. Asked through
-graph_manager.py, and for steps on callers' threads through services: master/caller_steps.py; ../why.py adds the rest.
+Read on request, from any thread, without a lock: nothing is noted for it while steps run. The runs are
+graph_manager.py's, and on callers' threads those of services: master/caller_steps.py; ../why.py adds the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenfold_kernels.resources.waiting import ROOM
 from tenfold_protos.why_pb2 import ResourceUse, RunningStep, StepWait
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_kernels.resources.waiting import Waiting
@@ -31,14 +31,10 @@ TENSOR = "a tensor of "
 
 #: Ops that put something in and take something out, and what is put before and behind the resource's name.
 _USES = (
-    (re.compile(r"QueueEnqueue"), True, "", ""),
-    (re.compile(r"(Queue|ReaderRead)"), False, "", ""),
-    (re.compile(r"\w*AccumulatorApplyGradient$"), True, "", ""),
-    (re.compile(r"\w*AccumulatorTakeGradient$"), False, "", ""),
+    (re.compile(r"QueueEnqueue|\w*AccumulatorApplyGradient$|Stage$"), True, "", ""),
+    (re.compile(r"Queue|ReaderRead|\w*AccumulatorTakeGradient$|Unstage$"), False, "", ""),
     (re.compile(r"BarrierInsertMany$"), True, "", "_queue"),
     (re.compile(r"BarrierTakeMany$"), False, "", "_queue"),
-    (re.compile(r"Stage$"), True, "", ""),
-    (re.compile(r"Unstage$"), False, "", ""),
     (re.compile(r"MapStage$"), True, "unordered map ", ""),
     (re.compile(r"MapUnstage"), False, "unordered map ", ""),
     (re.compile(r"OrderedMapStage$"), True, "ordered map ", ""),
@@ -54,8 +50,10 @@ _NODES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """A part of a step under way here."""
+    """A step under way here, and our part of it."""
 
+    #: The task that it runs as: the worker's name in the cluster of its session.
+    task: str
     #: None for a step that has no part here, but whose caller is.
     run: PartRun | None
     step: int
@@ -67,44 +65,52 @@ class StepRun:
     #: Tasks whose parts of the step have not answered, as far as this run waits for them itself.
     parts: tuple[str, ...] = ()
 
+    def waitings(self) -> dict[Waiting, PartNode]:
+        """As PartRun.waitings."""
+        return {} if self.run is None else self.run.waitings()
 
-def wait_texts(task: str, runs: Iterable[PartRun]) -> list[str]:
-    """What the runs on `task` wait for, in words, each once; for a client whose step takes long. Any thread.
+    def missing(self) -> list[tuple[str, str]]:
+        """Tensors of other tasks that have not come: who sends them, and their names."""
+        keys = map(parse_key, [] if self.run is None else self.run.missing())
+        return [(key.send_task, key.tensor_name) for key in keys if key.send_task != self.task]
+
+
+def wait_texts(runs: Iterable[StepRun]) -> list[str]:
+    """What the runs wait for, in words, each once; for a client whose step takes long. Any thread.
 
     Kernels that wait: a dequeue, a gradient that has not come, a lock. Tensors of other tasks only if no kernel does:
     their makers say why they have not come. What computes, or waits for room in a queue, is not in trouble.
     """
     kernels: dict[str, None] = {}
     tensors: dict[str, None] = {}
-    for run in runs:
-        for waiting, node in run.waitings().items():
+    for each in runs:
+        for waiting, node in each.waitings().items():
             lack = waiting.lack() if waiting.lack is not None else None
             if lack is not None and lack.kind != ROOM:
                 holder = node.node_def.input[0].partition(":")[0] if node.node_def.input else ""
                 of = f" of '{holder}'" if holder else ""
-                kernels[f"'{node.name}' ({node.op}{of}) at {task}: {lack.text}"[:_LENGTH]] = None
-        for sender, name in _missing(task, run):
-            tensors[f"{TENSOR}{sender} ({name}) at {task}"[:_LENGTH]] = None
+                kernels[f"'{node.name}' ({node.op}{of}) at {each.task}: {lack.text}"[:_LENGTH]] = None
+        for sender, name in each.missing():
+            tensors[f"{TENSOR}{sender} ({name}) at {each.task}"[:_LENGTH]] = None
     return list(kernels or tensors)[:_MOST]
 
 
-def step_waits(task: str, runs: Collection[StepRun]) -> tuple[list[RunningStep], list[StepWait]]:
-    """The steps that have a part among the `runs` on `task`, and what they wait for."""
+def step_waits(runs: Collection[StepRun]) -> tuple[list[RunningStep], list[StepWait]]:
+    """The steps that have a part among the `runs`, and what they wait for."""
     running: list[RunningStep] = []
     found: list[StepWait] = []
     now = time.monotonic()
     for each in runs:
-        run = each.run
-        if run is not None and run.ended:
+        if each.run is not None and each.run.ended:
             continue
         about: dict[str, Any] = {"step": each.step, "session": each.session, "master": each.master}
         seconds = now - each.began if each.began else 0.0
         before = len(found)
-        for waiting, node in run.waitings().items() if run is not None else ():
+        for waiting, node in each.waitings().items():
             wait = StepWait(**about, node=node.name[:_LENGTH], op=node.op, seconds=now - waiting.since)
             wait.MergeFrom(_of_kernel(waiting, runs))
             found.append(wait)
-        for sender, name in _missing(task, run) if run is not None else ():
+        for sender, name in each.missing():
             found.append(StepWait(**about, kind="tensor", sender=sender, tensor=name[:_LENGTH], seconds=seconds))
         for sender in each.parts:
             found.append(StepWait(**about, kind="part", sender=sender, seconds=seconds))
@@ -130,15 +136,6 @@ def _of_kernel(waiting: Waiting, runs: Iterable[StepRun]) -> StepWait:
     )
 
 
-def _missing(task: str, run: PartRun) -> Iterator[tuple[str, str]]:
-    """Tensors of other tasks that have not come: who sends them, and their names."""
-    for key in run.missing():
-        parsed = parse_key(key)
-        sender = parsed.send_device.partition("/device:")[0]
-        if sender != task:
-            yield sender, parsed.tensor_name
-
-
 def resource_uses(
     wanted: Collection[str],
     programs: Iterable[tuple[str, str, LoadedProgram]],
@@ -153,8 +150,8 @@ def resource_uses(
         left -= len(nodes)
         if left < 0:
             break
-        live = [each for each in runs if each.run is not None and not each.run.ended]
-        steps = [each.step for each in live if each.run is not None and each.run.policy is program.policy]
+        live = [(each.step, each.run) for each in runs if each.run is not None]
+        steps = [step for step, run in live if run.policy is program.policy and not run.ended]
         for node in nodes:
             use = _use(node, nodes)
             if use is None or use[0] not in wanted:

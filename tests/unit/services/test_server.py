@@ -368,13 +368,17 @@ async def test_what_steps_wait_for_is_asked_everywhere(log: list[str], monkeypat
         return ["everything"]
 
     monkeypatch.setattr("tenfold_services.rpc.examine_service.waits_everywhere", everywhere)
+    monkeypatch.setattr(module, "wait_texts", lambda runs: [f"{run.session} {run.where}" for run in runs])
     for bind, others in (("127.0.0.1:0", {"a": "a:1"}), (None, {})):
         async with TaskServer(CLUSTER, "ps", 0, bind=bind) as server:
-            monkeypatch.setattr(server.caller_steps, "waits", lambda handle: [f"{handle} caller"])
-            monkeypatch.setattr(server.worker, "waits", lambda handle: [f"{handle} worker"])
+            handles = {server.caller_steps: ("s", "t"), server.worker: ("", "s")}
+            for where, those in handles.items():
+                runs = [SimpleNamespace(session=handle, where=type(where).__name__) for handle in those]
+                monkeypatch.setattr(where, "step_runs", lambda runs=runs: runs)
             monkeypatch.setattr(server.master, "other_tasks", lambda: {"a": "a:1"})
             assert await server.step_waits("s") == ["everything"]
-            assert asked[-1] == ("s", ["s caller", "s worker"], others, server._credentials)
+            assert asked[-1] == ("s", ["s CallerSteps", "s Worker"], others, server._credentials)
+            assert server._waits_here("") == []
 
 
 async def test_steps_that_nobody_cleaned_up_are_forgotten_now_and_then(

@@ -23,6 +23,7 @@ from tenfold_services.master.client_graph import ClientGraph, RunSignature
 from tenfold_services.master.run_table import RunTable
 from tenfold_services.step_spans import StepCount
 from tenfold_services.worker.direct_call import DirectCall
+from tenfold_services.worker.waits import StepRun
 
 if TYPE_CHECKING:
     from tenfold_services.worker.loaded_program import LoadedProgram
@@ -306,27 +307,28 @@ async def test_steps_that_wait_are_interrupted_and_told() -> None:
 
     runs = [Waiting(), Waiting()]
     session.linked.update(runs)
-    assert steps.waits("h") == []
-    assert steps.waits("nobody") == []
     session.refuse()
     assert [run.interrupted for run in runs] == [0, 0]
     session.interrupt(errors.aborted("over"))
     assert [run.interrupted for run in runs] == [1, 1]
 
 
-async def test_what_steps_wait_for_is_told_by_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_steps_that_may_wait_are_told_with_their_parts_and_those_of_others() -> None:
     steps = CallerSteps(TASK)
     session = steps.open("h", None, RunTable())
 
     class Linked:
+        step_id = 3
+
         def __init__(self, part_run: Any) -> None:
             self.part_run = part_run
 
-    told: list[tuple[str, list[Any]]] = []
-    monkeypatch.setattr(caller_steps, "wait_texts", lambda task, runs: told.append((task, runs)) or ["a queue"])
+        def pending_tasks(self) -> tuple[str, ...]:
+            return ("/job:other/task:0",)
+
     session.linked.update([Linked("one"), Linked(None)])  # type: ignore[arg-type]
-    assert steps.waits("h") == ["a queue"]
-    assert told == [(TASK, ["one"])]
+    found = sorted(steps.step_runs(), key=lambda each: each.run is None)
+    assert found == [StepRun(TASK, run, 3, "h", TASK, parts=("/job:other/task:0",)) for run in ("one", None)]  # type: ignore[arg-type]
 
 
 async def test_a_watched_session_is_told_of_each_end_and_survives_the_loop() -> None:

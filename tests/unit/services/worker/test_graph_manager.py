@@ -23,6 +23,7 @@ from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.session_cluster import join, leave
 from tenfold_services.worker import graph_manager
 from tenfold_services.worker.run_policy import RunPolicy
+from tenfold_services.worker.waits import wait_texts
 from tenfold_services.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -312,11 +313,14 @@ async def test_a_session_says_what_its_own_steps_wait_for(worker: Worker) -> Non
     at_guest.start(9, at_guest.plan)
     text = f"a tensor of {PS} (edge_r) at"
 
-    assert worker.waits("s") == [f"{text} {TASK}", f"{text} /job:guest/replica:0/task:3"]
-    assert worker.waits("t") == [f"{text} {TASK}"]
-    assert worker.waits("") == worker.waits("none") == []
+    def waits(handle: str) -> list[str]:
+        return wait_texts(each for each in worker.step_runs() if each.session == handle)
+
+    assert waits("s") == [f"{text} {TASK}", f"{text} /job:guest/replica:0/task:3"]
+    assert waits("t") == [f"{text} {TASK}"]
+    assert waits("none") == []
     worker.abort_steps(errors.aborted("over"))
-    assert worker.waits("s") == []
+    assert waits("s") == []
     assert at_guest.answers[0][1].message == "over"
     await leave(worker, guest, tasks)
 

@@ -20,7 +20,7 @@ from tenfold_kernels.resources.waiting import ELEMENTS, ROOM, Lack, Waiting
 from tenfold_services.worker import part_run
 from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun
 from tenfold_services.worker.run_policy import CALLER, EVENT_LOOP, FUNCTION_CALLER, RunPolicy
-from tenfold_services.worker.waits import wait_texts
+from tenfold_services.worker.waits import StepRun, wait_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -518,35 +518,37 @@ def wants(*keys: str) -> PartRun:
     return run
 
 
+def texts(*runs: PartRun) -> list[str]:
+    return wait_texts(StepRun(TASK, run, 1, "s", TASK) for run in runs)
+
+
 def edge(sender: str, name: str) -> str:
     return make_key(f"{sender}/device:CPU:0", 1, f"{TASK}/device:CPU:0", name)
 
 
 def test_a_kernel_that_waits_is_named_with_what_it_waits_at_and_why() -> None:
-    assert wait_texts(TASK, [blocked("get", ["queue:0"])]) == [
-        f"'get' (Neg of 'queue') at {TASK}: its queue 'q' is empty"
-    ]
-    assert wait_texts(TASK, [blocked("lock")]) == [f"'lock' (NoOp) at {TASK}: its queue 'q' is empty"]
+    assert texts(blocked("get", ["queue:0"])) == [f"'get' (Neg of 'queue') at {TASK}: its queue 'q' is empty"]
+    assert texts(blocked("lock")) == [f"'lock' (NoOp) at {TASK}: its queue 'q' is empty"]
 
 
 def test_what_computes_or_waits_for_room_is_not_named() -> None:
-    assert wait_texts(TASK, [blocked("computes", why=None), blocked("has_no_room", kind=ROOM)]) == []
+    assert texts(blocked("computes", why=None), blocked("has_no_room", kind=ROOM)) == []
 
 
 def test_a_tensor_of_another_task_is_named_unless_a_kernel_waits() -> None:
     ps = "/job:ps/replica:0/task:1"
     tensors = wants(edge(ps, "w"), edge(TASK, "own"), edge(ps, "b"))
 
-    assert wait_texts(TASK, [tensors, tensors]) == [f"a tensor of {ps} ({name}) at {TASK}" for name in ("w", "b")]
-    assert wait_texts(TASK, [tensors, blocked("get")]) == [f"'get' (NoOp) at {TASK}: its queue 'q' is empty"]
-    assert wait_texts(TASK, []) == []
+    assert texts(tensors, tensors) == [f"a tensor of {ps} ({name}) at {TASK}" for name in ("w", "b")]
+    assert texts(tensors, blocked("get")) == [f"'get' (NoOp) at {TASK}: its queue 'q' is empty"]
+    assert texts() == []
 
 
 def test_an_answer_names_twenty_and_no_long_ones() -> None:
     ps = "/job:ps/replica:0/task:1"
-    assert len(wait_texts(TASK, [wants(*(edge(ps, f"w{number}") for number in range(21)))])) == 20
-    (kernel,) = wait_texts(TASK, [blocked("get", why="x" * 500)])
-    (text,) = wait_texts(TASK, [wants(edge(ps, "y" * 500))])
+    assert len(texts(wants(*(edge(ps, f"w{number}") for number in range(21))))) == 20
+    (kernel,) = texts(blocked("get", why="x" * 500))
+    (text,) = texts(wants(edge(ps, "y" * 500)))
     assert (len(kernel), len(text)) == (400, 400)
 
 
@@ -555,4 +557,4 @@ def test_what_has_come_is_not_waited_for() -> None:
     run = wants(edge(ps, "w"), edge(ps, "b"))
     run.arrived(edge(ps, "w"), 1, False)
 
-    assert wait_texts(TASK, [run]) == [f"a tensor of {ps} (b) at {TASK}"]
+    assert texts(run) == [f"a tensor of {ps} (b) at {TASK}"]

@@ -87,9 +87,9 @@ class Run:
 def test_a_lock_is_held_by_the_step_that_got_it() -> None:
     mutex = Mutex("m")
     held, wanted = mutex.ask(), mutex.ask()
-    runs: list[Any] = [StepRun(Run(waiting=wanted), 1, "s", TASK), StepRun(Run(held=held), 2, "s", TASK)]  # type: ignore[arg-type]
+    runs: list[Any] = [StepRun(TASK, Run(waiting=wanted), 1, "s", TASK), StepRun(TASK, Run(held=held), 2, "s", TASK)]  # type: ignore[arg-type]
 
-    running, (wait,) = step_waits(TASK, runs)
+    running, (wait,) = step_waits(runs)
 
     assert (wait.kind, wait.resource, wait.step, wait.holder) == ("lock", "m", 1, 2)
     assert [(each.step, each.computes) for each in running] == [(1, False), (2, True)]
@@ -98,10 +98,10 @@ def test_a_lock_is_held_by_the_step_that_got_it() -> None:
 def test_a_kernel_without_a_lack_computes_and_a_part_is_waited_for() -> None:
     waiting = Waiting()
     runs: list[Any] = [
-        StepRun(Run(waiting=waiting), 1, "s", TASK),  # type: ignore[arg-type]
-        StepRun(None, 2, "s", TASK, parts=("/job:worker/task:0",)),
+        StepRun(TASK, Run(waiting=waiting), 1, "s", TASK),  # type: ignore[arg-type]
+        StepRun(TASK, None, 2, "s", TASK, parts=("/job:worker/task:0",)),
     ]
-    running, waits = step_waits(TASK, runs)
+    running, waits = step_waits(runs)
     assert [(each.kind, each.node, each.sender) for each in waits] == [
         ("kernel", "wants", ""),
         ("part", "", "/job:worker/task:0"),
