@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core.access import audit
 from tenfold_core.access.roles import role_named
-from tenfold_core.errors import INVALID_ARGUMENT, OpError
+from tenfold_core.errors import (
+    CANCELLED,
+    DEADLINE_EXCEEDED,
+    INTERNAL,
+    INVALID_ARGUMENT,
+    RESOURCE_EXHAUSTED,
+    UNIMPLEMENTED,
+    OpError,
+)
 
 from . import metadata
-from .handler import CANCELLED, DEADLINE_EXCEEDED, INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
+from .handler import Failure
 from .message import ACCEPTED, ENCODINGS, Inflation, MessageReader, Refused
 
 if TYPE_CHECKING:

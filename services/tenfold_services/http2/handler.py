@@ -19,18 +19,10 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview"
 #: Names and values, which are bytes where the name ends with "-bin".
 Metadata: TypeAlias = "Sequence[tuple[str, str | bytes]]"
 
-# gRPC's status codes that a transport itself uses.
-CANCELLED = 1
-DEADLINE_EXCEEDED = 4
-RESOURCE_EXHAUSTED = 8
-UNIMPLEMENTED = 12
-INTERNAL = 13
-UNAVAILABLE = 14
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call's end without an answer: status code, text, and metadata for the trailers."""
+    """A call's end without an answer: status code (those of tenfold_core.errors), text, metadata for the trailers."""
 
     code: int
     text: str

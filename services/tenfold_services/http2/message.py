@@ -9,7 +9,9 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from .handler import INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Failure
+from tenfold_core.errors import INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED
+
+from .handler import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_core.buffer_pool import BufferPool
+from tenfold_core.errors import UNAVAILABLE
 from tenfold_core.memory_limits import tensor_limit
 from tenfold_link.aio.accept_loop import StrangersTime
 
-from .handler import UNAVAILABLE, Failure
+from .handler import Failure
 from .message import Budget
 from .outbound import Unread
 from .peer_limits import CallShares

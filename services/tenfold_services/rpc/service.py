@@ -20,7 +20,7 @@ from tenfold_core.access import audit
 from tenfold_core.access.roles import Role
 from tenfold_protos.graph_pb2 import GraphDef
 
-from ..http2.handler import UNIMPLEMENTED, Failure
+from ..http2.handler import Failure
 from .status import STATUS_BY_NUMBER, status_message
 
 if TYPE_CHECKING:
@@ -283,4 +283,4 @@ class _Refusal:
 
     def begin(self, request: Buffer, context: CallContext) -> Failure:
         text = f"{self._service}.{self.action} is not served by {self._where()}: {self._why}."
-        return Failure(UNIMPLEMENTED, status_message(text))
+        return Failure(errors.UNIMPLEMENTED, status_message(text))

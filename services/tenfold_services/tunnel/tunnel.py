@@ -29,7 +29,7 @@ from tenfold_link.aio.accept_loop import AcceptLoop
 from tenfold_link.aio.dial import connected
 from tenfold_link.aio.listener import secured
 from tenfold_services.http2 import frame_types as frames
-from tenfold_services.http2.handler import UNAVAILABLE, Failure
+from tenfold_services.http2.handler import Failure
 from tenfold_services.http2.listening import listening_sockets, tune
 from tenfold_services.http2.message import Refused
 from tenfold_services.owned_tasks import OwnedTasks
@@ -154,7 +154,7 @@ class Tunnel:
             async with asyncio.timeout(self._settings.connect_seconds):
                 sock = await connected(socket.AF_INET, (host.strip("[]"), port))
         except OSError as error:  # among them the time-out
-            raise Refused(UNAVAILABLE, f"{self._there} cannot be reached: {_why(error)}") from None
+            raise Refused(errors.UNAVAILABLE, f"{self._there} cannot be reached: {_why(error)}") from None
         tune(sock, self._settings.keepalive_seconds)
         if self._reverse:
             return sock
@@ -170,7 +170,7 @@ class Tunnel:
             async with asyncio.timeout(self._settings.connect_seconds):
                 return await secured(sock, self._context(), server)
         except (OSError, EOFError, TimeoutError, errors.OpError) as error:
-            raise Refused(UNAVAILABLE, f"{what}: {_why(error)}") from None
+            raise Refused(errors.UNAVAILABLE, f"{what}: {_why(error)}") from None
 
     async def _first_words(self, far: socket.socket, near: socket.socket) -> None:
         """Passes on what the task says first, as HTTP/2 has it. Raises Refused where it hangs up instead: with TLS 1.3
@@ -180,13 +180,13 @@ class Tunnel:
             async with asyncio.timeout(self._settings.connect_seconds):
                 said = await loop.sock_recv(far, self._settings.buffer_bytes)
         except ssl.SSLError as error:
-            raise Refused(UNAVAILABLE, f"{self._there} ended TLS: {_why(error)}") from None
+            raise Refused(errors.UNAVAILABLE, f"{self._there} ended TLS: {_why(error)}") from None
         except (OSError, TimeoutError) as error:
             raise Refused(
-                UNAVAILABLE, f"{self._there} says nothing, which no server of gRPC does: {_why(error)}"
+                errors.UNAVAILABLE, f"{self._there} says nothing, which no server of gRPC does: {_why(error)}"
             ) from None
         if not said:
-            raise Refused(UNAVAILABLE, f"{self._there} hung up")
+            raise Refused(errors.UNAVAILABLE, f"{self._there} hung up")
         async with asyncio.timeout(self._settings.stall_seconds):
             await loop.sock_sendall(near, said)
 
