@@ -138,10 +138,15 @@ class WorkerEndpoint:
             push(self._link, step_id, tensors)
 
     def _link_of(self, task: str) -> PushWorker:
+        """The worker as one that can be pushed to. Raises UnavailableError where there is no link to it."""
         workers = self._worker.workers
         if workers is None:
             raise errors.not_found(f"{self._worker.task} knows no other task; tensors are to go to {task}.")
-        return linked(workers.worker(task), task)
+        worker: Any = workers.worker(task)
+        if not hasattr(worker, "connect"):
+            raise errors.unavailable(f"{task} cannot be pushed to: there is no link to it.")
+        found: PushWorker = worker
+        return found
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
@@ -176,8 +181,15 @@ class WorkerEndpoint:
 
     async def arrange(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply:
         """Opens links to these tasks; answers with those that can be pushed to."""
-        request = _parse(LinkArrangeRequest(), header)
-        reachable = await arrange(self._worker, list(request.task))
+        tasks = list(_parse(LinkArrangeRequest(), header).task)
+
+        async def is_reached(task: str) -> bool:
+            try:
+                return await self._link_of(task).connect()
+            except errors.OpError:
+                return False
+
+        reachable = compress(tasks, await asyncio.gather(*map(is_reached, tasks)))
         return LinkArrangeResponse(task=reachable).SerializeToString(), ()
 
     def producer(self, link: PeerLink, header: bytes, buffers: list[Any]) -> Reply:
@@ -218,29 +230,6 @@ class _Pending(Deferred):
         if self.run is not None:
             self.run.cancel()
         return True
-
-
-async def arrange(worker: Worker, tasks: list[str]) -> list[str]:
-    """Those of `tasks` that `worker` can push to now; opens links to them. Never raises an OpError."""
-    workers = worker.workers
-    if workers is None:
-        return []
-
-    async def one(task: str) -> bool:
-        try:
-            return await linked(workers.worker(task), task).connect()
-        except errors.OpError:
-            return False
-
-    return list(compress(tasks, await asyncio.gather(*map(one, tasks))))
-
-
-def linked(worker: Any, task: str) -> PushWorker:
-    """The worker as one that can be pushed to. Raises UnavailableError."""
-    if not hasattr(worker, "connect"):
-        raise errors.unavailable(f"{task} cannot be pushed to: there is no link to it.")
-    found: PushWorker = worker
-    return found
 
 
 def _numbered(keys: Sequence[str], header: bytes, offset: int) -> str:

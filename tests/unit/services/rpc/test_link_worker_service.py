@@ -26,7 +26,7 @@ from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeRespons
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.exchange.step_frames import push, read_answer, read_push, reader, run_frame
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
-from tenfold_services.rpc.link_worker_service import WorkerEndpoint, arrange, linked
+from tenfold_services.rpc.link_worker_service import WorkerEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -466,15 +466,15 @@ async def test_links_are_opened_to_those_that_can_be_reached(end: WorkerEndpoint
     assert worker.peers["a"].connected == 1
 
 
-async def test_a_fault_in_opening_a_link_is_no_answer(worker: FakeWorker) -> None:
+async def test_a_fault_in_opening_a_link_is_no_answer(end: WorkerEndpoint, worker: FakeWorker) -> None:
     worker.peers = {"a": FakePeer(connects=ValueError("a fault"))}
     with pytest.raises(ValueError, match="a fault"):
-        await arrange(cast("Any", worker), ["a"])
+        await end.arrange(cast("Any", None), LinkArrangeRequest(task=["a"]).SerializeToString(), [])
 
 
-async def test_a_worker_without_a_cluster_reaches_nobody(worker: FakeWorker) -> None:
+async def test_a_worker_without_a_cluster_reaches_nobody(end: WorkerEndpoint, worker: FakeWorker) -> None:
     worker.workers = None
-    assert await arrange(cast("Any", worker), ["a"]) == []
+    assert await end.arrange(cast("Any", None), LinkArrangeRequest(task=["a"]).SerializeToString(), []) == (b"", ())
 
 
 async def test_a_malformed_arrangement_is_refused(end: WorkerEndpoint) -> None:
@@ -482,11 +482,11 @@ async def test_a_malformed_arrangement_is_refused(end: WorkerEndpoint) -> None:
         await end.arrange(cast("Any", None), b"\xff", [])
 
 
-def test_a_worker_without_links_cannot_be_pushed_to() -> None:
-    peer = FakePeer()
-    assert linked(peer, "a") is peer
-    with pytest.raises(errors.UnavailableError, match="a cannot be pushed to: there is no link to it"):
-        linked(object(), "a")
+def test_a_worker_without_links_cannot_be_pushed_to(end: WorkerEndpoint, worker: FakeWorker) -> None:
+    worker.peers = {"a": FakePeer(), "b": object()}
+    assert end._link_of("a") is worker.peers["a"]
+    with pytest.raises(errors.UnavailableError, match="b cannot be pushed to: there is no link to it"):
+        end._link_of("b")
 
 
 def test_the_end_of_a_producers_link_ends_runs_that_wait_for_it(end: WorkerEndpoint, worker: FakeWorker) -> None:
