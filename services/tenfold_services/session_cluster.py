@@ -1,32 +1,27 @@
 """A session with a cluster of its own: ConfigProto.cluster_def, TensorFlow's ClusterSpec propagation.
 
-The client says there which address is which task, so each server gets a second worker for it, with renamed devices (of
-the same incarnations) and its own way to the other tasks, over the same steps; its variables are its own, unless the
-client asks to share those of the tasks. Used by worker/worker.py, for the masters of others, and by master/master.py.
+The client says there which address is which task, so each server gets a second worker for it (`Worker.join`), with
+renamed devices (of the same incarnations) and its own way to the other tasks, over the same steps; its variables are
+its own, unless the client asks to share those of the tasks. Used by worker/worker.py, server.py and master/master.py.
 In TensorFlow: WorkerSession with a cluster in session_mgr.cc, and NewRemoteDevices.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_core.cluster_spec import addresses_of
 from tenfold_core.device import DeviceSpec, task_name
 from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
-from .cluster import ClusterWorkers
-from .interfaces import WorkerInterface
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
     from .interfaces import TaskName
-    from .limits import Limits
 
 #: Tasks of a cluster that a client may bring.
 _MAX_TASKS = 10_000
@@ -47,41 +42,6 @@ def own_task(cluster: ClusterDef, target: str) -> TaskName:
     raise errors.invalid_argument(
         f"ConfigProto.cluster_def must have the address of the session's target, {address!r}, as one of its tasks."
     )
-
-
-class HomeWorker(WorkerInterface, Protocol):
-    """A worker of this process, which may have other names in the clusters of sessions."""
-
-    devices: list[DeviceAttributes]
-    limits: Limits
-    workers: ClusterWorkers | None
-    #: Itself under its other names.
-    guests: list[Any]
-
-    def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Self:
-        """This worker under another name."""
-
-
-W = TypeVar("W", bound=HomeWorker)
-
-
-def join(home: W, cluster: ClusterDef, task: TaskName) -> tuple[W, ClusterWorkers]:
-    """The worker `home` under the name `task` of another cluster, and the tasks of that cluster.
-
-    `home` answers for its devices from now on, until `leave` is called.
-    """
-    worker = home.guest(task, renamed(home.devices, task))
-    tasks = ClusterWorkers(task, worker, addresses_of(cluster), home.limits, seen_as=renamed)
-    worker.workers = tasks
-    home.guests.append(worker)
-    return worker, tasks
-
-
-async def leave(home: HomeWorker, worker: HomeWorker, tasks: ClusterWorkers) -> None:
-    """Undoes `join`. Bounded; raises nothing."""
-    if worker in home.guests:
-        home.guests.remove(worker)
-    await tasks.close()
 
 
 def server_def(cluster: ClusterDef, task: TaskName) -> ServerDef:

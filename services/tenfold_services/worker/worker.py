@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.graph_sizes import is_small
 from tenfold_core import errors, script_functions, telemetry
+from tenfold_core.cluster_spec import addresses_of
 from tenfold_core.device import task_name
 from tenfold_core.memory_limits import check_room
 from tenfold_core.op_gradients import no_gradients
@@ -23,9 +24,10 @@ from tenfold_kernels.fusion.compiler import NO_FUSION, FusionCompiler
 from tenfold_kernels.gpus import ALL_GPUS
 from tenfold_kernels.threads import limit_blas_threads
 
+from ..cluster import ClusterWorkers
 from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
-from ..session_cluster import join, leave
+from ..session_cluster import renamed
 from .arrivals import receive, settle
 from .devices import local_devices
 from .graph_manager import GraphManager
@@ -41,12 +43,12 @@ if TYPE_CHECKING:
     from tenfold_kernels.fusion.compiler import FusionOptions
     from tenfold_kernels.gpus import GpuOptions
     from tenfold_kernels.resources.state import ResourceManager
+    from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
-    from ..cluster import ClusterWorkers
     from .loaded_program import LoadedProgram
     from .pools import MakePools
     from .sessions import WorkerSession
@@ -86,12 +88,21 @@ class Worker(GraphManager):
         #: another one, whatever the tasks are called there.
         self.on_master: Callable[[str, int], None] = lambda task, incarnation: None
 
-    def guest(self, task: str, devices: Sequence[DeviceAttributes]) -> Self:
-        """This worker under another name. The caller adds it to `guests`, and tells it the tasks of its cluster."""
+    def join(self, cluster: ClusterDef, task: str) -> tuple[Self, ClusterWorkers]:
+        """This worker under the name `task` of another cluster, for which it answers until `leave` is called, and the
+        tasks of that cluster."""
         guest = copy(self)
-        guest._begin_as(task, None, list(devices))
+        guest._begin_as(task, None, renamed(self.devices, task))
         guest._know_nobody()
-        return guest
+        tasks = guest.workers = ClusterWorkers(task, guest, addresses_of(cluster), self.limits, seen_as=renamed)
+        self.guests.append(guest)
+        return guest, tasks
+
+    async def leave(self, guest: Worker, tasks: ClusterWorkers) -> None:
+        """Undoes `join`. Bounded; raises nothing."""
+        if guest in self.guests:
+            self.guests.remove(guest)
+        await tasks.close()
 
     async def get_status(self, timeout: float | None = None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - passed on to the RPC as its deadline
         return self.devices
@@ -141,7 +152,7 @@ class Worker(GraphManager):
         found = self._guest_of.pop(session_handle, None)
         if found is not None:
             await found[0].delete_worker_session(session_handle)
-            await leave(self, *found)
+            await self.leave(*found)
             return
         session = self._sessions.remove(session_handle)
         if session is not None:
@@ -160,7 +171,7 @@ class Worker(GraphManager):
             raise errors.already_exists(f"Session {session_handle} exists already on {self.task}.")
         if (count := len(self.guests)) >= self.limits.sessions:
             raise self.limits.reached("sessions", f"{self.task} has {count} sessions with their own clusters")
-        worker, tasks = join(self, server_def.cluster, task_name(server_def.job_name, server_def.task_index))
+        worker, tasks = self.join(server_def.cluster, task_name(server_def.job_name, server_def.task_index))
         self._guest_of[session_handle] = worker, tasks
         return worker
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -12,7 +12,11 @@ from tenfold_core.device import task_name
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.session_cluster import join, leave, own_task, renamed, server_def
+from tenfold_services.session_cluster import own_task, renamed, server_def
+from tenfold_services.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOME, GUEST, OTHER = task_name("ps", 0), task_name("other", 3), task_name("other", 4)
 
@@ -62,26 +66,18 @@ def test_another_server_is_told_its_name_in_the_cluster() -> None:
     assert (made.cluster, made.job_name, made.task_index, made.protocol) == (cluster(), "other", 4, "grpc")
 
 
-class FakeWorker:
-    """A worker that has guests."""
-
-    def __init__(self, devices: list[DeviceAttributes]) -> None:
-        self.devices, self.limits = devices, DEFAULT_LIMITS
-        self.workers: Any = None
-        self.guests: list[Any] = []
-        self.named: Any = None
-
-    def guest(self, task: str, devices: Any) -> FakeWorker:
-        self.named = (task, [device.name for device in devices])
-        return FakeWorker(devices)
+@pytest.fixture
+def home() -> Iterator[Worker]:
+    made = Worker(HOME)
+    yield made
+    made.close()
 
 
-async def test_a_worker_joins_and_leaves_another_cluster() -> None:
-    home: Any = FakeWorker([DeviceAttributes(name=f"{HOME}/device:CPU:0")])
+async def test_a_worker_joins_and_leaves_another_cluster(home: Worker) -> None:
+    guest, tasks = home.join(cluster(), GUEST)
 
-    guest, tasks = join(home, cluster(), GUEST)
-
-    assert home.named == (GUEST, [f"{GUEST}/device:CPU:0"])
+    assert guest.task == GUEST
+    assert [device.name for device in guest.devices] == [device.name.replace(HOME, GUEST) for device in home.devices]
     assert home.guests == [guest]
     assert guest.workers is tasks
     assert tasks.worker(GUEST) is guest
@@ -95,14 +91,13 @@ async def test_a_worker_joins_and_leaves_another_cluster() -> None:
 
     cast("Any", tasks).close = close
     for _ in range(2):
-        await leave(home, guest, tasks)
+        await home.leave(guest, tasks)
     assert home.guests == []
     assert closed == ["tasks", "tasks"]
 
 
-async def test_devices_of_its_tasks_have_their_names_there() -> None:
-    home: Any = FakeWorker([])
-    _, tasks = join(home, cluster(), GUEST)
+async def test_devices_of_its_tasks_have_their_names_there(home: Worker) -> None:
+    _, tasks = home.join(cluster(), GUEST)
     asked: list[Any] = []
 
     async def get_status(timeout: float | None) -> list[DeviceAttributes]:  # noqa: ASYNC109 - as the real one has it

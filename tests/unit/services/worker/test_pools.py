@@ -14,6 +14,7 @@ import pytest
 from support.moments import PATIENCE
 from tenfold_core import errors
 from tenfold_kernels.resources.waiting import Waiting
+from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_services.limits import Limits
 from tenfold_services.worker.pools import FilePool, Pools, beside, on_callers_thread, pools_of
 from tenfold_services.worker.step_pool import GraphPool, StepPool
@@ -63,7 +64,7 @@ async def test_a_worker_takes_the_pools_that_it_is_given() -> None:
         await pool.run("s", lambda: ran_on.append(threading.get_ident()))
 
     assert ran_on == [threading.get_ident()] * 3
-    guest = worker.guest("/job:ps/replica:0/task:1", worker.devices)
+    guest = worker.join(ClusterDef(), "/job:ps/replica:0/task:1")[0]
     assert guest.pools is worker.pools
     worker.close()
 

@@ -15,6 +15,7 @@ from support.parts import PartBuilder
 from tenfold_core import dtypes, errors, telemetry
 from tenfold_core.rendezvous_key import make_key
 from tenfold_kernels.resources.state import ResourceManager
+from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.tensorflow_server_pb2 import ServerDef
 from tenfold_services.interfaces import ExecOptions
@@ -328,7 +329,7 @@ async def test_a_sessions_threads_count_only_where_they_may(
     await worker.register_graph("", part.graph_def, ConfigProto(intra_op_parallelism_threads=3))
 
     assert limited == ([(worker, 3)] if sets else [])
-    assert worker.guest("/job:g/replica:0/task:0", worker.devices).sessions_set_threads == sets
+    assert worker.join(ClusterDef(), "/job:g/replica:0/task:0")[0].sessions_set_threads == sets
 
 
 async def test_kernels_that_keep_something_are_a_sessions_own_and_nobodys_share_none(worker: Worker) -> None:
