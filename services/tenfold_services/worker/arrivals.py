@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Future
 
     from tenfold_core import errors
 
     from ..interfaces import Value
     from .rendezvous import Rendezvous
-
-
-class GoesOn(Protocol):
-    """A run that takes its next turn when it is called."""
-
-    def go_on(self) -> None:
-        """Takes it as far as it goes."""
 
 
 class Arrivals:
@@ -35,13 +29,13 @@ class Arrivals:
     __slots__ = ("_depth", "_held")
 
     def __init__(self) -> None:
-        self._held: dict[GoesOn, None] = {}
+        self._held: dict[Callable[[], None], None] = {}
         self._depth = 0
 
-    def hold(self, run: GoesOn) -> bool:
-        """Whether the run goes on later."""
+    def hold(self, go_on: Callable[[], None]) -> bool:
+        """Whether the run goes on later: `go_on` is called then, once."""
         if self._depth:
-            self._held[run] = None
+            self._held[go_on] = None
             return True
         return False
 
@@ -52,8 +46,8 @@ class Arrivals:
         self._depth -= 1
         if not self._depth and self._held:
             held, self._held = self._held, {}
-            for run in held:
-                run.go_on()
+            for go_on in held:
+                go_on()
 
 
 def settle(future: asyncio.Future[Any] | Future[Any], result: Any, error: errors.OpError | None) -> None:

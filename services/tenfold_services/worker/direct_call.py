@@ -13,7 +13,7 @@ import numpy as np
 from tenfold_compiler.values import read_only
 from tenfold_core import opdefs
 
-from .execution import cancelled, extent, feed_value, kept
+from .execution import cancelled, extent, feed_value, kept, no_send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,7 +85,7 @@ class DirectCall:
         assert generated is not None
         function = generated.functions[0]
         if function is not None:
-            generated.call(function, slots, _no_send, fetch, stop)
+            generated.call(function, slots, no_send, fetch, stop)
         if stop:
             raise cancelled()
         return values if self._fetches is None else [values[number] for number in self._fetches]
@@ -102,7 +102,3 @@ def _may_write(node: PartNode) -> bool:
     if any(dtype.is_ref_dtype for dtype in node.input_types):
         return True
     return not opdefs.has(node.op) or opdefs.get(node.op).is_stateful
-
-
-def _no_send(number: int, value: Value) -> None:
-    raise AssertionError("a program that sends is not run as a straight call")

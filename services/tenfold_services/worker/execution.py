@@ -95,6 +95,11 @@ class StepIO:
     stop: list[Any] = field(default_factory=list)
 
 
+def no_send(key: object, *_: Any) -> None:
+    """In the place of what sends, where a program sends nothing."""
+    raise AssertionError(f"a program that sends ({key}) is not run by its caller")
+
+
 def check_counts(program: Program, feeds: int, fetches: int) -> None:
     """Raises InvalidArgumentError if a run may not bring, or ask for, so many tensors; called before any is decoded."""
     takes, gives = len(program.transfers.feeds), len(program.transfers.fetch_keys)

@@ -38,7 +38,7 @@ from tenfold_protos.node_def_pb2 import NodeDef
 
 from .arrivals import settle
 from .direct_call import DirectCall
-from .execution import cancelled, kept
+from .execution import cancelled, kept, no_send
 from .part_run import DONE, PartRun
 from .row_plan import RowPlan
 from .run_policy import FUNCTION_CALLER, is_callable
@@ -294,7 +294,7 @@ class _CallWaiter:
     def __init__(self, compiled: _Compiled, values: Sequence[Any]) -> None:
         self._fetches = compiled.fetches
         feeds = {key: value for key, value in zip(compiled.feeds, values, strict=True) if key is not None}
-        self._run = PartRun(compiled.program, feeds, _no_send)
+        self._run = PartRun(compiled.program, feeds, no_send)
         #: Guards `_turning`: a thread is in `turn`.
         self._lock = threading.Lock()
         self._turning = False
@@ -312,9 +312,10 @@ class _CallWaiter:
             raise
         self._answer = Waiting(self._cancel)
         self._answer.lack = self._lack
-        run.wake = self._woken
+        # the thread that completes what the body waits for has other things to do
+        run.wake = self._go_on_later
         # what came since the turn woke no thread
-        _pool.submit(self._go_on)
+        self._go_on_later()
         return self._answer
 
     def _lack(self) -> Lack | None:
@@ -322,8 +323,7 @@ class _CallWaiter:
         lacks = (each.lack() for each in self._run.waitings() if each.lack is not None)
         return next((lack for lack in lacks if lack is not None), None)
 
-    def _woken(self) -> None:
-        """What the body waited for has come; any thread. The one that completed it has other things to do."""
+    def _go_on_later(self) -> None:
         _pool.submit(self._go_on)
 
     def _go_on(self) -> None:
@@ -348,7 +348,7 @@ class _CallWaiter:
         with self._lock:
             self._turning = False
         if run.can_go_on:
-            _pool.submit(self._go_on)
+            self._go_on_later()
 
     def _cancel(self) -> None:
         """The caller needs the result no more; any thread."""
@@ -365,7 +365,3 @@ class _CallWaiter:
     def _outputs(self) -> list[Any]:
         fetched = self._run.fetched()
         return [fetched[key] for key in self._fetches]
-
-
-def _no_send(key: str, value: Any, is_dead: bool) -> None:
-    raise errors.internal(f"A function sends {key} to another task.")

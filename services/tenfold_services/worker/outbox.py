@@ -70,13 +70,10 @@ class Outbox:
         if threading.get_ident() == self._thread:
             self._ready.append((key, value, is_dead))
             return
+        # a long program: what it has made may be waited for
         with self._lock:
             self._ready.append((key, value, is_dead))
-            if self._scheduled:
-                return
-            self._scheduled = True
-        # a long program: what it has made may be waited for
-        self._loop.call_soon_threadsafe(self._flush_scheduled)
+        self._flush_soon()
 
     def flush(self) -> None:
         """Sends on what is ready, to the caller too; what is beyond a turn goes in the loop's next ones.
@@ -107,20 +104,21 @@ class Outbox:
         left = TURN
         for number, sent in enumerate(ready):
             if left <= 0:
-                self._go_later(ready[number:])
+                with self._lock:
+                    self._ready[:0] = ready[number:]
+                self._flush_soon()
                 break
             by_task.setdefault(pushed.get(sent[0], ""), []).append(sent)
             left -= getattr(sent[1], "nbytes", 0)
         for task, tensors in by_task.items():
             self._push(task, self._rendezvous.step_id, tensors)
 
-    def _go_later(self, rest: list[Sent]) -> None:
+    def _flush_soon(self) -> None:
+        """Has what is ready sent on in a later turn of the loop. Any thread."""
         with self._lock:
-            self._ready[:0] = rest
-            if self._scheduled:
-                return
-            self._scheduled = True
-        self._loop.call_soon(self._flush_scheduled)
+            is_first, self._scheduled = not self._scheduled, True
+        if is_first:
+            self._loop.call_soon_threadsafe(self._flush_scheduled)
 
     def _flush_scheduled(self) -> None:
         with self._lock:

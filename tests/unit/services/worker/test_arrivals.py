@@ -27,7 +27,7 @@ class Driver:
         self.arrivals, self.went_on = arrivals, 0
 
     def arrived(self) -> None:
-        if not self.arrivals.hold(self):
+        if not self.arrivals.hold(self.go_on):
             self.go_on()
 
     def go_on(self) -> None:

@@ -188,8 +188,3 @@ def test_an_update_may_write_and_an_unknown_op_too() -> None:
     assert direct_call._may_write(node)
     unknown = SimpleNamespace(op="NobodyKnowsThis", input_types=())
     assert direct_call._may_write(cast("Any", unknown))
-
-
-def test_a_straight_program_sends_to_nobody() -> None:
-    with pytest.raises(AssertionError, match="is not run as a straight call"):
-        direct_call._no_send(0, None)

@@ -16,6 +16,7 @@ from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.worker import functions
+from tenfold_services.worker.execution import no_send
 from tenfold_services.worker.functions import FunctionRuntime, LibraryFunction
 
 F32, I32 = dtypes.float32, dtypes.int32
@@ -192,11 +193,6 @@ def test_a_bug_after_a_wait_ends_the_call_as_internal(monkeypatch: pytest.Monkey
 
     with pytest.raises(errors.InternalError, match="ZeroDivisionError: division by zero"):
         result_of(waiting)
-
-
-def test_a_function_sends_to_nobody() -> None:
-    with pytest.raises(errors.InternalError, match="A function sends key to another task"):
-        functions._no_send("key", 1, False)
 
 
 # -- how deep, what it does, and where ---------------------------------------------------------------------------------
@@ -452,7 +448,7 @@ def waiter(run: Turns, monkeypatch: pytest.MonkeyPatch) -> functions._CallWaiter
     monkeypatch.setattr(functions, "PartRun", lambda *each: (made.append(each), run)[1])
     compiled: Any = functions._Compiled("program", ["x", None, "y"], ["a", "b", "a"], None, True)  # type: ignore[arg-type]
     found = functions._CallWaiter(compiled, [10, 20, 30])
-    assert made == [("program", {"x": 10, "y": 30}, functions._no_send)]
+    assert made == [("program", {"x": 10, "y": 30}, no_send)]
     return found
 
 
@@ -514,7 +510,7 @@ def test_what_comes_during_a_turn_is_another_turn_and_never_two_at_once(
     call.begin()
 
     def turn() -> int:
-        call._woken()
+        call._go_on_later()
         pool.run()  # another thread looks, and leaves it to this one
         return WAITS
 
@@ -524,7 +520,7 @@ def test_what_comes_during_a_turn_is_another_turn_and_never_two_at_once(
     assert len(pool.work) == 1
     pool.run()
     assert run.log == ["turn", "turn", "turn", "end"]
-    call._woken()
+    call._go_on_later()
     pool.run()
     assert run.log[-1] == "end"
 
