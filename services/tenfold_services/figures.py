@@ -36,7 +36,7 @@ def task_figures(server: TaskServer) -> dict[str, Any]:
     return {
         **process_figures(),
         **variable_figures(managers),
-        "steps": worker.step_count.steps,
+        "steps": worker.step_count.steps + server.caller_steps.steps,
         "sessions": len(server.master.session_handles),
         "open_sessions": server.master.session_statuses(MOST_SESSIONS),
         "bytes_sent": sent,

@@ -258,7 +258,7 @@ class TaskServer:
             from tenfold_services.master.step_links import StepLinkPool
 
             lines = StepLinkPool(asyncio.get_running_loop(), self._link_settings, self._credentials)
-        steps = CallerSteps(self.task, lines, worker.step_count)
+        steps = CallerSteps(self.task, lines)
         workers = ClusterWorkers(self.task, worker, self._addresses, self.limits, connect=self._connect)
         worker.workers = workers
         worker.on_master = self.finished.answered
@@ -298,7 +298,7 @@ class TaskServer:
 
     def _join(self, worker: Worker, cluster: ClusterDef, task: str) -> MasterEnv:
         """What a session's master needs in the cluster that the session brings."""
-        guest, tasks = session_cluster.join(worker, cluster, task)
+        guest, tasks = worker.join(cluster, task)
         return MasterEnv(
             task=task,
             workers=tasks,
@@ -307,7 +307,7 @@ class TaskServer:
             cluster=lambda: tasks.addresses,
             graph_pool=worker.graph_pool,
             server_def=partial(session_cluster.server_def, cluster),
-            leave=partial(session_cluster.leave, worker, guest, tasks),
+            leave=partial(worker.leave, guest, tasks),
             gradients=self._gradients,
         )
 

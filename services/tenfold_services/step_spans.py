@@ -21,22 +21,16 @@ if TYPE_CHECKING:
 
 
 class StepCount:
-    """How many steps a task has run a part of, whoever ran it: its worker, or a caller's thread in its process.
+    """How many steps a task's worker has run a part of, under whatever name. Callers' threads count for themselves
+    (master/caller_steps.py): that costs a short step less.
 
-    Read by figures.py. Any thread adds to `of_worker`; as with tenfold_core.traffic, a lost count does no harm.
+    Any thread adds to it; as with tenfold_core.traffic, a lost count does no harm.
     """
 
-    __slots__ = ("of_callers", "of_worker")
+    __slots__ = ("steps",)
 
     def __init__(self) -> None:
-        self.of_worker = 0
-        #: Tells of the steps that ran on callers' threads, which count for themselves (master/caller_steps.py): that
-        #: costs a short step less.
-        self.of_callers: Callable[[], int] | None = None
-
-    @property
-    def steps(self) -> int:
-        return self.of_worker + (0 if self.of_callers is None else self.of_callers())
+        self.steps = 0
 
 
 def part(task: str, session: str, step_id: int) -> Span:

@@ -16,7 +16,7 @@ from tenfold_services import step_spans
 from tenfold_services.exchange.plan import numbered
 from tenfold_services.exchange.step_frames import push, read_answer, read_push, run_frame
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
-from tenfold_services.master.caller_graph import CallerGraph
+from tenfold_services.master.caller_graph import CallerGraph, CallerRun
 from tenfold_services.master.step_state import from_task, late
 from tenfold_services.worker.part_run import DONE, PartRun
 from tenfold_services.worker.rendezvous import read_now
@@ -71,16 +71,15 @@ class CallerClusterGraph(CallerGraph):
         self.order = (*(other for other in self.order if other != task), task)
 
 
-class CallerClusterRun:
-    """One step. On its caller's thread, but for `interrupt`."""
+class CallerClusterRun(CallerRun):
+    """One step."""
 
-    __slots__ = ("_calls", "_frames", "_graph", "_lines", "_out", "_span", "_step_id", "part_run")
+    __slots__ = ("_calls", "_frames", "_graph", "_lines", "_out", "_span")
 
     def __init__(self, graph: CallerClusterGraph, lines: StepLinks, step_id: int) -> None:
-        self._graph, self._lines, self._step_id = graph, lines, step_id
-        #: Our own part, from its start to the end of the step.
-        self.part_run: PartRun | None = None
-        #: Its span while it runs, if somebody listens.
+        super().__init__(step_id)
+        self._graph, self._lines = graph, lines
+        #: The span of our part while it runs, if somebody listens.
         self._span: Span | None = None
         #: Calls that were not answered yet, and what they brought, in case it has to be said again.
         self._calls: dict[str, PendingCall] = {}
@@ -88,15 +87,14 @@ class CallerClusterRun:
         #: What our own part has sent and what has not gone yet, by consumer.
         self._out: dict[str, list[Sent]] = {}
 
-    @property
-    def step_id(self) -> int:
-        return self._step_id
+    def release(self) -> None:
+        self._graph.pool.give(self._lines)
 
     def pending_tasks(self) -> tuple[str, ...]:
         return tuple(self._calls)
 
     def interrupt(self) -> None:
-        """The session ends: the other tasks are told; the step hears of it from them."""
+        """The other tasks are told; the step hears of it from them."""
         own = self.part_run
         if own is not None:
             own.stop.append(True)
@@ -106,7 +104,6 @@ class CallerClusterRun:
                 link.abandon(call)
 
     def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
-        """The fetched values by key. Raises the step's error, with the task that it came from."""
         session = self._graph.session
         try:
             return self._run(feeds)
@@ -115,7 +112,7 @@ class CallerClusterRun:
             raise (session.failure(error) if session.stop else self._explained(error)) from None
         except Exception as error:
             self._give_up(error)
-            raise session.unexpected(error) from error
+            raise session.failure(error) from error
         except BaseException as error:
             self._give_up(error)
             raise
@@ -137,7 +134,7 @@ class CallerClusterRun:
         try:
             if graph.program is not None:
                 if telemetry.tracer is not None:
-                    self._span = step_spans.part(graph.session.task, graph.session.handle, self._step_id)
+                    self._span = step_spans.part(graph.session.task, graph.session.handle, self.step_id)
                 own = self.part_run = PartRun(graph.program, feeds, self._send)
             # `interrupt` comes after the session's stop and reaches the part that is there by now
             if graph.session.stop:
@@ -165,7 +162,7 @@ class CallerClusterRun:
                 raise late(seconds, self._calls)
             if not self._calls:
                 # what is pushed comes before the answer
-                raise errors.internal(f"Step {self._step_id:x} waits for nothing and has not ended.")
+                raise errors.internal(f"Step {self.step_id:x} waits for nothing and has not ended.")
             self._lines.receive()
             self._look_at_calls()
             if own is not None and own_runs and own.can_go_on:
@@ -185,7 +182,7 @@ class CallerClusterRun:
         if self._out:
             out, self._out = self._out, {}
             for task, tensors in out.items():
-                push(self._lines.links[task], self._step_id, tensors)
+                push(self._lines.links[task], self.step_id, tensors)
         return runs
 
     def _advance(self, own: PartRun) -> bool:
@@ -206,7 +203,7 @@ class CallerClusterRun:
 
     def _call(self, task: str, plan: ExchangePlan, *, known: bool) -> None:
         link = self._lines.links[task]
-        frame = run_frame(link, plan, self._step_id, {}, self._frames[task], DEFAULT_EXEC_OPTIONS, known=known)
+        frame = run_frame(link, plan, self.step_id, {}, self._frames[task], DEFAULT_EXEC_OPTIONS, known=known)
         try:
             self._calls[task] = link.start(*frame)
         except errors.OpError as error:
@@ -234,7 +231,7 @@ class CallerClusterRun:
 
     def _pushed(self, step_id: int, key: str, value: Value, is_dead: bool) -> None:
         # what comes late, of a step that failed, is not for this one
-        if step_id == self._step_id:
+        if step_id == self.step_id:
             self._arrived(key, value, is_dead)
 
     def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
@@ -247,13 +244,13 @@ class CallerClusterRun:
         for task in self._graph.plans:
             link = self._lines.links.get(task)
             if link is None or link.closed:
-                self._graph.pool.tell(partial(self._graph.workers[task].cleanup_graph, self._step_id))
+                self._graph.pool.tell(partial(self._graph.workers[task].cleanup_graph, self.step_id))
                 continue
             try:
                 call = self._calls.pop(task, None)
                 if call is not None:
                     link.abandon(call)
-                link.notify_nowait(LinkCall.CLEANUP_GRAPH, STEP.pack(self._step_id))
+                link.notify_nowait(LinkCall.CLEANUP_GRAPH, STEP.pack(self.step_id))
             except errors.OpError:
                 continue
 

@@ -15,10 +15,9 @@ from tenfold_services.master.step_state import new_step_id
 from tenfold_services.worker.run_policy import waits_for_links_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tenfold_core import errors
-    from tenfold_services.interfaces import Value
     from tenfold_services.master.caller_graph import RunningSteps
     from tenfold_services.master.client_graph import ClientGraph
     from tenfold_services.master.step_links import StepLinkPool
@@ -51,27 +50,6 @@ class CallerClusterStep(CallerStep):
 
     _graph: CallerClusterGraph
 
-    def run(self, feeds: Sequence[Value], step_id: int = 0) -> list[Value] | None:
-        graph = self._graph
-        session = graph.session
-        number = session.begin()
-        try:
-            if self._ended:
-                return None
-            lines = graph.pool.take(graph.workers)
-            if lines is None:
-                return None
-            graph.used = True
-            if graph.program is not None:
-                session.steps += 1
-            given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
-            run = CallerClusterRun(graph, lines, step_id or new_step_id())
-            try:
-                session.linked.add(run)
-                fetched = run.run(given)
-            finally:
-                session.linked.discard(run)
-                graph.pool.give(lines)
-            return [fetched[key] for key in self._fetches]
-        finally:
-            session.over(number)
+    def _begin(self, step_id: int) -> CallerClusterRun | None:
+        lines = self._graph.pool.take(self._graph.workers)
+        return None if lines is None else CallerClusterRun(self._graph, lines, step_id or new_step_id())

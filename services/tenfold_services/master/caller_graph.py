@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors, telemetry
 from tenfold_services import step_spans
 from tenfold_services.master.step_state import from_task, new_step_id
+from tenfold_services.worker.graph_run import explained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,31 +26,34 @@ if TYPE_CHECKING:
     from tenfold_services.worker.loaded_program import LoadedProgram
     from tenfold_services.worker.part_run import PartRun
 
-_log = logging.getLogger("tenfold.master")
 #: Orders that one graph keeps ready; a program has one or two.
 _ORDERS = 64
 
 
-class WaitingStep(Protocol):
-    """One that runs now and may wait."""
+class CallerRun:
+    """One run of a step that may wait: across tasks, or for kernels. On its caller's thread, but for `interrupt`."""
 
-    @property
-    def part_run(self) -> PartRun | None:
-        """Our own part of the step, if it has one."""
-        ...
+    __slots__ = ("part_run", "step_id")
 
-    @property
-    def step_id(self) -> int:
-        """The step's number."""
-        ...
+    def __init__(self, step_id: int) -> None:
+        self.step_id = step_id
+        #: Our own part of the step, if it has one, once it runs.
+        self.part_run: PartRun | None = None
+
+    def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        """The fetched values by key. Raises the step's error as the client sees it."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """It is over: gives back what it has from others."""
 
     def pending_tasks(self) -> tuple[str, ...]:
         """The other tasks whose parts have not answered. Any thread."""
-        ...
+        return ()
 
     def interrupt(self) -> None:
         """The session ends, and `RunningSteps.stop` says why. On the event loop's thread."""
-        ...
+        raise NotImplementedError
 
 
 class RunningSteps:
@@ -73,7 +76,7 @@ class RunningSteps:
         #: `idle` waits for `running` to be empty.
         self.watched = False
         #: Steps that run now and may wait: across tasks, or for kernels.
-        self.linked: set[WaitingStep] = set()
+        self.linked: set[CallerRun] = set()
         #: Whence a step takes its number.
         self.numbers = itertools.count()
         self._loop = asyncio.get_running_loop()
@@ -91,20 +94,12 @@ class RunningSteps:
         if self.watched:
             self.tell_watcher()
 
-    def failure(self, error: errors.OpError) -> errors.OpError:
-        """A step's error as the client sees it."""
+    def failure(self, error: Exception) -> errors.OpError:
+        """A step's error, or a defect, as the client sees it."""
         if self.stop:
             why: errors.OpError = self.stop[0]
             return errors.from_code(why.code, why.message)
-        if error.code == errors.INTERNAL:
-            _log.error("A step on %s: %s", self.task, error.message, exc_info=error.__cause__ or error)
-        return from_task(error, self.task)
-
-    def unexpected(self, error: Exception) -> errors.OpError:
-        """The same for a defect."""
-        failure = errors.internal(f"{self.task}: {type(error).__name__}: {error}")
-        failure.__cause__ = error
-        return self.failure(failure)
+        return from_task(explained(error, self.task, "A step"), self.task)
 
     async def idle(self) -> None:
         """Returns once nothing runs; once no step begins any more."""
@@ -125,7 +120,7 @@ class RunningSteps:
 class CallerStep:
     """One run signature of one session, feeds and fetches in a given order. Any thread may run it, many at once.
 
-    As it is here: one that waits, and so is not for an event loop's thread.
+    As it is here: one that waits, and so is not for an event loop's thread; `_begin` makes its run.
     """
 
     __slots__ = ("_ended", "_feeds", "_fetches", "_graph", "wanted")
@@ -145,6 +140,30 @@ class CallerStep:
         kernels compute, or others do. Raises what a step raises, the same error in the same words. `feeds` are in the
         order asked for and stay unchanged until this returns. `step_id` is its number, unless it may be any.
         """
+        graph = self._graph
+        session = graph.session
+        number = session.begin()
+        try:
+            run = None if self._ended else self._begin(step_id)
+            if run is None:
+                return None
+            graph.used = True
+            if graph.program is not None:
+                session.steps += 1
+            try:
+                # the end of a session is said first; then what runs is looked at
+                session.linked.add(run)
+                given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
+                fetched = run.run(given)
+            finally:
+                session.linked.discard(run)
+                run.release()
+            return [fetched[key] for key in self._fetches]
+        finally:
+            session.over(number)
+
+    def _begin(self, step_id: int) -> CallerRun | None:
+        """A new run; None where there can be none now."""
         raise NotImplementedError
 
     def run_in_spans(self, feeds: Sequence[Value]) -> list[Value] | None:

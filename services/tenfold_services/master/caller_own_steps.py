@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from queue import SimpleQueue
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tenfold_core import errors, telemetry
-from tenfold_services.master.caller_graph import CallerGraph, CallerStep, RunningSteps
+from tenfold_services.master.caller_graph import CallerGraph, CallerRun, CallerStep, RunningSteps
 from tenfold_services.worker.direct_call import DirectCall
+from tenfold_services.worker.execution import cancelled, no_send
 from tenfold_services.worker.part_run import DONE, PartRun
 from tenfold_services.worker.pools import on_callers_thread
 from tenfold_services.worker.run_policy import CALLER, FAR_FROM_DEADLINE, clock
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_services.interfaces import Value
-    from tenfold_services.worker.loaded_program import LoadedProgram
 
 
 class CallerDirectStep(CallerStep):
@@ -60,10 +60,8 @@ class CallerDirectStep(CallerStep):
                 return self._run_in_time(session, call, feeds, session.seconds)
             session.steps += 1
             return call(feeds, session.stop)
-        except errors.OpError as error:
-            raise session.failure(error) from None
         except Exception as error:
-            raise session.unexpected(error) from error
+            raise session.failure(error) from None if isinstance(error, errors.OpError) else error
         finally:
             session.running.discard(number)
             if session.watched:
@@ -103,49 +101,48 @@ class CallerDirectStep(CallerStep):
         self._call = None
 
 
-class WaitingRun:
-    """One step. On its caller's thread, but for `interrupt`."""
+class WaitingRun(CallerRun):
+    """One step."""
 
-    __slots__ = ("_woken", "part_run")
+    __slots__ = ("_graph", "_woken")
 
-    def __init__(self, program: LoadedProgram, feeds: dict[str, Value]) -> None:
+    def __init__(self, graph: CallerGraph) -> None:
+        # no other task hears of the step: its number need only be no other's that is under way in this process
+        super().__init__(id(self))
+        self._graph = graph
         #: An entry for each time that somebody else has something for the run.
         self._woken: SimpleQueue[None] = SimpleQueue()
-        self.part_run = PartRun(program, feeds, _no_send)
-        self.part_run.wake = self._wake
 
     def _wake(self) -> None:
         self._woken.put(None)
 
-    @property
-    def step_id(self) -> int:
-        """A number that no other step under way in this process has: no other task hears of this one."""
-        return id(self)
-
-    def pending_tasks(self) -> tuple[str, ...]:
-        return ()
-
     def interrupt(self) -> None:
-        """The session ends, and its `stop` says why. Any thread."""
         part = self.part_run
-        part.stop.append(True)
-        part.fail(errors.cancelled("Step was cancelled."))
+        if part is not None:
+            part.stop.append(True)
+            part.fail(cancelled())
         self._wake()
 
-    def run(self, stop: list[errors.OpError]) -> dict[str, Value]:
-        """The fetched values by key. Raises the step's error. `stop` has why the session ends, once it does."""
-        part, woken = self.part_run, self._woken
+    def run(self, feeds: dict[str, Value]) -> dict[str, Value]:
+        session, program = self._graph.session, self._graph.program
+        assert program is not None
+        part: PartRun | None = None
         try:
-            while not stop:
+            part = self.part_run = PartRun(program, feeds, no_send)
+            part.wake = self._wake
+            while not session.stop:
                 with on_callers_thread():
                     done = part.turn(CALLER) == DONE
                 if done:
                     return part.fetched()
-                woken.get()
-            raise stop[0]
+                self._woken.get()
+            raise session.stop[0]
+        except Exception as error:
+            raise session.failure(error) from None if isinstance(error, errors.OpError) else error
         finally:
-            part.wake = None
-            part.end()
+            if part is not None:
+                part.wake = None
+                part.end()
 
 
 class CallerWaitingStep(CallerStep):
@@ -153,32 +150,5 @@ class CallerWaitingStep(CallerStep):
 
     __slots__ = ()
 
-    def run(self, feeds: Sequence[Value], step_id: int = 0) -> list[Value] | None:
-        graph = self._graph
-        session = graph.session
-        number = session.begin()
-        try:
-            if self._ended:
-                return None
-            graph.used = True
-            session.steps += 1
-            given = {key: value for key, value in zip(self._feeds, feeds, strict=True) if key is not None}
-            assert graph.program is not None
-            run = WaitingRun(graph.program, given)
-            # the end of a session is said first; then what runs is looked at
-            session.linked.add(run)
-            try:
-                fetched = run.run(session.stop)
-            finally:
-                session.linked.discard(run)
-            return [fetched[key] for key in self._fetches]
-        except errors.OpError as error:
-            raise session.failure(error) from None
-        except Exception as error:
-            raise session.unexpected(error) from error
-        finally:
-            session.over(number)
-
-
-def _no_send(key: str, value: Any, is_dead: bool) -> None:
-    raise AssertionError(f"a program that sends ({key}) is not run by its caller")
+    def _begin(self, step_id: int) -> WaitingRun:
+        return WaitingRun(self._graph)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tenfold_services.master.client_graph import ClientGraph, RunSignature
     from tenfold_services.master.run_table import RunTable
     from tenfold_services.master.step_links import StepLinkPool
-    from tenfold_services.step_spans import StepCount
 
 
 class SessionSteps(RunningSteps):
@@ -84,8 +83,8 @@ class SessionSteps(RunningSteps):
 class CallerSteps:
     """All of a task's."""
 
-    def __init__(self, task: str, lines: StepLinkPool | None = None, step_count: StepCount | None = None) -> None:
-        """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py); `step_count` is the task's."""
+    def __init__(self, task: str, lines: StepLinkPool | None = None) -> None:
+        """`lines` are for steps across tasks (step_links.py, caller_cluster_steps.py)."""
         self.task = task
         self.lines = lines
         #: No session may offer anything any more.
@@ -94,8 +93,6 @@ class CallerSteps:
         self._sessions: dict[str, SessionSteps] = {}
         #: Of sessions that are over.
         self._steps_before = 0
-        if step_count is not None:
-            step_count.of_callers = self._steps
 
     def open(self, handle: str, seconds: float | None, runs: RunTable) -> SessionSteps:
         """The share of a session with these `runs`; each of its steps may take so many `seconds`."""
@@ -115,7 +112,9 @@ class CallerSteps:
             for run in list(session.linked)
         ]
 
-    def _steps(self) -> int:
+    @property
+    def steps(self) -> int:
+        """Steps that began here, since the task started. Any thread."""
         return self._steps_before + sum(session.steps for session in list(self._sessions.values()))
 
     def find(

@@ -63,7 +63,7 @@ class GraphManager:
         self.steps = StepTable(limits)
         #: For the Logging RPC.
         self.transfers = TransferLog()
-        #: The steps that had a part here; those on callers' threads, too.
+        #: The steps that had a part here.
         self.step_count = StepCount()
         #: Runs long programs and compiles graphs; the large ones are compiled, and cut by the master, in the other one.
         self.pools = pools(task, limits)
@@ -137,7 +137,7 @@ class GraphManager:
         self._check_open()
         session = self._sessions.get(session_handle)
         found = session, session.graph(graph_handle), self.steps.get(step_id, time.monotonic())
-        self.step_count.of_worker += 1
+        self.step_count.steps += 1
         return found
 
     def run_at_once(
@@ -158,10 +158,10 @@ class GraphManager:
             program = self._sessions.get(plan.session_handle).graph(plan.graph_handle)
             if not plan.expected <= brought.keys() or self.steps.find(step_id) is not None:
                 return None  # something of it is missing, or is here already
-            self.step_count.of_worker += 1
+            self.step_count.steps += 1
             result = run_at_once(program, plan, step_id, feeds, brought, push)
         except Exception as error:
-            failure = explained(error, self.task, step_id)
+            failure = explained(error, self.task, f"Step {step_id}")
             if opened is not None:
                 telemetry.end(opened, failure)
             raise failure from None if isinstance(error, errors.OpError) else error

@@ -212,7 +212,7 @@ class GraphRun:
                 self._worker.steps.forget(rendezvous.step_id)
             self._done(result, None)
             return
-        failure = explained(error, self._worker.task, rendezvous.step_id)
+        failure = explained(error, self._worker.task, f"Step {rendezvous.step_id}")
         errors.forget_frames(failure)
         # the first error of a step on this task is the one that every part of the step reports
         first = rendezvous.error
@@ -268,7 +268,7 @@ class GraphRun:
     def _arrived(self, key: str, value: Value, is_dead: bool) -> None:
         if self.part_run is not None:
             self.part_run.arrived(key, value, is_dead)
-            if not self._worker.arrivals.hold(self):
+            if not self._worker.arrivals.hold(self.go_on):
                 self.go_on()
 
     def _woken(self) -> None:
@@ -290,13 +290,13 @@ class GraphRun:
             self.go_on()
 
 
-def explained(error: BaseException, task: str, step_id: int) -> errors.OpError:
-    """The error as an OpError; a bug of ours is logged, because its cause does not travel."""
+def explained(error: BaseException, task: str, step: str) -> errors.OpError:
+    """The error of a `step` on `task` as an OpError; a bug of ours is logged, because its cause does not travel."""
     if isinstance(error, errors.OpError):
         if error.code == errors.INTERNAL:
-            _log.error("Step %d on %s: %s", step_id, task, error.message, exc_info=error.__cause__ or error)
+            _log.error("%s on %s: %s", step, task, error.message, exc_info=error.__cause__ or error)
         return error
-    _log.error("Step %d on %s failed with an unexpected exception", step_id, task, exc_info=error)
+    _log.error("%s on %s failed with an unexpected exception", step, task, exc_info=error)
     failure = errors.internal(f"{task}: {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure

@@ -84,13 +84,15 @@ def test_a_tasks_figures_are_read_where_they_are_counted(monkeypatch: pytest.Mon
     monkeypatch.setattr(figures, "traffic_by_task", lambda: peers)
     worker = SimpleNamespace(
         every_resources=lambda: [resources, resources],
-        step_count=SimpleNamespace(steps=9),
+        step_count=SimpleNamespace(steps=4),
         pool=SimpleNamespace(long=2),
     )
     master = SimpleNamespace(
         session_handles=["a", "b"], session_statuses=lambda most: (asked.append(most), ["statuses"])[1]
     )
-    server: Any = SimpleNamespace(worker=worker, master=master, task="/job:ps/replica:0/task:0")
+    server: Any = SimpleNamespace(
+        worker=worker, master=master, caller_steps=SimpleNamespace(steps=5), task="/job:ps/replica:0/task:0"
+    )
 
     assert task_figures(server) == {
         "rss": 1.0,

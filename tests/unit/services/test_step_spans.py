@@ -8,7 +8,6 @@ import pytest
 
 from tenfold_core import telemetry
 from tenfold_services import step_spans
-from tenfold_services.step_spans import StepCount
 
 
 class Spans:
@@ -88,12 +87,3 @@ def test_a_part_that_fails_ends_with_its_error(spans: Spans) -> None:
     with pytest.raises(KeyboardInterrupt):
         step_spans.on_callers_thread(run, "t", "s", "f", 9)
     assert spans.log == [STEP, PART, ("end", "span", error)]
-
-
-def test_steps_of_worker_and_callers_are_counted_together() -> None:
-    count = StepCount()
-    assert count.steps == 0
-    count.of_worker += 2
-    assert count.steps == 2
-    count.of_callers = lambda: 5
-    assert count.steps == 7

@@ -56,6 +56,9 @@ class Run:
 
     def interrupt(self) -> None: ...
 
+    def release(self) -> None:
+        self.graph.pool.give(self.lines)
+
     def run(self, feeds: Any) -> dict[str, Any]:
         self.fed, self.among = feeds, set(self.graph.session.linked)
         assert self.graph.session.running

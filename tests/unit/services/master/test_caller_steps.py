@@ -21,7 +21,6 @@ from tenfold_services.master.caller_own_steps import CallerDirectStep, CallerWai
 from tenfold_services.master.caller_steps import CallerSteps, SessionSteps
 from tenfold_services.master.client_graph import ClientGraph, RunSignature
 from tenfold_services.master.run_table import RunTable
-from tenfold_services.step_spans import StepCount
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.waits import StepRun
 
@@ -197,16 +196,15 @@ def step_of(steps: CallerSteps, handle: str = "h") -> CallerDirectStep:
 
 
 async def test_steps_are_counted_over_sessions_and_after_them() -> None:
-    count = StepCount()
-    steps = CallerSteps(TASK, step_count=count)
-    assert count.steps == 0
+    steps = CallerSteps(TASK)
+    assert steps.steps == 0
     session = opened(steps, client_graph(sums()))
     assert session.graphs != {}
     assert not session.watched
     assert not next(iter(session.graphs.values())).used
     for _ in range(3):
         step_of(steps).run(numbers(1, 2))
-    assert (session.steps, count.steps) == (3, 3)
+    assert (session.steps, steps.steps) == (3, 3)
     assert next(iter(session.graphs.values())).used
     assert session.running == set()
 
@@ -217,17 +215,17 @@ async def test_steps_are_counted_over_sessions_and_after_them() -> None:
     other = steps.open("other", 0.5, runs)
     other.offer(graph, none)
     assert step_of(steps, "other").run(numbers(1, 2)) is None, "nobody knows how long it takes"
-    assert (other.steps, count.steps) == (0, 3)
+    assert (other.steps, steps.steps) == (0, 3)
     found.program.policy.nanoseconds = 4e6
     assert step_of(steps, "other").run(numbers(1, 2)) is not None
-    assert (other.steps, count.steps) == (1, 4)
+    assert (other.steps, steps.steps) == (1, 4)
 
     steps.forget("h")
-    assert count.steps == 4
+    assert steps.steps == 4
     steps.forget("h")
     steps.forget("nobody")
     other.interrupt(errors.cancelled("over"))
-    assert count.steps == 4, "what was counted stays counted once the sessions are gone"
+    assert steps.steps == 4, "what was counted stays counted once the sessions are gone"
     assert steps.find("other", ("x", "y"), ("plus", "minus"), ()) is None
 
 

@@ -20,7 +20,6 @@ from tenfold_services import step_spans
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
 from tenfold_services.limits import DEFAULT_LIMITS
-from tenfold_services.session_cluster import join, leave
 from tenfold_services.worker import graph_manager
 from tenfold_services.worker.run_policy import RunPolicy
 from tenfold_services.worker.waits import wait_texts
@@ -92,7 +91,7 @@ async def graph(worker: Worker) -> Graph:
 async def test_a_run_is_counted_and_its_step_known(worker: Worker, graph: Graph) -> None:
     graph.start(7)
 
-    assert (worker.running, len(worker.steps), worker.step_count.of_worker) == (1, 1, 1)
+    assert (worker.running, len(worker.steps), worker.step_count.steps) == (1, 1, 1)
     worker.abort_steps(errors.aborted("over"))
     assert (worker.running, len(worker.steps)) == (0, 1)
 
@@ -112,7 +111,7 @@ async def test_what_keeps_a_run_from_starting_is_raised(worker: Worker, graph: G
     worker.refuse(gone)
     with pytest.raises(errors.UnavailableError, match="the server is going"):
         graph.start(8)
-    assert (worker.running, worker.step_count.of_worker, graph.answers) == (0, 0, [])
+    assert (worker.running, worker.step_count.steps, graph.answers) == (0, 0, [])
 
 
 async def test_a_step_with_a_plan_is_forgotten_at_its_end_and_another_is_not(worker: Worker, graph: Graph) -> None:
@@ -140,7 +139,7 @@ async def test_a_run_at_once_counts_as_a_step_and_leaves_none(worker: Worker, gr
 
     assert found is not None
     assert found.values[graph.fetch] == 5
-    assert worker.step_count.of_worker == 2
+    assert worker.step_count.steps == 2
     assert len(worker.steps) == 0
 
 
@@ -153,7 +152,7 @@ async def test_a_run_that_lacks_a_tensor_or_whose_step_is_known_is_started_inste
     assert worker.run_at_once(9, {}, {}, graph.plan, lambda *_: None) is None
     worker.pushed(9, "something", 1, False)
     assert worker.run_at_once(9, {}, brought, graph.plan, lambda *_: None) is None
-    assert worker.step_count.of_worker == 1
+    assert worker.step_count.steps == 1
 
 
 async def test_what_fails_at_once_is_explained(worker: Worker, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +256,7 @@ async def test_another_task_is_asked_and_what_came_is_noted_for_who_wants_to_kno
 
 async def test_a_key_is_one_of_our_devices_in_this_life(worker: Worker) -> None:
     device = worker.devices[0]
-    guest, tasks = join(worker, ClusterDef(), "/job:guest/replica:0/task:3")
+    guest, tasks = worker.join(ClusterDef(), "/job:guest/replica:0/task:3")
     worker._check_key(make_key(device.name, device.incarnation, f"{PS}/device:CPU:0", "x"))
     guests = guest.devices[0]
     worker._check_key(make_key(guests.name, guests.incarnation, f"{PS}/device:CPU:0", "x"))
@@ -274,7 +273,7 @@ async def test_a_key_is_one_of_our_devices_in_this_life(worker: Worker) -> None:
         f"RecvTensor expects a different device incarnation: 5 vs. {device.incarnation}. "
         f'Your worker job ("{TASK}") was probably restarted. Check your worker job'
     )
-    await leave(worker, guest, tasks)
+    await worker.leave(guest, tasks)
 
 
 # -- what there is, and the end ----------------------------------------------------------------------------------------
@@ -291,7 +290,7 @@ async def test_idle_steps_are_swept(worker: Worker, monkeypatch: pytest.MonkeyPa
 
 async def test_the_resources_of_all_sessions_and_guests(worker: Worker) -> None:
     await worker.create_worker_session("own", None, True, ("", 0))
-    guest, tasks = join(worker, ClusterDef(), "/job:guest/replica:0/task:3")
+    guest, tasks = worker.join(ClusterDef(), "/job:guest/replica:0/task:3")
     await guest.create_worker_session("theirs", None, True, ("", 0))
 
     found = worker.every_resources()
@@ -299,11 +298,11 @@ async def test_the_resources_of_all_sessions_and_guests(worker: Worker) -> None:
     assert {id(each) for each in found} == {
         id(worker.resources), id(worker._sessions.get("own").resources), id(guest._sessions.get("theirs").resources)
     }  # fmt: skip
-    await leave(worker, guest, tasks)
+    await worker.leave(guest, tasks)
 
 
 async def test_a_session_says_what_its_own_steps_wait_for(worker: Worker) -> None:
-    guest, tasks = join(worker, ClusterDef(), "/job:guest/replica:0/task:3")
+    guest, tasks = worker.join(ClusterDef(), "/job:guest/replica:0/task:3")
     for place, handle in ((worker, "s"), (worker, "t"), (guest, "s")):
         await place.create_worker_session(handle, None, False, ("", 0))
     graphs = [await Graph(worker, session).register() for session in ("s", "t", "")]
@@ -322,7 +321,7 @@ async def test_a_session_says_what_its_own_steps_wait_for(worker: Worker) -> Non
     worker.abort_steps(errors.aborted("over"))
     assert waits("s") == []
     assert at_guest.answers[0][1].message == "over"
-    await leave(worker, guest, tasks)
+    await worker.leave(guest, tasks)
 
 
 async def test_each_step_that_is_aborted_has_an_error_of_its_own(worker: Worker, graph: Graph) -> None:
@@ -362,14 +361,14 @@ def test_the_tasks_incarnation_is_its_first_devices(worker: Worker) -> None:
 
 
 def test_a_guest_shares_what_its_home_has(worker: Worker) -> None:
-    guest = worker.guest("/job:guest/replica:0/task:3", worker.devices)
+    guest, _ = worker.join(ClusterDef(), "/job:guest/replica:0/task:3")
     for name in ("steps", "transfers", "step_count", "pools", "arrivals", "resources", "limits", "pool", "_fusion"):
         assert getattr(guest, name) is getattr(worker, name), name
     assert guest._sessions is not worker._sessions
     gone = errors.unavailable("the server is going")
     worker.refuse(gone)
-    assert worker.guest("/job:late/replica:0/task:0", worker.devices)._refusal is gone
-    assert guest._refusal is None  # nobody has added it
+    assert worker.join(ClusterDef(), "/job:late/replica:0/task:0")[0]._refusal is gone
+    assert guest._refusal is gone
 
 
 # -- spans -------------------------------------------------------------------------------------------------------------

@@ -538,11 +538,11 @@ async def test_a_graph_without_fetches_says_that_it_has_none() -> None:
 
 def test_an_error_is_explained_to_the_log_if_its_cause_does_not_travel(caplog: pytest.LogCaptureFixture) -> None:
     known = errors.aborted("known")
-    assert explained(known, TASK, 5) is known
+    assert explained(known, TASK, "Step 5") is known
     assert not caplog.records
 
     internal = errors.internal("of a bug")
-    assert explained(internal, TASK, 5) is internal
+    assert explained(internal, TASK, "Step 5") is internal
     (record,) = caplog.records
     assert record.getMessage() == f"Step 5 on {TASK}: of a bug"
     assert record.exc_info is not None
@@ -550,13 +550,13 @@ def test_an_error_is_explained_to_the_log_if_its_cause_does_not_travel(caplog: p
     caplog.clear()
 
     internal.__cause__ = KeyError("cause")
-    explained(internal, TASK, 5)
+    explained(internal, TASK, "Step 5")
     assert caplog.records[0].exc_info is not None
     assert caplog.records[0].exc_info[1] is internal.__cause__
     caplog.clear()
 
     bug = ValueError("what")
-    found = explained(bug, TASK, 5)
+    found = explained(bug, TASK, "Step 5")
     assert isinstance(found, errors.InternalError)
     assert found.message == f"{TASK}: ValueError: what"
     assert found.__cause__ is bug
