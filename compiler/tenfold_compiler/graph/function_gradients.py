@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors
 from tenfold_core.node_names import TensorName, free_name, parse_tensor_name
+from tenfold_core.reached import reached
 from tenfold_protos import attr_value_pb2, node_def_pb2
 
 from .functions import FunctionBody
@@ -151,13 +152,7 @@ def _gradient_of_op(f: NameAttrList, name: str, library: FunctionLibrary, of_op:
         return None
     nodes = {node.name: client_node(node, library) for node in found.graph_def.node}
     returns = tuple(parse_tensor_name(text) for text in found.outputs)
-    needed: set[str] = set()
-    stack = [tensor.node for tensor in returns]
-    while stack:
-        node = nodes[stack.pop()]
-        if node.name not in needed:
-            needed.add(node.name)
-            stack.extend(node.sources)
+    needed = reached((tensor.node for tensor in returns), lambda node: nodes[node].sources)
     return FunctionBody(
         name,
         tuple(nodes[arg].output_types[0] for arg in found.args),

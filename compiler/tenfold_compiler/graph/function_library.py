@@ -6,10 +6,12 @@ takes along). Follows FunctionLibraryDefinition in TensorFlow's framework/functi
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, errors, opdefs
 from tenfold_core.op_def import OpDef
+from tenfold_core.reached import reached
 from tenfold_protos import function_pb2
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ class FunctionLibrary:
         self.proto = proto if proto is not None else function_pb2.FunctionDefLibrary()
         self._functions: dict[str, FunctionDef] = {}
         self._op_defs: dict[str, OpDef] = {}
+        #: Function → what computes its gradient.
+        self._gradients = {gradient.function_name: gradient.gradient_func for gradient in reversed(self.proto.gradient)}
         for function in self.proto.function:
             name = function.signature.name
             if opdefs.has(name):
@@ -50,8 +54,7 @@ class FunctionLibrary:
 
     def gradient_of(self, name: str) -> str:
         """The function that computes the gradient of another one; empty where the client gave none."""
-        found = (gradient.gradient_func for gradient in self.proto.gradient if gradient.function_name == name)
-        return next(found, "")
+        return self._gradients.get(name, "")
 
     def op_def(self, name: str) -> OpDef | None:
         """What a call of the function takes and gives; None for a name that is not a function.
@@ -80,31 +83,24 @@ class FunctionLibrary:
         merged = function_pb2.FunctionDefLibrary()
         merged.CopyFrom(self.proto)
         merged.function.extend(each for each in more.function if self.find(each.signature.name) != each)
-        gradients = {gradient.function_name: gradient for gradient in self.proto.gradient}
         for gradient in more.gradient:
-            known_gradient = gradients.get(gradient.function_name)
-            if known_gradient is None:
+            known = self.gradient_of(gradient.function_name)
+            if not known:
                 merged.gradient.add().CopyFrom(gradient)
-            elif known_gradient != gradient:
+            elif known != gradient.gradient_func:
                 raise errors.invalid_argument(
                     f"Cannot assign gradient function '{gradient.gradient_func}' to '{gradient.function_name}' because "
-                    f"it already has gradient function '{known_gradient.gradient_func}'"
+                    f"it already has gradient function '{known}'"
                 )
         return FunctionLibrary(merged)
 
     def reachable(self, nodes: Iterable[NodeDef]) -> FunctionDefLibrary:
         """The functions that running `nodes` may need, those of their bodies included, in the library's order."""
-        needed: set[str] = set()
-        stack = [name for node in nodes for name in _names_in(node)]
-        gradients = {gradient.function_name: gradient for gradient in self.proto.gradient}
-        while stack:
-            name = stack.pop()
-            if name in needed or name not in self._functions:
-                continue
-            needed.add(name)
-            stack.extend(inner for node in self._functions[name].node_def for inner in _names_in(node))
-            if name in gradients:
-                stack.append(gradients[name].gradient_func)
+
+        def needs(nodes: Iterable[NodeDef], *names: str) -> Iterator[str]:
+            return (each for each in chain(names, *map(_names_in, nodes)) if each in self)
+
+        needed = reached(needs(nodes), lambda name: needs(self._functions[name].node_def, self.gradient_of(name)))
         result = function_pb2.FunctionDefLibrary()
         result.function.extend(function for function in self.proto.function if function.signature.name in needed)
         result.gradient.extend(gradient for gradient in self.proto.gradient if gradient.function_name in needed)

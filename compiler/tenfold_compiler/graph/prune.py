@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_core import errors
 from tenfold_core.node_names import TensorName, at_node, parse_tensor_name, suggestion
+from tenfold_core.reached import reached
 
 from .node import make_node, new_def
 from .send_recv import Channel, recv_node, send_node
@@ -144,7 +145,11 @@ class _Feeds:
         As in TensorFlow, a connection takes its source as it is in the graph even if that is fed, but as a later
         connection makes it.
         """
-        self._refuse_cycle(source, to)
+        # as in TensorFlow, another output of the node that is connected closes a cycle
+        if to.node in reached([source.node], self._sources):
+            raise errors.invalid_argument(
+                f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.'
+            )
         given, wanted = self._graph.tensor_type(source).base_dtype, self._graph.tensor_type(to).base_dtype
         if given is not wanted:
             raise errors.invalid_argument(
@@ -159,25 +164,15 @@ class _Feeds:
         self.connecting[node.name] = node
         self.add(to, node)
 
-    def _refuse_cycle(self, source: TensorName, to: TensorName) -> None:
-        """Follows the edges back from `source`; as in TensorFlow, another output of the node of `to` closes a cycle."""
-        seen: set[str] = set()
-        stack = [source.node]
-        while stack:
-            name = stack.pop()
-            if name in seen:
-                continue
-            if name == to.node:
-                raise errors.invalid_argument(
-                    f'Requested Tensor connection between nodes "{to.node}" and "{source.node}" would create a cycle.'
-                )
-            seen.add(name)
-            if name in self.connecting:
-                stack.extend(self.connecting[name].sources)
-            elif name in self._graph.nodes:
-                node = self._graph.nodes[name]
-                stack.extend(self.nodes[t].name if t in self.nodes else t.node for t in node.inputs)
-                stack.extend(self._replaced[c].name if c in self._replaced else c for c in node.control_inputs)
+    def _sources(self, name: str) -> Iterable[str]:
+        """What the node of that name takes something of, or waits for; nothing for a feed."""
+        if name in self.connecting:
+            return self.connecting[name].sources
+        node = self._graph.nodes.get(name)
+        if node is None:
+            return ()
+        inputs = [self.nodes[t].name if t in self.nodes else t.node for t in node.inputs]
+        return inputs + [self._replaced[c].name if c in self._replaced else c for c in node.control_inputs]
 
     def rewired(self, node: Node) -> Node:
         """The node with fed inputs coming from the feeds."""
@@ -217,13 +212,7 @@ class _ReferenceWriters:
 
     def of(self, name: str) -> tuple[str, ...]:
         """Those on its device that write through the reference `name`, or what a writer hands on, in each step once."""
-        found: dict[str, None] = {}
-        stack = [name]
-        while stack:
-            for writer in self._direct.get(stack.pop(), ()):
-                if writer not in found:
-                    found[writer] = None
-                    stack.append(writer)
+        found = reached(self._direct.get(name, ()), lambda writer: self._direct.get(writer, ()))
         device = self._nodes[name].device
         return tuple(w for w in found if w not in self._conditional and self._nodes[w].device == device)
 

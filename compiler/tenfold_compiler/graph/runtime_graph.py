@@ -22,6 +22,7 @@ from tenfold_core.node_names import (
     parse_tensor_name,
     suggestion,
 )
+from tenfold_core.reached import reached
 from tenfold_core.resolver import Resolver
 from tenfold_core.stand_ins import may_stand_in, stand_ins, why_not
 from tenfold_protos import versions_pb2
@@ -132,14 +133,9 @@ class RuntimeGraph:
 
     def behind(self, names: Iterable[str]) -> set[str]:
         """These nodes, and all that take something of them or wait for them, at any distance."""
-        found = set(names)
-        stack = list(found)
-        consumers = self.consumers() if stack else {}
-        while stack:
-            new = {node.name for node in consumers[stack.pop()]} - found
-            found |= new
-            stack += new
-        return found
+        names = list(names)
+        consumers = self.consumers() if names else {}
+        return set(reached(names, lambda name: (node.name for node in consumers[name])))
 
     def tensor_type(self, tensor: TensorName) -> DType:
         """The type of one output. Raises KeyError or IndexError: callers have checked the name."""

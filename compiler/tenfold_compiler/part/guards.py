@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tenfold_core.opdefs.runtime_ops import MERGE_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS, TRIGGER_OPS
+from tenfold_core.reached import reached
 
 from .loop_tree import Loop, LoopTree, Member, Unstructured
 from .part_graph import Edge, PartGraph, PartNode, is_variable, sources_of
@@ -147,19 +148,9 @@ class Guards:
 
     def _enters_behind(self, loop: Loop, index: int) -> list[PartNode]:
         """The Enters of a loop that a node of it depends on within one turn."""
-        found: list[PartNode] = []
-        seen = {index}
-        left = [index]
-        while left:
-            node = self._part.nodes[left.pop()]
-            if self._tree.entered.get(node.index) is loop:
-                found.append(node)
-                continue
-            for source in sources_of(self._part.nodes, node):
-                if source not in seen:
-                    seen.add(source)
-                    left.append(source)
-        return found
+        nodes, entered = self._part.nodes, self._tree.entered
+        found = reached([index], lambda at: () if entered.get(at) is loop else sources_of(nodes, nodes[at]))
+        return [nodes[at] for at in found if entered.get(at) is loop]
 
     def _node(self, node: PartNode) -> Guard:
         if node.op in TRIGGER_OPS:

@@ -14,11 +14,12 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_core.node_names import parse_tensor_name
+from tenfold_core.reached import reached
 from tenfold_services.interfaces import ExecOptions
 from tenfold_services.master.step_state import from_task, is_consequence, late
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
@@ -183,21 +184,16 @@ def _check_computable(graph: RuntimeGraph, fetches: Sequence[str], unfed: set[st
     """Raises InvalidArgumentError if a fetch needs a tensor that was set up as a feed and not fed yet."""
     if not unfed:
         return
-    stack = [parse_tensor_name(name).node for name in fetches]
-    seen = set(stack)
-    while stack:
-        node = graph.nodes.get(stack.pop())
-        if node is None:
-            continue
-        for source in node.inputs:
-            if str(source) in unfed:
-                raise errors.invalid_argument(
-                    f"Fetch {source} can't be computed from the feeds that have been fed so far."
-                )
-        for name in node.sources:
-            if name not in seen:
-                seen.add(name)
-                stack.append(name)
+
+    def sources(name: str) -> Iterable[str]:
+        node = graph.nodes.get(name)
+        return () if node is None else node.sources
+
+    needed = reached((parse_tensor_name(name).node for name in fetches), sources)
+    inputs = (tensor for name in needed if name in graph.nodes for tensor in graph.nodes[name].inputs)
+    late = next((tensor for tensor in inputs if str(tensor) in unfed), None)
+    if late is not None:
+        raise errors.invalid_argument(f"Fetch {late} can't be computed from the feeds that have been fed so far.")
 
 
 class PartialRuns:
