@@ -1,6 +1,6 @@
 """The asyncio tasks of one owner: each is named, its failure is logged, and none outlives `cancel_all`.
 
-Used by the master and its sessions, peers.py and cluster.py.
+Used by the master and its sessions, peers.py and cluster.py. `in_time` is for what may be left out.
 """
 
 from __future__ import annotations
@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Coroutine, Mapping
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+async def in_time(seconds: float, work: Awaitable[T], otherwise: T) -> T:
+    """The result of `work`; `otherwise` where it raises an OpError, or takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except (errors.OpError, TimeoutError):
+        return otherwise
 
 
 class OwnedTasks:
@@ -52,6 +61,24 @@ class OwnedTasks:
             return
         level = logging.DEBUG if isinstance(error, TimeoutError) else logging.ERROR
         _log.log(level, "%s: %s failed: %r", self._owner, task.get_name(), error)
+
+    async def all_of(self, calls: Mapping[str, Coroutine[Any, Any, Any]], what: str, seconds: float) -> list[str]:
+        """Makes the calls, by the task that is called, at once. Raises the first error. Returns the tasks that did not
+        answer in time; no call goes on afterwards.
+        """
+        if not calls:
+            return []
+        running = {task: self.spawn(call, f"{what}:{task}") for task, call in calls.items()}
+        try:
+            _, late = await asyncio.wait(running.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            for call in running.values():
+                if call.done():
+                    call.result()
+            return [task for task, call in running.items() if call in late]
+        finally:
+            for call in running.values():
+                call.cancel()
+            await asyncio.gather(*running.values(), return_exceptions=True)
 
     async def settled(self, seconds: float | None = None) -> None:
         """Returns once no task is left, or after so many seconds."""

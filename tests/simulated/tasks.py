@@ -146,7 +146,7 @@ class Task:
     def session_handles(self) -> list[str]:
         """Of the sessions that are open at its master."""
         server = self.server
-        return [] if server is None or server._master is None else server.master.session_handles
+        return [] if server is None or server._master is None else list(server.master._sessions)
 
     def left_over(self, open_handles: set[str]) -> list[str]:
         """What is still there of steps, and of sessions that are not among those that are open, in words."""

@@ -9,13 +9,13 @@ caller_cluster_run.py run what was arranged. Decision 0008.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, cast
 
-from tenfold_core import errors
 from tenfold_services.exchange.plan import ExchangePlan
+from tenfold_services.owned_tasks import in_time
 
 if TYPE_CHECKING:
     from tenfold_services.interfaces import PushWorker, WorkerInterface
@@ -76,17 +76,8 @@ async def arrange(
     }
     if not peers or not hasattr(local, "start_run"):
         return None
-
-    connected: set[str] = set()
-
-    async def connect(task: str) -> None:
-        with contextlib.suppress(errors.OpError, TimeoutError):
-            async with asyncio.timeout(seconds):
-                if await peers[task].connect():
-                    connected.add(task)
-
-    await asyncio.gather(*map(connect, peers))
-    linked = {task: worker for task, worker in peers.items() if task in connected}
+    connected = await asyncio.gather(*(in_time(seconds, worker.connect(), False) for worker in peers.values()))
+    linked = dict(compress(peers.items(), connected))
     if not linked:
         return None
 
@@ -96,9 +87,8 @@ async def arrange(
     async def ask(part: Part) -> None:
         wanted = {task for task in part.sends.values() if task in linked and task != part.task}
         if wanted and part.task in linked:
-            with contextlib.suppress(errors.OpError, TimeoutError):
-                async with asyncio.timeout(seconds):
-                    reach[part.task] |= wanted.intersection(await linked[part.task].arrange(sorted(wanted)))
+            reached = await in_time(seconds, linked[part.task].arrange(sorted(wanted)), [])
+            reach[part.task] |= wanted.intersection(reached)
 
     await asyncio.gather(*map(ask, parts))
     #: Keys of what is pushed, by producer and consumer; and by consumer alone.

@@ -121,20 +121,13 @@ class ClientGraphCache:
             except errors.OpError as e:
                 raise from_task(e, part.task) from None
 
-        calls = [asyncio.create_task(one(part), name=f"register:{part.task};{handle}") for part in graph.parts]
         seconds = self._limits.register_seconds
         try:
-            _done, waiting = await asyncio.wait(calls, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-            for call in calls:
-                if call.done():
-                    call.result()
-            if waiting:
-                tasks = ", ".join(part.task for part, call in zip(graph.parts, calls, strict=True) if call in waiting)
+            late = await self._tasks.all_of({part.task: one(part) for part in graph.parts}, "register", seconds)
+            if late:
+                tasks = ", ".join(late)
                 raise errors.unavailable(f"The graph could not be registered within {seconds:g} s with {tasks}.")
         except BaseException:
-            for call in calls:
-                call.cancel()
-            await asyncio.gather(*calls, return_exceptions=True)
             await self._deregister(graph)
             raise
 

@@ -30,7 +30,7 @@ from tenfold_services.master.partial_runs import value_bytes
 from tenfold_services.master.peer_use import PeerTable, PeerUse, peer_name
 from tenfold_services.master.request_ids import RecentRequests
 from tenfold_services.master.worker_sessions import LeftSessions
-from tenfold_services.owned_tasks import OwnedTasks
+from tenfold_services.owned_tasks import OwnedTasks, in_time
 from tenfold_services.session_cluster import own_task
 from tenfold_services.worker.execution import kept
 
@@ -85,10 +85,6 @@ class Master:
         #: Sessions that are being closed; kept here, because the client that asked may go away meanwhile.
         self._closing = OwnedTasks(f"The master of {env.task}")
         self._left = LeftSessions(env, limits)
-
-    @property
-    def session_handles(self) -> list[str]:
-        return list(self._sessions)
 
     @property
     def open_sessions(self) -> list[MasterSession]:
@@ -364,20 +360,13 @@ class Master:
             return self._sessions[handle].env.devices.attributes
         found = list(await self._env.local_worker.get_status())
         others = [task for task in self._env.workers.tasks() if task != self._env.task]
-        seconds = self._limits.list_devices_seconds
-
-        async def one(task: str) -> list[DeviceAttributes]:
-            try:
-                async with asyncio.timeout(seconds):
-                    return await self._env.workers.devices(task, timeout=seconds)
-            except (errors.OpError, TimeoutError):
-                return []
-
-        return found + [device for answer in await asyncio.gather(*map(one, others)) for device in answer]
+        seconds, ask = self._limits.list_devices_seconds, self._env.workers.devices
+        answers = await asyncio.gather(*(in_time(seconds, ask(task, timeout=seconds), []) for task in others))
+        return found + [device for answer in answers for device in answer]
 
     async def placement(self, handle: str) -> GetPlacementResponse:
         """Where the session's nodes are, and why. AbortedError for a handle that is not known."""
-        return await self._session(handle, " Possibly, this master has restarted.").placement()
+        return await self._session(handle, " Possibly, this master has restarted.").graph.placement()
 
     async def reset(self, containers: Sequence[str]) -> None:
         """Closes all sessions and clears the containers (the default one if none is named) on every task."""

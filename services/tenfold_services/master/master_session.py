@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from tenfold_protos.config_pb2 import CallableOptions, RunMetadata, RunOptions
     from tenfold_protos.graph_pb2 import GraphDef
-    from tenfold_protos.placement_pb2 import GetPlacementResponse
     from tenfold_services.interfaces import TaskName, Value
     from tenfold_services.master.arrangement import Part
     from tenfold_services.master.callables import CallableGraph
@@ -134,11 +133,6 @@ class MasterSession:
         grown = await self.graph.grown(graph_def, current_version)
         self._check_open()
         return self.graph.take(grown, graph_def, current_version)
-
-    async def placement(self) -> GetPlacementResponse:
-        """Where the nodes of the graph as it is now are, and why."""
-        self._check_open()
-        return await self.graph.placement()
 
     # -- steps -------------------------------------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from tenfold_compiler.graph.send_recv import signed
 from tenfold_core import errors
-from tenfold_services.owned_tasks import OwnedTasks
+from tenfold_services.owned_tasks import OwnedTasks, in_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.interfaces import TaskName
@@ -52,7 +52,8 @@ class WorkerSessions:
             worker = self._master.workers.worker(task)
             await worker.create_worker_session(self._env.handle, server_def, isolate, (self._master.task, own))
 
-        late = await self._each(one, "create_worker_session", seconds)
+        calls = {task: one(task) for task in self._devices.tasks}
+        late = await self._tasks.all_of(calls, "create_worker_session", seconds)
         if late:
             raise errors.deadline_exceeded(
                 f"No answer to CreateWorkerSession within {seconds:g} s from {', '.join(late)}."
@@ -64,31 +65,15 @@ class WorkerSessions:
         finished = self._master.finished
 
         async def one(task: TaskName) -> None:
-            if finished is not None and task in finished:
-                return  # nothing is left there
             if not await _forgets(self._master.workers, task, self._env.handle):
                 lost.append(task)
 
-        late = await self._each(one, "delete_worker_session", seconds)
+        # on those that have finished nothing is left
+        calls = {task: one(task) for task in self._devices.tasks if finished is None or task not in finished}
+        late = await self._tasks.all_of(calls, "delete_worker_session", seconds)
         if late:
             _log.debug("Session %s: no answer to DeleteWorkerSession from %s", self._env.handle, ", ".join(late))
         return [*lost, *late]
-
-    async def _each(
-        self, call: Callable[[TaskName], Coroutine[object, object, None]], name: str, seconds: float
-    ) -> list[TaskName]:
-        """Calls for every task at once; raises the first error. Returns the tasks that did not answer in time."""
-        handle = self._env.handle
-        calls = {task: self._tasks.spawn(call(task), f"{name}:{task};{handle}") for task in self._devices.tasks}
-        try:
-            _, waiting = await asyncio.wait(calls.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-            for running in calls.values():
-                if running.done():
-                    running.result()
-            return [task for task, running in calls.items() if running in waiting]
-        finally:
-            for running in calls.values():
-                running.cancel()
 
     async def explained(self, tasks: Sequence[TaskName], error: errors.OpError) -> errors.OpError:
         """The error of a step itself, or an AbortedError naming those of its `tasks` that have restarted.
@@ -112,12 +97,7 @@ class WorkerSessions:
     async def _restarted(self, task: TaskName) -> str:
         """What tells that the task is not the one that the session was created with, or ""."""
         seconds = self._env.limits.diagnose_seconds
-        try:
-            async with asyncio.timeout(seconds):
-                now = await self._master.workers.devices(task, refresh=True, timeout=seconds)
-        except (errors.OpError, TimeoutError):
-            return ""
-        for device in now:
+        for device in await in_time(seconds, self._master.workers.devices(task, refresh=True, timeout=seconds), []):
             if device.name in self._devices and device.incarnation != self._devices.incarnation(device.name):
                 return (
                     f"{task} has restarted since this session was created (incarnation "
@@ -169,19 +149,15 @@ class LeftSessions:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, self._limits.cleanup_seconds)
                 # `add` may take the oldest away meanwhile
-                while left and await self._forgets(task, oldest := next(iter(left))):
+                while left:
+                    forgotten = _forgets(workers, task, oldest := next(iter(left)))
+                    if not await in_time(self._limits.cleanup_seconds, forgotten, False):
+                        break
                     left.pop(oldest, None)
         finally:
             del self._left[task]
         if left:
             _log.info("%s may still have %d sessions that were closed", task, len(left))
-
-    async def _forgets(self, task: TaskName, handle: str) -> bool:
-        try:
-            async with asyncio.timeout(self._limits.cleanup_seconds):
-                return await _forgets(self._env.workers, task, handle)
-        except TimeoutError:
-            return False
 
 
 async def _forgets(workers: ClusterWorkers, task: TaskName, handle: str) -> bool:

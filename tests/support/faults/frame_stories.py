@@ -120,7 +120,7 @@ class FrameScene:
 
     def close(self) -> None:
         worker = self.cluster.servers["worker"]
-        if self.handle in worker.master.session_handles:
+        if any(each.handle == self.handle for each in worker.master.open_sessions):
             worker.call(lambda: worker.master.close_session(self.handle), PATIENCE)
         self.master.close()
         self._ps.close()

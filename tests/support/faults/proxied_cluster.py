@@ -101,7 +101,7 @@ class ProxiedCluster:
 
 
 async def _settle(server: BackgroundServer) -> None:
-    for handle in server.master.session_handles:
+    for handle in [each.handle for each in server.master.open_sessions]:
         await server.master.close_session(handle)
     await server.master._closing.settled()
     await server.master._left._loops.settled(PATIENCE)
@@ -114,7 +114,7 @@ async def _sweep(server: BackgroundServer) -> None:
 async def _left_over(server: BackgroundServer) -> dict[str, int]:
     worker, master = server.server.worker, server.master
     return {
-        "sessions": len(master.session_handles),
+        "sessions": len(master.open_sessions),
         "sessions at the worker": sum(1 for session in worker._sessions if session.handle),
         "graphs": sum(len(session.graphs) for session in worker._sessions),
         "steps": len(worker.steps),

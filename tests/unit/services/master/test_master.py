@@ -57,7 +57,7 @@ async def test_a_master_that_stops_admits_nobody() -> None:
     _, master = alone()
     await create(master)
     await master.stop()
-    assert master.session_handles == []
+    assert master.open_sessions == []
     with pytest.raises(errors.UnavailableError, match=f"The master of {FULL} is shutting down"):
         await create(master)
 
@@ -140,7 +140,7 @@ async def test_a_session_that_was_unused_for_longest_makes_room(
 
     third = await create(master, RUNS, HERE)
 
-    assert master.session_handles == [other, newer, third]
+    assert [each.handle for each in master.open_sessions] == [other, newer, third]
     assert f"Session {older} is closed to make room: it was not used for long." in caplog.messages
     assert done == [((audit.ITSELF, "end session"), {"session": older, "reason": "another one needed its place"})]
     master._sessions[third].last_used = 1000.0
@@ -189,7 +189,7 @@ async def test_a_master_that_joins_none_says_so() -> None:
     _, master = alone()
     with pytest.raises(errors.UnimplementedError, match=r"ConfigProto\.cluster_def is not served here"):
         await master.create_session(parse_text("a = NoOp()"), config(cluster_def=a_cluster()), "here:1")
-    assert master.session_handles == []
+    assert master.open_sessions == []
 
 
 class Finished:
@@ -294,7 +294,7 @@ async def test_graphs_of_who_may_only_compute_are_checked() -> None:
     _, master = alone()
     with pytest.raises(errors.PermissionDeniedError, match="is a ReadFile"):
         await create(master, GUEST, HERE, text="n = Const() dtype=string value='x'\nr = ReadFile(n)")
-    assert master.session_handles == []
+    assert master.open_sessions == []
     handle = await create(master, GUEST, HERE, text="x = Placeholder() dtype=float")
     bad = parse_text("n = Const() dtype=string value='x'\nr = ReadFile(n)")
     with pytest.raises(errors.PermissionDeniedError, match="is a ReadFile"):

@@ -113,7 +113,7 @@ async def test_the_whole_graph_is_placed_when_the_session_is_created() -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"Cannot place 'never_run' on /job:nope/task:3"):
         await session(cluster, master, "a = NoOp()\nnever_run = NoOp() @/job:nope/task:3")
 
-    assert master.session_handles == []
+    assert master.open_sessions == []
     assert not cluster[MASTER].called("create_worker_session")
 
 

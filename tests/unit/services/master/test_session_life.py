@@ -534,7 +534,6 @@ async def test_closing_tells_which_tasks_were_out_of_reach(opened: OpenSession) 
 
 async def test_a_closed_session_refuses_everything(opened: OpenSession, monkeypatch: pytest.MonkeyPatch) -> None:
     own = session_of(opened)
-    assert (await own.placement()).node
     handle = await own.make_callable(config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0"]))
     await own.close()
     with pytest.raises(errors.InvalidArgumentError):
@@ -549,7 +548,6 @@ async def test_a_closed_session_refuses_everything(opened: OpenSession, monkeypa
     calls: list[Any] = [
         own.run_step(X, ["z"], [], NO_OPTIONS),
         own.extend(parse_text("more = NoOp()"), 0),
-        own.placement(),
         own.partial_run_setup(["x"], ["z"], []),
         own.make_callable(config_pb2.CallableOptions(fetch=["z"])),
     ]
