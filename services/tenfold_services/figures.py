@@ -37,7 +37,7 @@ def task_figures(server: TaskServer) -> dict[str, Any]:
         **process_figures(),
         **variable_figures(managers),
         "steps": worker.step_count.steps + server.caller_steps.steps,
-        "sessions": len(server.master.session_handles),
+        "sessions": len(server.master.open_sessions),
         "open_sessions": server.master.session_statuses(MOST_SESSIONS),
         "bytes_sent": sent,
         "bytes_received": received,

@@ -122,12 +122,9 @@ class Connection:
 
     def lost(self) -> None:
         """The peer is gone: every request is cancelled."""
-        streams, self.streams = self.streams, {}
         self._reader.drop()
-        for stream in streams.values():
-            self.out.forget(stream.number)
-            if stream.receiver is not None:
-                stream.receiver.cancelled()
+        for number in list(self.streams):
+            self._cancel(number)
         self.out.lost()
 
     def say_goodbye(self) -> None:
@@ -272,11 +269,7 @@ class Connection:
         if number > self._last:
             raise ConnectionFault(Code.PROTOCOL_ERROR, f"RST_STREAM of stream {number}, which was not opened")
         self._left.pop(number, None)
-        stream = self.streams.pop(number, None)
-        if stream is not None:
-            self.out.forget(number)
-            assert stream.receiver is not None
-            stream.receiver.cancelled()
+        self._cancel(number)
 
     def _settings_frame(self, flags: int, number: int, payload: bytes) -> None:
         if flags & frames.ACK:
@@ -321,10 +314,14 @@ class Connection:
 
     def _reset(self, number: int, code: Code) -> None:
         """Ends a stream with RST_STREAM."""
-        stream = self.streams.pop(number, None)
         self._spend(1)
-        self.out.forget(number)
         self._leave(number, code)
+        self._cancel(number)
+
+    def _cancel(self, number: int) -> None:
+        """The stream is over, if it is open, and so is its request."""
+        self.out.forget(number)
+        stream = self.streams.pop(number, None)
         if stream is not None and stream.receiver is not None:
             stream.receiver.cancelled()
 

@@ -49,34 +49,20 @@ class Http2Server:
         """`gate` says who may call; by default the same user of this machine alone. With `certificates` those beyond
         this machine must speak TLS, and others may."""
         self._settings, self._certificates, self._loop = settings, certificates, asyncio.get_running_loop()
-        self._connections: set[ConnectionSocket] = set()
+        self.connections: set[ConnectionSocket] = set()
         self._places: Places[ConnectionSocket] = Places(affordable(settings.connections), ConnectionSocket.close)
-        self._calls = OpenCalls(find, settings, gate or Gate("this server"), self._places.recognize)
+        self.calls = OpenCalls(find, settings, gate or Gate("this server"), self._places.recognize)
         self._accepting: AcceptLoop[ConnectionSocket] | None = None
         self._look_timer: asyncio.TimerHandle | None = None
         #: Set when the last connection has ended.
         self._ended = asyncio.Event()
 
-    @property
-    def connections(self) -> int:
-        return len(self._connections)
-
-    @property
-    def calls(self) -> int:
-        """Calls that are not over."""
-        return len(self._calls.open)
-
-    @property
-    def unread_bytes(self) -> int:
-        """Bytes of answers that wait for their peers."""
-        return self._calls.unread.bytes
-
     async def start(self, host: str, port: int) -> int:
         """Listens at every address of `host`; the port. Raises OSError if none can be had."""
         found, port = await listening_sockets(host, port)
         self._accepting = AcceptLoop(
-            f"gRPC's port {port}", self._calls.gate, self._places, self._take,
-            limit="TENFOLD_HTTP2_CONNECTIONS", strangers=self._calls.strangers,
+            f"gRPC's port {port}", self.calls.gate, self._places, self._take,
+            limit="TENFOLD_HTTP2_CONNECTIONS", strangers=self.calls.strangers,
             full=self._full, say_no_room=self._say_no_room,
         )  # fmt: skip
         self._accepting.watch(*found)
@@ -93,31 +79,31 @@ class Http2Server:
         assert self._look_timer is not None
         self._accepting.close()
         self._look_timer.cancel()
-        for accepted in list(self._connections):
+        for accepted in list(self.connections):
             accepted.connection.say_goodbye()
             accepted.flush()
         if grace:
-            await self._calls.drained(grace)
-        self._calls.end_all("The server is shutting down.")
-        for accepted in list(self._connections):
+            await self.calls.drained(grace)
+        self.calls.end_all("The server is shutting down.")
+        for accepted in list(self.connections):
             accepted.leave(_LINGER_SECONDS)
-        while self._connections:
+        while self.connections:
             self._ended.clear()
             await self._ended.wait()
-        await self._calls.drained(_LINGER_SECONDS)
+        await self.calls.drained(_LINGER_SECONDS)
 
     def _full(self) -> str | None:
-        begun = self._connections
+        begun = self.connections
         if len(begun) > _FEW and sum(not each.connection.greeted for each in begun) >= self._settings.handshakes:
             return "too many have begun none yet"
         return None
 
     def _take(self, sock: socket.socket, address: Any, caller: Caller) -> ConnectionSocket | None:
         context = None if self._certificates is None else self._certificates.server_context()
-        made = ConnectionSocket(sock, shown(sock, address), self._calls, self._end, caller, context)
+        made = ConnectionSocket(sock, shown(sock, address), self.calls, self._end, caller, context)
         if made.closed:
             return None
-        self._connections.add(made)
+        self.connections.add(made)
         return made
 
     def _say_no_room(self, sock: socket.socket) -> None:
@@ -131,12 +117,12 @@ class Http2Server:
 
     def _end(self, accepted: ConnectionSocket) -> None:
         self._places.leave(accepted)
-        self._connections.discard(accepted)
-        if not self._connections:
+        self.connections.discard(accepted)
+        if not self.connections:
             self._ended.set()
 
     def _look(self) -> None:
         seconds = self._settings.stall_seconds / _LOOKS
-        for accepted in list(self._connections):
+        for accepted in list(self.connections):
             accepted.look(seconds)
         self._look_timer = self._loop.call_later(seconds, self._look)

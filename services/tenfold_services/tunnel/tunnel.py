@@ -72,13 +72,9 @@ class Tunnel:
         self._settings = settings or TunnelSettings()
         self._gate = gate or Gate("this tunnel")
         self._accepting: AcceptLoop[asyncio.Task[Any]] | None = None
-        self._connections = OwnedTasks("tunnel")
+        self.connections = OwnedTasks("tunnel")
         #: Those who were accepted are known; others are on their way out, or make their handshake.
         self._places: Places[asyncio.Task[Any]] = Places(affordable(self._settings.connections), asyncio.Task.cancel)
-
-    @property
-    def connections(self) -> int:
-        return len(self._connections)
 
     async def start(self) -> int:
         """Listens; the port. Raises OSError where that cannot be had."""
@@ -94,11 +90,11 @@ class Tunnel:
         """Accepts no more, and ends every connection. Bounded."""
         if self._accepting is not None:
             self._accepting.close()
-        await self._connections.cancel_all(_STOP_S)
+        await self.connections.cancel_all(_STOP_S)
 
     def _take(self, sock: socket.socket, address: Any, caller: Caller) -> asyncio.Task[None]:
         peer = f"{address[0]}:{address[1]}"
-        return self._connections.spawn(self._carry(sock, peer, caller), f"tunnel:{peer}")
+        return self.connections.spawn(self._carry(sock, peer, caller), f"tunnel:{peer}")
 
     async def _carry(self, accepted: socket.socket, peer: str, caller: Caller) -> None:
         """One connection, to its end."""

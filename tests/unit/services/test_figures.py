@@ -88,7 +88,7 @@ def test_a_tasks_figures_are_read_where_they_are_counted(monkeypatch: pytest.Mon
         pool=SimpleNamespace(long=2),
     )
     master = SimpleNamespace(
-        session_handles=["a", "b"], session_statuses=lambda most: (asked.append(most), ["statuses"])[1]
+        open_sessions=["a", "b"], session_statuses=lambda most: (asked.append(most), ["statuses"])[1]
     )
     server: Any = SimpleNamespace(
         worker=worker, master=master, caller_steps=SimpleNamespace(steps=5), task="/job:ps/replica:0/task:0"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenfold_core.errors import INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED
 from tenfold_services.http2 import message
-from tenfold_services.http2.handler import INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED
 from tenfold_services.http2.message import Budget, Inflation, MessageReader, Refused
 
 

@@ -93,14 +93,10 @@ async def test_it_listens_and_accepts_within_its_bounds() -> None:
     assert accepting.watched == ["first", "second"]
     assert accepting.places is server._places
     assert accepting.places.most == 7
-    assert accepting.gate is server._calls.gate
+    assert accepting.gate is server.calls.gate
     assert accepting.more["limit"] == "TENFOLD_HTTP2_CONNECTIONS"
-    assert accepting.more["strangers"] is server._calls.strangers
-    assert (server.connections, server.calls, server.unread_bytes) == (0, 0, 0)
-    server._calls.unread.bytes = 5
-    server._calls.open[object()] = object()  # type: ignore[index, assignment]
-    assert (server.calls, server.unread_bytes) == (1, 5)
-    server._calls.open.clear()
+    assert accepting.more["strangers"] is server.calls.strangers
+    assert (server.connections, server.calls.open, server.calls.unread.bytes) == (set(), {}, 0)
     await server.stop()
 
 
@@ -109,11 +105,11 @@ async def test_who_is_taken_is_a_connection_until_it_ends() -> None:
     server, accepting = await started()
     made = accepting.take(Sock(), ("1.2.3.4", 5), OWNER)
     assert (made.name, made.caller, made.context) == ("ipv4:1.2.3.4:5", OWNER, None)
-    assert made.calls is server._calls
-    assert server.connections == 1
+    assert made.calls is server.calls
+    assert len(server.connections) == 1
     server._places.add(made, "group", known=True)
     made.close()
-    assert server.connections == 0
+    assert not server.connections
     assert len(server._places) == 0
     await server.stop()
 
@@ -124,7 +120,7 @@ async def test_one_that_is_over_while_it_is_made_is_none(monkeypatch: pytest.Mon
     monkeypatch.setattr(server_module, "shown", lambda *_: "x")
     server, accepting = await started()
     assert accepting.take("gone", ("1.2.3.4", 5), OWNER) is None
-    assert server.connections == 0
+    assert not server.connections
     async with asyncio.timeout(20):
         await server.stop()
 
@@ -177,10 +173,10 @@ async def test_stopping_ends_calls_and_then_connections_and_waits_for_both() -> 
         def give_up(self, failure: Failure) -> None:
             given_up.append(failure)
             made.done.append("given up")
-            server._calls.over(self)
+            server.calls.over(self)
 
     made.host = ""
-    server._calls.begin(Call(), made)
+    server.calls.begin(Call(), made)
     stops = [asyncio.create_task(server.stop(0)), asyncio.create_task(server.stop(0))]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -199,13 +195,13 @@ async def test_calls_get_their_grace() -> None:
     call: Any = type("Call", (), {"give_up": lambda self, failure: given_up.append(failure)})()
     given_up: list[Failure] = []
     wire: Any = type("Wire", (), {"host": ""})()
-    server._calls.begin(call, wire)
+    server.calls.begin(call, wire)
     stop = asyncio.create_task(server.stop(60.0))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not stop.done()
     assert given_up == []
-    server._calls.over(call)
+    server.calls.over(call)
     async with asyncio.timeout(20):
         await stop
     assert given_up == []
@@ -218,7 +214,7 @@ async def test_a_call_that_does_not_end_holds_nothing_up_for_long(monkeypatch: p
     given_up: list[Failure] = []
     call: Any = type("Call", (), {"give_up": lambda self, failure: given_up.append(failure)})()
     wire: Any = type("Wire", (), {"host": ""})()
-    server._calls.begin(call, wire)
+    server.calls.begin(call, wire)
     async with asyncio.timeout(20):
         await server.stop(0.001)
     assert len(given_up) == 1
