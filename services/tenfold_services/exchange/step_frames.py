@@ -8,7 +8,7 @@ both ends of the asyncio links (rpc/link_worker.py, rpc/link_worker_service.py) 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import DecodeError
 
@@ -33,27 +33,20 @@ from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tenfold_link.aio.methods import PeerLink
+    from tenfold_link.blocking.step_link import StepLink
     from tenfold_link.wire.buffers import Answer
     from tenfold_services.interfaces import Brought, Value
 
     from .plan import ExchangePlan, Sent
 
-#: Key of LinkLike.state: the numbers of plans on that link.
+    #: What sends frames: a link of the event loop, or that of a step on its caller's thread.
+    LinkLike: TypeAlias = PeerLink | StepLink
+
+#: Key of LinkEnd.state: the numbers of plans on that link.
 _NUMBERS = "plans"
-
-
-class LinkLike(Protocol):
-    """What sends frames: Link, or a caller's blocking end (tenfold_link.blocking.step_link)."""
-
-    state: dict[Any, Any]
-
-    def stage(self, buffer: Any) -> Any:
-        """A private copy for sending."""
-
-    def notify_nowait(self, method: int, header: bytes = b"", buffers: Sequence[Any] = ()) -> None:
-        """Sends a notification."""
 
 
 # -- tensors -----------------------------------------------------------------------------------------------------------
@@ -149,6 +142,14 @@ def run_frame(
     return LinkCall.RUN_GRAPH, b"".join(parts), buffers
 
 
+def read_numbered(header: bytes, records: values.ValueReader, count: int, keys: Sequence[str]) -> Iterator[Sent]:
+    """So many tensors, each behind the number of its key. Raises struct.error and IndexError for a malformed frame."""
+    for _ in range(count):
+        (number,) = KEY_NUMBER.unpack_from(header, records.offset)
+        records.offset += KEY_NUMBER.size
+        yield keys[number], *records.read()
+
+
 def read_answer(
     plan: ExchangePlan, answer: Answer, deliver: Callable[[str, Value, bool], None]
 ) -> RunGraphResult | None:
@@ -172,11 +173,8 @@ def read_answer(
         records = reader(header, offset, buffers)
         for key in plan.fetches:
             result.values[key] = records.read()[0]
-        for _ in range(brought):
-            (number,) = KEY_NUMBER.unpack_from(header, records.offset)
-            records.offset += KEY_NUMBER.size
-            value, is_dead = records.read()
-            deliver(plan.answer_keys[number], value, is_dead)
+        for sent in read_numbered(header, records, brought, plan.answer_keys):
+            deliver(*sent)
         return result
     except (struct.error, DecodeError, IndexError) as error:
         raise malformed("RunGraph's answer", error) from None

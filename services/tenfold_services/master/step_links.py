@@ -53,11 +53,7 @@ class StepLinks:
 
     def notice_ends(self) -> None:
         """Reads what is there without waiting, so that a link whose peer has gone is closed before a step uses it."""
-        for file, _ in (self._poll or self._watch()).poll(0):
-            link = self._by_file[file]
-            link.receive()
-            if link.closed:
-                self._poll = None
+        self._read(self._look())
 
     def has(self, tasks: Iterable[str]) -> bool:
         """Whether there is an open link to each."""
@@ -87,6 +83,9 @@ class StepLinks:
         if not ready:
             for link in self._by_file.values():
                 link.check_life()
+        self._read(ready)
+
+    def _read(self, ready: list[tuple[int, int]]) -> None:
         for file, _ in ready:
             link = self._by_file[file]
             link.receive()

@@ -231,7 +231,7 @@ class PlanCall:
         try:
             result = self._worker.read_answer(self._plan, self._step_id, call.result())
         except Exception as error:
-            self._done(None, _as_op_error(error))
+            self._done(None, errors.as_op_error(error))
             return
         if result is None:
             self._reconnect()
@@ -243,12 +243,6 @@ class PlanCall:
         if call.cancelled():
             self._done(None, errors.cancelled(f"The call to {self._worker.task} was cancelled."))
         elif (error := call.exception()) is not None:
-            self._done(None, _as_op_error(error))
+            self._done(None, errors.as_op_error(error))
         else:
             self._done(call.result(), None)
-
-
-def _as_op_error(error: BaseException) -> errors.OpError:
-    if isinstance(error, errors.OpError):
-        return error
-    return errors.internal(f"{type(error).__name__}: {error}")

@@ -16,11 +16,20 @@ from google.protobuf.message import DecodeError
 
 from tenfold_core import errors
 from tenfold_link.aio.methods import Deferred, LinkMethod
-from tenfold_link.wire.calls import HAS_NAMES, KEY_NUMBER, RUN_GRAPH, RUN_GRAPH_ANSWER, STEP, UNKNOWN_NUMBER, LinkCall
+from tenfold_link.wire.calls import HAS_NAMES, RUN_GRAPH, RUN_GRAPH_ANSWER, STEP, UNKNOWN_NUMBER, LinkCall
 from tenfold_link.wire.short_ids import KnownIds
 from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeResponse, LinkProducer, LinkRunPlan
 from tenfold_services.exchange.plan import ExchangePlan
-from tenfold_services.exchange.step_frames import answer_frame, malformed, options_of, pack, push, read_push, reader
+from tenfold_services.exchange.step_frames import (
+    answer_frame,
+    malformed,
+    options_of,
+    pack,
+    push,
+    read_numbered,
+    read_push,
+    reader,
+)
 from tenfold_services.worker.execution import check_counts
 
 if TYPE_CHECKING:
@@ -84,10 +93,11 @@ class WorkerEndpoint:
             records = reader(header, offset, buffers)
             for key in plan.feeds:
                 feeds[key] = records.read()[0]
-            for _ in range(brought):
-                key = _numbered(plan.call_keys, header, records.offset)
-                records.offset += KEY_NUMBER.size
-                tensors[key] = records.read()
+            try:
+                for key, value, is_dead in read_numbered(header, records, brought, plan.call_keys):
+                    tensors[key] = value, is_dead
+            except (struct.error, IndexError) as error:
+                raise malformed("RunGraph", error) from None
         linked = not plan.consumers or all(self._link_of(task).is_linked for task in plan.consumers)
         if linked and not record:
             result = self._worker.run_at_once(step_id, feeds, tensors, plan, self._push_on)
@@ -230,14 +240,6 @@ class _Pending(Deferred):
         if self.run is not None:
             self.run.cancel()
         return True
-
-
-def _numbered(keys: Sequence[str], header: bytes, offset: int) -> str:
-    try:
-        number: int = KEY_NUMBER.unpack_from(header, offset)[0]
-        return keys[number]
-    except (struct.error, IndexError) as error:
-        raise malformed("RunGraph", error) from None
 
 
 def _parse(message: Any, content: bytes) -> Any:

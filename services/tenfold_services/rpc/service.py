@@ -209,16 +209,10 @@ class _Unary:
                     return self._bytes(response)
         except Exception as error:
             return self._failure(error)
-        return self._wait(message, context) if self._audited is None else self._told(message, context, self._audited)
+        return self._wait(message, context)
 
     async def _wait(self, message: Any, context: CallContext) -> Outcome:
-        try:
-            return self._bytes(await self._call(message, context))
-        except Exception as error:
-            return self._failure(error)
-
-    async def _told(self, message: Any, context: CallContext, audited: Audited) -> Outcome:
-        """As `_wait`, and the audit log has what came of it."""
+        """The outcome of the method; the audit log has what came of one that it tells of."""
         answer: Any = None
         outcome, more = "given up by its caller", dict[str, object]()
         try:
@@ -230,8 +224,9 @@ class _Unary:
             outcome, more["error"] = "failed", failure.text
             return failure
         finally:
-            more = {**audited.more(message, answer), **more}
-            audit.done(context.caller(), audited.action, outcome, address=context.peer(), **more)
+            if self._audited is not None:
+                more = {**self._audited.more(message, answer), **more}
+                audit.done(context.caller(), self.action, outcome, address=context.peer(), **more)
 
     def _bytes(self, response: Message | list[Buffer]) -> bytes | list[Buffer]:
         if isinstance(response, list):
