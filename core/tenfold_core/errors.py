@@ -237,6 +237,11 @@ def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> 
     return cls(node_def, op, message)
 
 
+def as_op_error(error: BaseException) -> OpError:
+    """The error itself; of any other exception, which is a defect, an InternalError."""
+    return error if isinstance(error, OpError) else internal(f"{type(error).__name__}: {error}")
+
+
 def forget_frames(error: BaseException) -> None:
     """Lets `error`, and what caused it, go of the frames that it came through.
 

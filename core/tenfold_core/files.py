@@ -371,5 +371,3 @@ def _opened(descriptor: int, mode: str) -> BinaryIO:
     except BaseException:  # a folder
         os.close(descriptor)
         raise
-
-

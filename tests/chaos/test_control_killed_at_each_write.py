@@ -72,7 +72,7 @@ class Attempt:
 
     def run(self, point: int) -> bool:
         """Tells whether the service was killed before it answered. Raises AssertionError for a promise broken."""
-        others = set(self._server.master.session_handles)
+        others = {each.handle for each in self._server.master.open_sessions}
         self._start()
         with self._service() as service:
             self._story.before(service)
@@ -106,7 +106,8 @@ class Attempt:
             assert second.content == first.content, f"{told}, then {first.text}, then {second.text}"
         assert breaches(self._database) == [], told
         if self._story.closes:
-            assert set(self._server.master.session_handles) <= others, f"{told}: a session is open that nobody knows of"
+            found = {each.handle for each in self._server.master.open_sessions}
+            assert found <= others, f"{told}: a session is open that nobody knows of"
         return answered is None
 
     def _judge(self, answer: httpx.Response, told: str) -> None:

@@ -62,7 +62,7 @@ async def ended(*work: Awaitable[Any]) -> list[Any]:
 def left_at(servers: dict[str, TaskServer]) -> dict[str, int]:
     found = {}
     for job, server in servers.items():
-        found[f"{job}: sessions"] = len(server.master.session_handles)
+        found[f"{job}: sessions"] = len(server.master.open_sessions)
         found[f"{job}: sessions at the worker"] = sum(1 for each in server.worker._sessions if each.handle)
         found[f"{job}: steps"] = len(server.worker.steps)
         found[f"{job}: runs"] = server.worker.running

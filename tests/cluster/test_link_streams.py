@@ -1,7 +1,7 @@
 """Links with further connections for large buffers, as they are opened to peers that are far: both kinds of end.
 
-    link's own connection  ── frames ──►
-    further connection     ── pieces of large buffers ──►        three of them here
+link's own connection  ── frames ──►
+further connection     ── pieces of large buffers ──►        three of them here
 """
 
 from __future__ import annotations

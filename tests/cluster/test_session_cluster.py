@@ -15,7 +15,6 @@ from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_services.background import BackgroundServer
-from tenfold_services.session_cluster import join, leave
 from tenfold_services.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -155,19 +154,19 @@ def test_a_cost_model_is_built_when_it_is_due(strangers: list[BackgroundServer])
 async def test_masters_of_other_clusters_are_not_taken_for_our_own() -> None:
     home, heard = Worker("/job:ps/replica:0/task:0"), list[str]()
     home.on_master = lambda task, incarnation: heard.append(task)
-    guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
+    guest, tasks = home.join(ClusterDef(), "/job:worker/replica:0/task:1")
 
     for worker, handle in ((guest, "theirs"), (home, "ours")):
         await worker.create_worker_session(handle, None, False, (f"/job:{handle}/replica:0/task:0", 7))
 
     assert heard == ["/job:ours/replica:0/task:0"]
-    await leave(home, guest, tasks)
+    await home.leave(guest, tasks)
     home.close()
 
 
 async def test_a_server_that_stops_refuses_and_awaits_under_every_name() -> None:
     home = Worker("/job:ps/replica:0/task:0")
-    guest, tasks = join(home, ClusterDef(), "/job:worker/replica:0/task:1")
+    guest, tasks = home.join(ClusterDef(), "/job:worker/replica:0/task:1")
     gone = errors.UnavailableError(None, None, "the server is going")
     guest.running += 1
 
@@ -179,5 +178,5 @@ async def test_a_server_that_stops_refuses_and_awaits_under_every_name() -> None
     assert not drained.done()
     guest.over()
     await drained
-    await leave(home, guest, tasks)
+    await home.leave(guest, tasks)
     home.close()

@@ -140,6 +140,6 @@ def test_a_master_that_does_not_know_lesser_roles_gets_no_session(monkeypatch: p
     master = GrpcMaster(server.target, as_role=Role.RUN_UNTRUSTED)
     with pytest.raises(errors.PermissionDeniedError, match="opens no sessions of the role run:untrusted"):
         master.create_session(graph_of(computes), ConfigProto(), 20.0)
-    assert server.master.session_handles == []
+    assert server.master.open_sessions == []
     master.close()
     server.stop(0)

@@ -5,12 +5,14 @@ A node that is taken out becomes a NoOp that waits for what the node waited for.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from tenfold_compiler.part.node_facts import Constants, data_readers, views_of_references
 from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Collection, Sequence
 
     from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode
@@ -58,9 +60,16 @@ class Joinable:
 
     def __init__(self, part: PartGraph, constants: Constants) -> None:
         self._part, self._constants = part, constants
-        self._readers = data_readers(part)
-        #: What an assignment may change.
-        self.volatile: Collection[int] = views_of_references(part, constants)
+
+    # for the first that is asked about: in most parts there is nothing to join
+    @cached_property
+    def _readers(self) -> Counter[int]:
+        return data_readers(self._part)
+
+    @cached_property
+    def volatile(self) -> Collection[int]:
+        """What an assignment may change."""
+        return views_of_references(self._part, self._constants)
 
     def into(self, total: PartNode, *nodes: PartNode) -> bool:
         """Whether `total` alone reads each of these, in the host's memory and on the same device, and they read nothing

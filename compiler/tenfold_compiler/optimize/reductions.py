@@ -37,8 +37,6 @@ def join_broadcast_gradients(part: PartGraph, constants: Constants) -> int:
         for args in (part.nodes[source],)
         if args.op == "BroadcastGradientArgs" and source not in constants and args.inputs[port] == node.inputs[1]
     ]
-    if not found:
-        return 0
     joinable = Joinable(part, constants)
     joined = 0
     for node, total, args, port in found:
@@ -63,8 +61,6 @@ def join_products_of_rows(part: PartGraph, constants: Constants) -> int:
         for rows in ([part.nodes[source] for source, _ in product.inputs],)
         if all(each.op in _GATHERS and _picks_rows(each, constants) for each in rows) and rows[0] is not rows[1]
     ]
-    if not found:
-        return 0
     joinable = Joinable(part, constants)
     joined = 0
     for node, product, rows in found:

@@ -94,8 +94,6 @@ def _is_let_go(part: PartGraph, constants: Constants, readers: Counter[Edge], ed
 def join_sums_of_slices(part: PartGraph, constants: Constants) -> int:
     """Returns how many gradients of slices it made part of another one."""
     sums = _sums(part, constants, ("AddN", "AccumulateNV2"))
-    if not sums:
-        return 0
     joinable = Joinable(part, constants)
 
     def is_alike(one: PartNode, other: PartNode) -> bool:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tenfold_core.url_streams import UrlWriter
 
 
-
 class AtomicFile:
     """`with AtomicFile(path) as out:` writes beside `path` and renames at the end; an error leaves nothing behind.
 

@@ -47,7 +47,14 @@ PICKING_OPS = frozenset((*_PICKING, "Reshape", "Transpose"))
 UNIQUE_OPS = frozenset(("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"))
 _TABLES = ("HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable")
 _QUEUES = ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue")
-_READERS = ("FixedLengthRecordReader", "IdentityReader", "LMDBReader", "TFRecordReader", "TextLineReader", "WholeFileReader")
+_READERS = (
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "LMDBReader",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
+)
 _ACCUMULATORS = ("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")
 #: Ops that hold a variable, which every session finds by its name; `shape` and `dtype` say how large it is.
 VARIABLE_OPS = frozenset(("Variable", "VariableV2", "VarHandleOp"))

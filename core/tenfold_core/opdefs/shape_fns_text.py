@@ -89,7 +89,9 @@ def parse_example(c: ShapeContext) -> Shapes:
 def parse_example_v2(c: ShapeContext) -> Shapes:
     batch, ragged = c.input(0), len(c.attrs["ragged_value_types"])
     rank = None if batch.ndims is None else batch.ndims + 1
-    _as_many(c, ("num_sparse", "sparse_types"), ("Tdense", "dense_shapes"), ("ragged_value_types", "ragged_split_types"))
+    _as_many(
+        c, ("num_sparse", "sparse_types"), ("Tdense", "dense_shapes"), ("ragged_value_types", "ragged_split_types")
+    )
     return [
         *_sparse(int(c.attrs["num_sparse"]), rank),
         *_dense(batch, c.attrs["dense_shapes"]),

@@ -338,8 +338,7 @@ class _CallWaiter:
             outputs = self._outputs() if run.turn(FUNCTION_CALLER) == DONE else None
         except Exception as error:  # a bug, too, must end the step, not leave it waiting
             run.end()
-            text = f"{type(error).__name__}: {error}"
-            answer.fail(error if isinstance(error, errors.OpError) else errors.internal(text))
+            answer.fail(errors.as_op_error(error))
             return
         if outputs is not None:
             run.end()

@@ -128,8 +128,7 @@ class Outbox:
         try:
             self.flush()
         except Exception as error:
-            failure = error if isinstance(error, errors.OpError) else errors.internal(str(error))
-            self._rendezvous.abort(failure)
+            self._rendezvous.abort(error if isinstance(error, errors.OpError) else errors.internal(str(error)))
 
 
 def run_at_once(

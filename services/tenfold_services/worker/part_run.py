@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.part.part_graph import node_error
 
 from .execution import StepIO
-from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, RunPolicy, clock
+from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,8 @@ class PartRun:
 
     # Slots, set at the start: reading a default from the class costs several times as much.
     __slots__ = (
-        "_away", "_early", "_held", "_inbox", "_policy", "_shapes", "_spent", "_timed", "_tokens", "_waitings",
-        "_was_away", "advanced", "ended", "error", "execution", "receive", "stop", "wake",
+        "_away", "_early", "_held", "_inbox", "_shapes", "_spent", "_timed", "_tokens", "_waitings",
+        "_was_away", "advanced", "ended", "error", "execution", "policy", "receive", "stop", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +68,8 @@ class PartRun:
         self.execution: Execution | None = (
             program.start(io) if executor is None else executor(program.compiled, program.node_edges, io)
         )
-        self._policy = program.policy
+        #: Its program's, and no other's.
+        self.policy = program.policy
         #: The first one.
         self.error: BaseException | None = None
         self.ended = False
@@ -97,7 +98,7 @@ class PartRun:
 
     def turn(self, place: int) -> int:
         """Takes the run as far as it goes at `place` (run_policy.py): DONE, WAITS or LONG. Raises its first error."""
-        execution, policy, inbox = self.execution, self._policy, self._inbox
+        execution, policy, inbox = self.execution, self.policy, self._inbox
         stretches = 0
         assert execution is not None
         if self._was_away and self.error is None and not execution.done:
@@ -187,11 +188,6 @@ class PartRun:
             self._early = {key: (value, is_dead)}
         else:
             self._early[key] = value, is_dead
-
-    @property
-    def policy(self) -> RunPolicy:
-        """Its program's, and no other's."""
-        return self._policy
 
     def waitings(self) -> dict[Waiting, PartNode]:
         """Results of kernels that have not come, as far as this is known now. Any thread."""

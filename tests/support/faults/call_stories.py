@@ -110,7 +110,7 @@ class Scene:
         return bool(self._ps.run(self._is_kept))
 
     def sessions(self) -> list[str]:
-        return self.cluster.servers["worker"].master.session_handles
+        return [each.handle for each in self.cluster.servers["worker"].master.open_sessions]
 
     def session(self) -> Any:
         """The client's session, as its master has it."""

@@ -135,7 +135,7 @@ def test_at_the_limit_a_session_that_nobody_uses_makes_room() -> None:
             await master.create_session(graph, config_pb2.ConfigProto())
         master._sessions[first].last_used -= 100.0
         second, _ = await master.create_session(graph, config_pb2.ConfigProto())
-        assert master.session_handles == [second]
+        assert [each.handle for each in master.open_sessions] == [second]
         await master.stop()
 
     _with_master(MasterLimits(sessions=1, idle_session_seconds=50.0), use)
