@@ -14,8 +14,9 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tenfold_core import errors
+from tenfold_core.access.channel import AS_ROLE
 from tenfold_core.access.peer_user import CAN_TELL, is_connected, peer_user, unmapped
-from tenfold_core.access.roles import Role
+from tenfold_core.access.roles import Role, role_named
 from tenfold_core.access.tokens import TokenSet
 from tenfold_core.loopback import is_loopback
 from tenfold_core.open_files import exhausted
@@ -133,6 +134,17 @@ class Gate:
         """What a call may do that shows `authorization`, the value of that header. Raises UnauthenticatedError for a
         token that is not good, or no longer: a caller who shows one learns of it, however it is connected."""
         return self.caller(authorization, Caller(connection, "")).role
+
+    def called(self, authorization: str | None, as_role: str | None, connection: Caller) -> Caller:
+        """Who sends a call that shows `authorization`, and asks to be taken for a lesser role (channel.AS_ROLE). Raises
+        as `caller`, and InvalidArgumentError for a role that there is not."""
+        caller = self.caller(authorization, connection)
+        if as_role is None:
+            return caller
+        try:
+            return caller.lowered(role_named(as_role))
+        except ValueError as error:
+            raise errors.invalid_argument(f"{AS_ROLE}: {error}") from None
 
     def caller(self, authorization: str | None, connection: Caller) -> Caller:
         """The same with names. Raises UnknownTokenError, ExpiredTokenError."""

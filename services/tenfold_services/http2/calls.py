@@ -13,7 +13,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core.access import audit
-from tenfold_core.access.roles import role_named
 from tenfold_core.errors import (
     CANCELLED,
     DEADLINE_EXCEEDED,
@@ -87,19 +86,16 @@ class GrpcCall:
         #: What serves the call, and its path; there while no failure was answered at once.
         self._handler, self._name = found
         try:
-            if head.authorization is not None:
-                self._caller = calls.gate.caller(head.authorization, self._caller)
-            if head.as_role is not None:
-                self._caller = self._caller.lowered(role_named(head.as_role))
+            if head.authorization is not None or head.as_role is not None:
+                self._caller = calls.gate.called(head.authorization, head.as_role, self._caller)
             if self._caller.role < self._handler.needs:
                 error = calls.gate.refusal(self._caller.role, self._handler.needs, self._name.strip("/"))
                 assert error is not None
                 raise error
         except OpError as error:
-            audit.refusals.note(self._caller, self._handler.action, error.message, address=wire.name)
+            if error.code != INVALID_ARGUMENT:  # a word that is no role is no refusal
+                audit.refusals.note(self._caller, self._handler.action, error.message, address=wire.name)
             self._answer(Failure(error.code, error.message))
-        except ValueError as error:
-            self._answer(Failure(INVALID_ARGUMENT, f"tenfold-role: {error}"))
         else:
             if head.encoding != b"identity" and head.encoding not in ENCODINGS:
                 encoding = head.encoding.decode("latin-1")

@@ -14,8 +14,7 @@ from grpc import aio
 
 from tenfold_core.access import audit
 from tenfold_core.access.channel import AS_ROLE, AUTHORIZATION
-from tenfold_core.access.roles import role_named
-from tenfold_core.errors import OpError, invalid_argument
+from tenfold_core.errors import OpError
 from tenfold_core.traffic import OTHERS
 
 from ..http2.handler import Failure
@@ -70,7 +69,8 @@ class AioService(grpc.GenericRpcHandler):
             came = self._came(unquote(context.peer()))
             caller = came.caller
             try:
-                caller = self._caller(context, caller)
+                told = dict(context.invocation_metadata() or ())
+                caller = self._gate.called(told.get(AUTHORIZATION), told.get(AS_ROLE), caller)
                 error = self._gate.refusal(caller.role, handler.needs, name)
             except OpError as refused:
                 error = refused
@@ -88,17 +88,6 @@ class AioService(grpc.GenericRpcHandler):
             return answer
 
         return handle
-
-    def _caller(self, context: Any, neighbour: Caller) -> Caller:
-        """Raises UnauthenticatedError, InvalidArgumentError for a lesser role that there is not."""
-        told = dict(context.invocation_metadata() or ())
-        caller = self._gate.caller(told.get(AUTHORIZATION), neighbour)
-        if (word := told.get(AS_ROLE)) is None:
-            return caller
-        try:
-            return caller.lowered(role_named(word))
-        except ValueError as error:
-            raise invalid_argument(f"{AS_ROLE}: {error}") from None
 
 
 class _Context:

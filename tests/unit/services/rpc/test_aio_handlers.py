@@ -10,7 +10,7 @@ import pytest
 
 from tenfold_core import errors
 from tenfold_core.access import audit
-from tenfold_core.access.gate import Caller
+from tenfold_core.access.gate import Caller, Gate
 from tenfold_core.access.roles import Role
 from tenfold_core.traffic import OTHERS
 from tenfold_services.http2.handler import Failure
@@ -46,16 +46,16 @@ class FakeContext:
         raise AbortedCall
 
 
-class FakeGate:
+class FakeGate(Gate):
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.refused: errors.OpError | None = None
 
-    def caller(self, authorization: Any, neighbour: Caller) -> Caller:
-        self.asked.append(("caller", authorization, neighbour))
+    def caller(self, authorization: str | None, connection: Caller) -> Caller:
+        self.asked.append(("caller", authorization, connection))
         if authorization == "bad":
             raise errors.UnauthenticatedError(None, None, "unknown token")
-        return CI if authorization else neighbour
+        return CI if authorization else connection
 
     def refusal(self, role: Role, needed: Role, what: str) -> errors.OpError | None:
         self.asked.append(("refusal", role, needed, what))
