@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from tenfold_core.cluster_spec import ClusterLike
     from tenfold_protos.why_pb2 import TaskAnswer
-    from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.master import Master
 
     from .interfaces import TaskName
@@ -101,11 +100,6 @@ class BackgroundServer:
     def master(self) -> Master:
         """The master; its coroutines belong on the server's loop (`call`)."""
         return self.server.master
-
-    @property
-    def caller_steps(self) -> CallerSteps:
-        """What this process may run on its own threads; `find` and what it gives may be used from any thread."""
-        return self.server.caller_steps
 
     def start(self) -> None:
         """Starts serving; returns once the port is open. Raises what TaskServer.start raises. Twice is no error."""

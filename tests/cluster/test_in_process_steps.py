@@ -163,7 +163,7 @@ def test_a_session_with_a_timeout_leaves_long_programs_to_the_usual_way(
         local = None
         while local is None or local.program.policy.nanoseconds > 10**8:
             sess.run(y, {x: 1.0})
-            ((local,),) = (session.graphs.values() for session in server.caller_steps._sessions.values())
+            ((local,),) = (session.graphs.values() for session in server.server.caller_steps._sessions.values())
         sess.run(y, {x: 1.0})
         assert probe.here
         local.program.policy.note(10**12)
@@ -179,7 +179,7 @@ def test_a_deadline_ends_a_step_that_could_have_run_here(
     for _ in range(2):
         sess.run(y, {x: 1.0})
     # As if it took long: a kernel that holds must not hold the event loop.
-    ((local,),) = (session.graphs.values() for session in server.caller_steps._sessions.values())
+    ((local,),) = (session.graphs.values() for session in server.server.caller_steps._sessions.values())
     local.program.policy.note(10**12)
     probe.holds = True
 
@@ -431,7 +431,7 @@ def test_closing_cancels_a_step_on_another_thread(probe: Probe, server: Backgrou
     sess = tf.Session("grpc://localhost:1")
     for _ in range(2):
         sess.run(y, {x: 1.0})
-    (session,) = server.caller_steps._sessions.values()
+    (session,) = server.server.caller_steps._sessions.values()
     told = session.stop = Noting()
     probe.holds = True
     probe.entered.clear()
@@ -447,7 +447,7 @@ def test_closing_cancels_a_step_on_another_thread(probe: Probe, server: Backgrou
     with pytest.raises(errors.CancelledError, match=r"^Step was cancelled by an explicit call to `Session::Close\(\)`"):
         step.result(SECONDS)
     closing.result(SECONDS)
-    assert not server.caller_steps._sessions
+    assert not server.server.caller_steps._sessions
     with pytest.raises(RuntimeError, match="closed Session"):
         sess.run(y, {x: 1.0})
 
@@ -465,7 +465,7 @@ def test_closing_frees_the_program(sess: tf.Session, server: BackgroundServer) -
 
     assert steps
     assert all(step is not None and step._call is None for step in steps)  # type: ignore[attr-defined]
-    assert not server.caller_steps._sessions
+    assert not server.server.caller_steps._sessions
     with pytest.raises(RuntimeError, match="closed Session"):
         call(1.0)
 
@@ -497,8 +497,8 @@ def test_a_stopping_server_gives_a_step_its_grace(
     step = in_thread(lambda: sess.run(y, {x: 5.0}))
     assert probe.entered.wait(SECONDS)
 
-    refused, refuse = threading.Event(), server.caller_steps.refuse
-    monkeypatch.setattr(server.caller_steps, "refuse", lambda: (refuse(), refused.set()))
+    refused, refuse = threading.Event(), server.server.caller_steps.refuse
+    monkeypatch.setattr(server.server.caller_steps, "refuse", lambda: (refuse(), refused.set()))
     stopping = in_thread(lambda: server.stop(SECONDS))
     assert refused.wait(SECONDS)
     probe.holds = False

@@ -41,7 +41,6 @@ def test_it_is_the_server_that_it_runs(server: BackgroundServer) -> None:
     inner = server.server
     assert (server.task, server.port, server.target, server.insecure) == (PS, 0, "", False)
     assert server.master is inner.master
-    assert server.caller_steps is inner.caller_steps
     thread = server._thread
     assert thread is not None
     assert (thread.name, thread.daemon) == ("tenfold-server-job:ps-replica:0-task:0", True)
