@@ -35,6 +35,8 @@ PUBLIC = (
     "client/tenfold/data/__init__.pyi",
     "client/tenfold/control/__init__.py",
 )
+#: Its files `*_calls.py` have the methods that the SDK's clients inherit.
+CALLS = "client/tenfold/control"
 #: Folders whose errors users read as they are raised.
 MESSAGES = ("client/tenfold/cli", "client/tenfold/control", "client/tenfold/launchers", "control_api")
 
@@ -77,6 +79,8 @@ def texts(root: Path = ROOT) -> Iterator[Sentence]:
     for folder in MESSAGES:
         for path in sorted((root / folder).rglob("*.py")):
             yield from source(path).messages()
+    for path in sorted((root / CALLS).glob("*_calls.py")):
+        yield from source(path).classes()
     for module, name in public_homes(root):
         yield from source(module).definition(name)
 

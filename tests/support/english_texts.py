@@ -129,6 +129,12 @@ class Source:
                     if isinstance(each, ast.FunctionDef) and not each.name.startswith("_"):
                         yield from self.docstring(each)
 
+    def classes(self) -> Iterator[Sentence]:
+        """The docstrings of every class and of its public members."""
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef):
+                yield from self.definition(node.name)
+
     def help(self) -> Iterator[Sentence]:
         """The docstrings of commands, and the strings of arguments such as `help=`."""
         for node in ast.walk(self.tree):

@@ -49,8 +49,8 @@ class ClusterCalls:
 
     @call
     def delete_cluster(self, cluster: str, *, force: bool = False) -> Request[Cluster]:
-        """Forgets a cluster; returns it as it was. Raises FailedPreconditionError while tasks hold leases or sessions
-        are open, unless it is forced: then their leases end and the sessions are closed. Processes and runs go on."""
+        """Deletes a cluster and returns it. Raises FailedPreconditionError while tasks hold leases or sessions
+        are open, unless forced: then their leases end and the sessions are closed. Processes and runs continue."""
         params = {"force": "true" if force else None}
         return Request("DELETE", path_of("clusters", cluster), one(Cluster), params=params)
 

@@ -36,7 +36,7 @@ class MasterCalls:
         self, cluster: str, job: str | None = None, index: int | None = None, *, timeout: float = 60.0
     ) -> Requests[str]:
         """Waits until a task is ready to be the master of a session, and returns its target, "grpc://host:port". The
-        task is that of `job` and `index`, else the first ready one of chief, master, worker, any.
+        task is that of `job` and `index`, otherwise the first ready one of chief, master, worker, any.
 
         Logs a warning after five seconds, naming who is missing and why. Raises NotFoundError for a cluster or task
         that is not declared, DeadlineExceededError after `timeout` seconds.

@@ -48,7 +48,7 @@ class ModelCalls:
         tags: Sequence[str] = ("serve",),
         timeout: float = 120.0,
     ) -> Request[Model]:
-        """Registers a model that lies in the service's folder of models, and loads it; the same again loads it anew.
+        """Registers a model in the service's models folder, and loads it; repeating the call reloads it.
 
         `path` is within that folder (default: the name), `job` and `index` name the task that runs it. Raises
         FailedPreconditionError for a folder without a model, UnavailableError without a task.

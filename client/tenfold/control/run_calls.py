@@ -53,7 +53,7 @@ class RunCalls:
         on: str | None = None,
         **options: Any,
     ) -> Request[Run]:
-        """Has a program run as every task of a cluster, in the folder `working_dir` of the service's machine, or in an
+        """Runs a program as every task of a cluster, in the folder `working_dir` of the service's machine, or in an
         uploaded one (`package=`, see `upload_folder`). Returns the run.
 
         `on` is the launcher that starts the tasks: "local" (the default), "ssh", "slurm", …; with launcher_options and
@@ -148,8 +148,8 @@ class RunCalls:
 
     @stream
     def follow_run_logs(self, run: str, *, tasks: Sequence[str] = (), tail: int = 200) -> Stream[LogLine]:
-        """What the tasks wrote last, `tail` lines, and then each line as it comes, until the run has ended. A
-        connection that breaks is made again, and nothing is given twice. Raises NotFoundError."""
+        """The last `tail` lines of the tasks' output, then each new line until the run has ended. A broken
+        connection is opened again, and no line is repeated. Raises NotFoundError."""
 
         def read(event: StreamEvent) -> Iterable[LogLine] | None:
             if event.name == "end":
@@ -178,8 +178,8 @@ class RunCalls:
         create: bool = True,
         timeout: float | None = None,
     ) -> Request[RunPlace]:
-        """Has a program that runs already listed as a task of the run of its `key`: of the one that goes on, else of a
-        new one. Without `create` raises NotFoundError where none goes on."""
+        """Lists a running program as a task of the active run with its `key`, or of a new one. Without `create` raises
+        NotFoundError if no run is active."""
         body = {"key": key, "job": job, "index": index, "jobs": dict(jobs or {}), "entrypoint": list(entrypoint)}
         body |= {"process": dict(process), "working_dir": working_dir, "create": create}
         return Request("POST", "/v1/runs:join", one(RunPlace), json=body, repeatable=True, timeout=timeout)

@@ -33,7 +33,7 @@ class TraceCalls:
         self, session: str, *, name: str = "", op: str | None = None, limit: int | None = None
     ) -> Requests[Placement]:
         """Where the nodes of a session's graph are, and why: all of them, or `limit`, whose names have `name` in them,
-        of the op `op` if given; and how many nodes and bytes of variables lie on each task. Raises NotFoundError, and
+        of the op `op` if given; and how many nodes and bytes of variables are on each task. Raises NotFoundError, and
         UnimplementedError for a session at a TensorFlow server."""
         nodes: list[Any] = []
         after: str | None = None
@@ -75,8 +75,8 @@ class TraceCalls:
         targets: Sequence[str] = (),
         timeout: float = 60.0,
     ) -> Request[dict[str, Any]]:
-        """Runs a step of a session that was opened here, and gives its trace over all tasks as a JSON object; the
-        values are not told. Raises the error of the step."""
+        """Runs a step of a session that was opened here, and gives its trace over all tasks as a JSON object; without
+        the values. Raises the error of the step."""
         fed = ((name, np.asarray(value), True) for name, value in (feeds or {}).items())
         heads, parts = open_inference.write_tensors(fed)
         step = {
@@ -94,6 +94,6 @@ class TraceCalls:
     def upload_trace(
         self, run: str, trace: str, job: str, index: int, found: ProgramTrace, *, timeout: float | None = None
     ) -> Request[None]:
-        """What one program of a run traced, when it was asked to in the answer to a report. Raises NotFoundError for a
-        trace that does not wait for it any more."""
+        """Sends a program's trace, which the answer to a report requested. Raises NotFoundError for a
+        trace that no longer waits for it."""
         return from_program(run, ("traces", trace), job, index, found, timeout)

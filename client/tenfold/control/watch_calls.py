@@ -47,7 +47,7 @@ class WatchCalls:
         timeout: float | None = None,
     ) -> Requests[Run]:
         """Shows a run until it has ended, and returns it: its state, global step, steps a second, loss. In a terminal
-        it is a line that moves, in a notebook an output that changes, else lines of text.
+        it is a line that moves, in a notebook an output that changes, otherwise lines of text.
 
         `steps`: how many it takes; then there is a bar. `display`, a context manager that gives an object with
         `show(run)`, shows it elsewhere. Raises DeadlineExceededError after `timeout` seconds, by default never.

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class WhyCalls:
-    """The part of the clients that is about what stands still."""
+    """The calls of the clients that explain why something is stuck."""
 
     @call
     def why_run(self, run: str) -> Request[Why]:
-        """Who keeps the run's programs waiting: all of them are asked, for 2 seconds at most, and what they say is
-        followed to a suspect. Raises NotFoundError, FailedPreconditionError for a run that has ended."""
+        """The suspect that blocks the run: asks all its programs, for at most 2 seconds, and follows their answers
+        to it. Raises NotFoundError, FailedPreconditionError for a run that has ended."""
         return Request("GET", path_of("runs", run) + ":why", one(Why))
 
     @call
@@ -39,6 +39,6 @@ class WhyCalls:
     def answer_why(
         self, run: str, asked: str, job: str, index: int, found: TaskAnswer, *, timeout: float | None = None
     ) -> Request[None]:
-        """What one program of a run says, when it was asked in the answer to a report. Raises NotFoundError for a
-        question that does not wait for it any more."""
+        """Sends a program's answer, which the answer to a report requested. Raises NotFoundError for a
+        question that no longer waits for it."""
         return from_program(run, ("why", asked), job, index, found, timeout)
