@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.kernel_net.loops import without_compiler
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.cpu import nn_ctc, random
@@ -16,6 +17,7 @@ from tenfold_kernels.cpu._compiled import (
     candidates,
     compiling,
     distinct,
+    drawing,
     dual_ascent,
     losses,
     machine_code,
@@ -301,6 +303,21 @@ def test_distinct_values(element: Any, stand_in_of: Any) -> None:
         assert found[:4].tolist() == [7, -2, 0, 9]
         assert places.tolist() == [0, 1, 0, 2, 1, 3]
         found[:], places[:] = 0, 0
+
+
+def test_draws_from_a_buffer(stand_in_of: Any) -> None:
+    words, rows_at, new_at = np.array([7, 14, 21], np.uint32), np.arange(4), np.full(4, -1)
+    drawn = np.zeros(3, np.int64)
+    compared(stand_in_of(drawing.exchange), (words, rows_at, new_at, drawn, drawn.copy(), 0, 4, 4, 3, False))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [([1], [2, 3]), ([2, 3], [1])])
+def test_a_walk_reads_nothing_behind_an_end(ours: Any, theirs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_compiler(monkeypatch)
+    index, out, times = np.zeros(3, np.int64), np.zeros((3, 1)), np.zeros(3, np.int64)
+    sums, values, counts = np.ones((len(ours), 1)), np.ones((len(theirs), 1)), np.ones(len(ours), np.int64)
+    assert merging._walk(np.array(ours), sums, counts, np.array(theirs), values, index, out, times) == 3
+    assert index.tolist() == [1, 2, 3]
 
 
 def test_two_words_become_a_double_to_the_last_bit() -> None:
