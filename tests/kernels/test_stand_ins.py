@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.kernel_net.loops import _PLAIN as plain_intrinsics
 from support.kernel_net.loops import without_compiler
 from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
@@ -31,6 +32,7 @@ from tenfold_kernels.cpu._compiled import (
     sparse_updates,
     sums,
     updates,
+    word_vectors,
 )
 from tenfold_kernels.philox import to_double
 from tenfold_kernels.resources.accumulators import SparseAccumulator
@@ -361,6 +363,16 @@ def test_dense_updates(name: str, element: Any, stand_in_of: Any) -> None:
     if name == "adam":
         arguments = *arguments[:-2], element(1), True
     compared(stand_in_of(lambda: updates.loop(name, element)), arguments, rtol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [-1, 10**6])
+def test_an_index_that_changes_after_the_first_look_ends_the_loop(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_compiler(monkeypatch)
+    monkeypatch.setitem(plain_intrinsics, "once", lambda array, i: bad if i == 1 else array[i])
+    for function, codes in sparse_updates._LOOPS.values():
+        assert function(*arguments_of(codes, np.float32, np.random.default_rng(4))) == 1
+    tables, pairs = np.ones((2, 4, 2)), np.array([[0, 1], [1, 0], [2, 3]])
+    assert word_vectors._negative_sampling(*tables, *pairs, 0.1, np.zeros(2)) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if name in sparse_updates._LOOPS])
