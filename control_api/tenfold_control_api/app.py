@@ -10,7 +10,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 
 from tenfold_control_api import handlers
 from tenfold_control_api.control import Control
@@ -22,26 +22,8 @@ from tenfold_control_api.masters import link_masters
 from tenfold_control_api.metrics import Metrics
 from tenfold_control_api.middleware import BodyLimitMiddleware, EdgeMiddleware, GateMiddleware, HeadMiddleware
 from tenfold_control_api.openapi import described
-from tenfold_control_api.routes import (
-    artifacts,
-    clusters,
-    comparison,
-    dashboard,
-    events,
-    inference,
-    leases,
-    models,
-    packages,
-    placement,
-    probes,
-    reference,
-    runs,
-    service,
-    sessions,
-    traces,
-    why,
-)
-from tenfold_control_api.routes.common import only_known_parameters
+from tenfold_control_api.route_table import ROUTES, methods_at
+from tenfold_control_api.routes import leases, sessions
 from tenfold_control_api.runs.supervisors import SupervisorsFactory, local_supervisors
 from tenfold_control_api.service_tokens import ServiceTokens
 from tenfold_control_api.tracing import TracingMiddleware
@@ -90,23 +72,15 @@ def create_app(
         title="Tenfold control service",
         version="1",
         description=_DESCRIPTION,
+        routes=ROUTES,
         lifespan=lifespan,
         docs_url=None,  # routes/reference.py: FastAPI's page loads scripts from elsewhere
         redoc_url=None,
-        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
     )
     app.state.entry = entry  # main.py has it asked of each connection
+    app.state.methods_at = methods_at  # handlers.py names them where a method is not offered
     handlers.install(app)
-    # routes are tried in this order: steps come most often
-    serving = (
-        *(sessions, why, inference, placement, leases, clusters, models),
-        *(comparison, runs, artifacts, traces, packages, events, service),
-    )
-    for module in serving:
-        app.include_router(module.router, dependencies=[Depends(only_known_parameters)])
-    for module in (probes, dashboard, reference):
-        app.include_router(module.router)
     # Starlette makes the middleware added last the outermost one.
     app.add_middleware(DirectRoutes, routes=[leases.RENEWAL, sessions.STEP])
     app.add_middleware(IdempotencyMiddleware, settings=settings)

@@ -12,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
-from starlette.routing import compile_path
 
 from tenfold_control_api.asgi import logged_path, problem_body, problem_type
 from tenfold_control_api.database import shown
@@ -109,21 +108,12 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
                 "no-such-route",
             )
         case 405:
-            allowed = ", ".join(_methods(request))
+            allowed = ", ".join(request.app.state.methods_at(request.url.path))
             headers = {"Allow": allowed}
             detail, kind = f"{request.method} is not offered at {request.url.path}; {allowed} is.", "method-not-allowed"
         case _:
             detail, kind = str(error.detail), "malformed-body"  # FastAPI's, over a body that is not text
     return respond(request, ApiError(kind, detail, headers=headers))
-
-
-def _methods(request: Request) -> list[str]:
-    """What is offered at the request's path by all routes that have it; `x:renew` is a verb, not an object."""
-    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
-    there = [path for path in paths if compile_path(path)[0].fullmatch(request.url.path)]
-    verbs = [path for path in there if ":" in path]
-    found = {method.upper() for path in verbs or there for method in paths[path]}
-    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 RUN = {"entrypoint": ["python", "t.py"], "jobs": {"worker": 1}, "launcher": "external", "submission_id": "once"}
 
 
+@pytest.fixture
+def database(empty_database: str) -> str:
+    return empty_database
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A second empty database."""

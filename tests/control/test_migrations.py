@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 DUMPS = Path(__file__).parent / "databases"
 
 
+@pytest.fixture
+def database(empty_database: str) -> str:
+    return empty_database
+
+
 def fill(request: pytest.FixtureRequest, database: str, dump: str) -> None:
     """Runs SQL in the empty database: the name of a dump, without its kind, or statements."""
     kind = "postgres" if "://" in database else "sqlite"
