@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tenfold_core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
 
-async def in_time(seconds: float, work: Awaitable[T], otherwise: T) -> T:
-    """The result of `work`; `otherwise` where it raises an OpError, or takes longer."""
+async def in_time(seconds: float, call: Callable[[], Awaitable[T]], otherwise: T) -> T:
+    """What `call` gives; `otherwise` where it raises an OpError, or takes longer. Cancelled before it begins, it calls
+    nothing."""
     try:
         async with asyncio.timeout(seconds):
-            return await work
+            return await call()
     except (errors.OpError, TimeoutError):
         return otherwise
 

@@ -384,10 +384,10 @@ def test_an_unsupported_database() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("sqlite://", "lies in memory"),
-        ("sqlite:///:memory:", "lies in memory"),
-        (":memory:", "lies in memory"),
-        ("", "lies in memory"),
+        ("sqlite://", "it is in memory"),
+        ("sqlite:///:memory:", "it is in memory"),
+        (":memory:", "it is in memory"),
+        ("", "it is in memory"),
         ("sqlite:///file:x.db?uri=true", "options of an SQLite URL are not supported"),
         ("sqlite:///x.db?timeout=soon", "options of an SQLite URL are not supported"),
         ("sqlite://host/x.db", "three slashes"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, cast
 
@@ -76,7 +77,7 @@ async def arrange(
     }
     if not peers or not hasattr(local, "start_run"):
         return None
-    connected = await asyncio.gather(*(in_time(seconds, worker.connect(), False) for worker in peers.values()))
+    connected = await asyncio.gather(*(in_time(seconds, worker.connect, False) for worker in peers.values()))
     linked = dict(compress(peers.items(), connected))
     if not linked:
         return None
@@ -87,7 +88,7 @@ async def arrange(
     async def ask(part: Part) -> None:
         wanted = {task for task in part.sends.values() if task in linked and task != part.task}
         if wanted and part.task in linked:
-            reached = await in_time(seconds, linked[part.task].arrange(sorted(wanted)), [])
+            reached = await in_time(seconds, partial(linked[part.task].arrange, sorted(wanted)), [])
             reach[part.task] |= wanted.intersection(reached)
 
     await asyncio.gather(*map(ask, parts))

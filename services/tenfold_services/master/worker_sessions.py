@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tenfold_compiler.graph.send_recv import signed
@@ -97,7 +98,8 @@ class WorkerSessions:
     async def _restarted(self, task: TaskName) -> str:
         """What tells that the task is not the one that the session was created with, or ""."""
         seconds = self._env.limits.diagnose_seconds
-        for device in await in_time(seconds, self._master.workers.devices(task, refresh=True, timeout=seconds), []):
+        ask = partial(self._master.workers.devices, task, refresh=True, timeout=seconds)
+        for device in await in_time(seconds, ask, []):
             if device.name in self._devices and device.incarnation != self._devices.incarnation(device.name):
                 return (
                     f"{task} has restarted since this session was created (incarnation "
@@ -150,8 +152,8 @@ class LeftSessions:
                 pause = min(pause * 2, self._limits.cleanup_seconds)
                 # `add` may take the oldest away meanwhile
                 while left:
-                    forgotten = _forgets(workers, task, oldest := next(iter(left)))
-                    if not await in_time(self._limits.cleanup_seconds, forgotten, False):
+                    forget = partial(_forgets, workers, task, oldest := next(iter(left)))
+                    if not await in_time(self._limits.cleanup_seconds, forget, False):
                         break
                     left.pop(oldest, None)
         finally:

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from tenfold_core import errors
-from tenfold_services.owned_tasks import OwnedTasks
+from tenfold_services.owned_tasks import OwnedTasks, in_time
 
 
 async def fail(error: Exception) -> None:
@@ -112,3 +112,19 @@ async def test_what_does_not_settle_is_left_as_it_is() -> None:
     await owned.cancel_all(30)
     assert task.cancelled()
     await owned.cancel_all(30)
+
+
+async def test_what_is_cancelled_before_it_begins_calls_nothing() -> None:
+    called: list[int] = []
+
+    async def call() -> int:
+        called.append(1)
+        return 1
+
+    asked = asyncio.create_task(in_time(1.0, call, 0))
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+    assert called == []
+    assert await in_time(1.0, call, 0) == 1
