@@ -5,6 +5,7 @@ having waited for a processor.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 settings.register_profile("beside other tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("beside other tests")
+
+# none of the tests that are found is garbage; pytest_collection_finish turns it on
+gc.disable()
 
 # a shell that runs the tests in the background has Ctrl-C ignored, which children inherit
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -72,6 +76,13 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of an empty PostgreSQL database."""
     with postgres_server.database() as url:
         yield url
+
+
+def pytest_collection_finish() -> None:
+    """A test that collects garbage need not go through all tests that there are: that takes more than a second."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

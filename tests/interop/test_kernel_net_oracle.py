@@ -27,6 +27,7 @@ def _wrong(ops: list[str]) -> list[str]:
     return [f"{case}: {now}, in the table {answer}" for case, answer, now in found if not answers.agree(now, answer)]
 
 
+@pytest.mark.thorough
 def test_the_table_is_tensorflows_in_a_sample() -> None:
     assert _wrong(random.Random("kernels").sample(sorted(TABLE), len(TABLE) // SHARE)) == []
 

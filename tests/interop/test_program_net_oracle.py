@@ -44,6 +44,7 @@ def _wrong(folder: Path, share: int) -> list[str]:
     return wrong
 
 
+@pytest.mark.thorough
 def test_the_table_is_tensorflows_in_a_sample(tmp_path: Path) -> None:
     assert _wrong(tmp_path, SHARE) == []
 

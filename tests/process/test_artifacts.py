@@ -81,6 +81,7 @@ def test_a_submitted_runs_files_are_listed_and_downloaded(
     assert (wrong.exit_code, "no file or folder 'worker-7'" in wrong.output) == (1, True)
 
 
+@pytest.mark.thorough
 def test_a_run_by_hand_leaves_its_files_on_its_machine(
     service: Service, api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,6 +209,7 @@ def test_the_processes_of_a_cluster_by_hand_are_one_run(
     assert "SUCCEEDED" in shown
 
 
+@pytest.mark.thorough
 def test_a_failure_by_hand_shows_node_and_task(
     programs: Programs, api: httpx.Client, service: Service, gate: Gate, tmp_path: Path
 ) -> None:
@@ -250,11 +251,11 @@ THOROUGH = pytest.mark.thorough
 @pytest.mark.parametrize(
     ("last", "code", "state", "error"),
     [
-        ("", 0, "SUCCEEDED", None),
+        pytest.param("", 0, "SUCCEEDED", None, marks=THOROUGH),
         ("sys.exit(3)", 3, "FAILED", "client/0 failed: SystemExit: sys.exit with exit code 3"),
         pytest.param("sys.exit('no data')", 1, "FAILED", "client/0 failed: SystemExit: no data", marks=THOROUGH),
         pytest.param("try:\n    sys.exit(3)\nexcept SystemExit:\n    pass", 0, "SUCCEEDED", None, marks=THOROUGH),
-        ("raise ValueError('bad\\nflag')", 1, "FAILED", "client/0 failed: ValueError: bad"),
+        pytest.param("raise ValueError('bad\\nflag')", 1, "FAILED", "client/0 failed: ValueError: bad", marks=THOROUGH),
         pytest.param("raise KeyboardInterrupt", None, "STOPPED", "client/0 was stopped", marks=THOROUGH),
     ],
     ids=["in-order", "exit-code", "exit-text", "caught", "error", "interrupt"],

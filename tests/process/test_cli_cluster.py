@@ -271,6 +271,7 @@ class TestUp:
         assert len(family) == 4
         return family
 
+    @pytest.mark.thorough
     def test_addresses_are_printed_and_logs_have_names(self, children: Children, up: list[psutil.Process]) -> None:
         url = children.wait_for_line("up", r"^control service +(\S+)$", 1)[1]
         address = children.wait_for_line("up", r"^/job:worker/task:0 +grpc://(\S+)$", 1)[1]

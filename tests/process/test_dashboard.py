@@ -104,6 +104,7 @@ def submit(url: str, folder: Path, gate: Gate) -> str:
     return str(run["name"])
 
 
+@pytest.mark.thorough
 def test_a_curve_moves_and_a_failure_names_node_and_task(
     url: str, browser: Browser, gate: Gate, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def figures_when(control: ControlClient, job: str, satisfied: Callable[[dict[str
     raise AssertionError(found)
 
 
+@pytest.mark.thorough
 def test_variables_steps_and_bytes_of_a_cluster_show(cluster: LocalCluster) -> None:
     with tf.Graph().as_default() as graph:
         with tf.device("/job:ps/task:0"):

@@ -96,7 +96,9 @@ def test_work_is_split_and_reduced_in_the_spelling_of_an_early_release() -> None
 TRACED = (("ps", 0), ("worker", 0), ("worker", 1))
 
 
-@pytest.mark.parametrize("saves", [True, False], ids=["checkpoints", "nothing-saved"])
+@pytest.mark.parametrize(
+    "saves", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["checkpoints", "nothing-saved"]
+)
 def test_both_workers_of_the_trainer_end_and_then_the_parameter_server(tmp_path: Path, saves: bool) -> None:
     """TensorFlow 2.21 leaves the second worker waiting for the first, and the parameter server for ever."""
     said = cluster_run("trainer", *([f"--log_dir={tmp_path}"] if saves else []))

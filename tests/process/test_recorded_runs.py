@@ -85,7 +85,9 @@ def repository(folder: Path, text: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("kind", RECORDED)
+@pytest.mark.parametrize(
+    "kind", [each if each == "argparse" else pytest.param(each, marks=pytest.mark.thorough) for each in RECORDED]
+)
 def test_a_submitted_program_records_its_parameters_by_itself(
     service: Service, api: httpx.Client, tmp_path: Path, kind: str
 ) -> None:

@@ -41,6 +41,7 @@ def tenfold(*arguments: str) -> Result:
     return CliRunner().invoke(cli, list(arguments))
 
 
+@pytest.mark.thorough
 def test_output_is_kept_within_its_bound_until_the_run_is_deleted(service: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)

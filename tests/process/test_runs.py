@@ -173,6 +173,7 @@ def test_a_supervisor_that_is_killed_takes_its_tasks_along_and_fails_the_run(
     assert gone([each["pid"] for each in running["tasks"]])
 
 
+@pytest.mark.thorough
 def test_stopping_and_deleting(service: Service, api: httpx.Client, gate: Gate, tmp_path: Path) -> None:
     run = submit(api, tmp_path, gate)
     gate.wait_for("worker/0 1", "worker/1 1")
@@ -267,6 +268,7 @@ def test_submit_shows_the_output_and_ends_as_the_run_does(service: Service, tmp_
     assert listed[1]["name"] == name
 
 
+@pytest.mark.thorough
 def test_a_folder_is_uploaded_and_the_program_runs_in_it(service: Service, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     (folder / ".git").mkdir(parents=True)

@@ -63,6 +63,7 @@ def test_tasks_on_two_hosts_are_a_cluster(place: TasksOnHosts, tmp_path: Path) -
         assert client.call("total").value == 3.0
 
 
+@pytest.mark.thorough
 def test_without_a_token_it_does_not_open_itself(place: TasksOnHosts, tmp_path: Path) -> None:
     url = started_control(place, tmp_path)
 
@@ -71,6 +72,7 @@ def test_without_a_token_it_does_not_open_itself(place: TasksOnHosts, tmp_path: 
 
 
 @pytest.mark.parametrize("index", [(), ("--index", "0")])
+@pytest.mark.thorough
 def test_the_service_refuses_an_address_that_is_of_another_hosts_loopback(
     place: TasksOnHosts, tmp_path: Path, index: tuple[str, ...]
 ) -> None:

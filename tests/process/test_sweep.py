@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from support.run_programs import Service, tenfold
 from support.task_processes import CLI, PATIENCE
 from tenfold.control import ControlClient
@@ -66,6 +68,7 @@ def most_at_once(runs: list[dict[str, Any]]) -> int:
     return most
 
 
+@pytest.mark.thorough
 def test_six_runs_on_two_cores_the_worst_stopped_early(service: Service, api: httpx.Client, tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text(TRAINER)
 

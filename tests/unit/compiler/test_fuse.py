@@ -283,7 +283,7 @@ def test_a_read_stays_between_the_assignments_that_it_was_between(eager: FusionC
     assert "a" not in groups(program)[0]
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(each, marks=pytest.mark.thorough) for each in range(2, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.thorough) for each in range(1, 6))])
 def test_random_parts_give_the_same_results_fused_and_not(seed: int, eager: FusionCompiler) -> None:
     part, feeds = _random_part(np.random.default_rng(seed))
     results = []
