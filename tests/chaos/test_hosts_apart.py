@@ -123,7 +123,9 @@ with tf.Session(target) as session:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("family", "size"), [(6, 64), (4, 16)], ids=["ipv6", "ipv4"])
+@pytest.mark.parametrize(
+    ("family", "size"), [pytest.param(6, 64, marks=pytest.mark.long), (6, 16), (4, 16)], ids=["large", "ipv6", "ipv4"]
+)
 def test_tasks_on_eight_hosts_reach_each_other(tmp_path: Path, family: int, size: int) -> None:
     each = size // len(HOSTS)
     with apart(tmp_path, *HOSTS, family=family) as there:

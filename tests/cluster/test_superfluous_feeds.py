@@ -26,7 +26,11 @@ ROADS = {
     "tcp": {"TENFOLD_LINK": "tcp"},
     "grpc": {"TENFOLD_LINK": "off"},
 }
-SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 20))]
+SEEDS = [
+    *range(2),
+    *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 8)),
+    *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 20)),
+]
 
 
 @pytest.fixture(params=["in process", "link", pytest.param("tcp", marks=pytest.mark.thorough), "grpc"])

@@ -87,7 +87,7 @@ def test_the_gpu_gives_what_the_cpu_gives(gpu: SimpleNamespace) -> None:
     assert gave > 100
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_in_many_cases_too(gpu: SimpleNamespace) -> None:
     for name in names():

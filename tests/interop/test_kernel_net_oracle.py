@@ -12,7 +12,7 @@ from support.kernel_net.cases import case_of
 from .environments import interpreter_path
 
 TABLE = answers.table()
-#: One op in so many; `make test-thorough` asks all.
+#: One op in so many; `make test-long` asks all.
 SHARE = 40
 pytestmark = pytest.mark.skipif(
     not all(interpreter_path(version).is_file() for version in ("2.21", "1.15")),
@@ -32,7 +32,7 @@ def test_the_table_is_tensorflows_in_a_sample() -> None:
     assert _wrong(random.Random("kernels").sample(sorted(TABLE), len(TABLE) // SHARE)) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_table_is_tensorflows() -> None:
     assert _wrong(sorted(TABLE)) == []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLE = table.table()
-#: One program in so many; `make test-thorough` asks all.
+#: One program in so many; `make test-long` asks all.
 SHARE = 20
 pytestmark = pytest.mark.skipif(not interpreter_path("2.21").is_file(), reason="needs TensorFlow 2.21: make tf-env")
 
@@ -49,7 +49,7 @@ def test_the_table_is_tensorflows_in_a_sample(tmp_path: Path) -> None:
     assert _wrong(tmp_path, SHARE) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_table_is_tensorflows(tmp_path: Path) -> None:
     assert _wrong(tmp_path, 1) == []

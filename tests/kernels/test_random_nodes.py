@@ -47,7 +47,7 @@ def test_they_compute_or_say_what_is_wrong() -> None:
     assert tried > len(names)
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_of_many_cases_too() -> None:
     for name in opdefs.names():

@@ -121,7 +121,7 @@ def results(tmp_path: Path, users: list[str], functions: tuple[str, ...]) -> dic
     return {f"{line['function']}: {line['what']}": line for line in rest}
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_what_becomes_of_each_change(tmp_path: Path) -> None:
     found = results(tmp_path, [], ("", "small", "unused", "down", "kept"))
     assert {what: line["how"] for what, line in found.items()} == {
