@@ -82,7 +82,7 @@ def test_all_of_them_in_a_row_keep_their_caches_and_say_so(tmp_path: Path) -> No
     assert hello["peak_mib"]["tenfold"] > 0
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_what_being_let_in_costs_is_told(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
 
@@ -95,7 +95,7 @@ def test_what_being_let_in_costs_is_told(tmp_path: Path) -> None:
     assert encrypted["times"]["tenfold tcp tls"]["best"] > 0
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_what_a_rest_step_costs_with_a_token_is_told(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
 
@@ -113,7 +113,7 @@ def test_a_subject_that_there_is_not_is_refused() -> None:
     assert "there is no subject 'hallo'; there are null_step, remote_null_step" in done.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_kills_are_noticed_and_training_goes_on(tmp_path: Path) -> None:
     figures = tmp_path / "faults.json"
 

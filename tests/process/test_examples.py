@@ -108,7 +108,7 @@ def test_training_goes_on_after_a_lost_parameter_server(tmp_path: Path) -> None:
         assert f"worker/{index} | worker {index}: all 4000 steps: True, trained: True" in lines
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_word2vec_on_sharded_embeddings() -> None:
     lines = example("word2vec", "--steps", "800", run=("--ps", "2", "--workers", "2"))
 

@@ -52,7 +52,7 @@ with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0) as se
 """
 
 
-@pytest.fixture(params=["auto", pytest.param("off", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["auto", pytest.param("off", marks=pytest.mark.long)])
 def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[httpx.Client]:
     """A control service whose runs' tasks reach each other by links, or by gRPC alone."""
     for name in [name for name in os.environ if name.startswith("TENFOLD_") and name != "TENFOLD_CACHE_DIR"]:
