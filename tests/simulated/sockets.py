@@ -82,6 +82,11 @@ class SimulatedSocket:
     def getsockname(self) -> tuple[str, int]:
         return ("127.0.0.1", self.port)
 
+    def getpeername(self) -> tuple[str, int]:
+        if self.peer is None:
+            raise OSError(errno.ENOTCONN, "not connected")
+        return self.peer.getsockname()
+
     def accept(self) -> tuple[SimulatedSocket, tuple[str, int]]:
         if not self.backlog:
             raise BlockingIOError(errno.EAGAIN, "no connection waits")
