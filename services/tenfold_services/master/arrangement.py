@@ -88,7 +88,7 @@ async def arrange(
     async def ask(part: Part) -> None:
         wanted = {task for task in part.sends.values() if task in linked and task != part.task}
         if wanted and part.task in linked:
-            reached = await in_time(seconds, partial(linked[part.task].arrange, sorted(wanted)), [])
+            reached: list[str] = await in_time(seconds, partial(linked[part.task].arrange, sorted(wanted)), [])
             reach[part.task] |= wanted.intersection(reached)
 
     await asyncio.gather(*map(ask, parts))

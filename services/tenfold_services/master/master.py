@@ -361,7 +361,8 @@ class Master:
         found = list(await self._env.local_worker.get_status())
         others = [task for task in self._env.workers.tasks() if task != self._env.task]
         seconds, ask = self._limits.list_devices_seconds, self._env.workers.devices
-        answers = await asyncio.gather(*(in_time(seconds, partial(ask, task, timeout=seconds), []) for task in others))
+        none: list[DeviceAttributes] = []
+        answers = await asyncio.gather(*(in_time(seconds, partial(ask, each, timeout=seconds), none) for each in others))
         return found + [device for answer in answers for device in answer]
 
     async def placement(self, handle: str) -> GetPlacementResponse:

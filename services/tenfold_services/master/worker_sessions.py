@@ -18,6 +18,7 @@ from tenfold_services.owned_tasks import OwnedTasks, in_time
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.interfaces import TaskName
     from tenfold_services.master.env import MasterEnv, SessionEnv
@@ -99,7 +100,8 @@ class WorkerSessions:
         """What tells that the task is not the one that the session was created with, or ""."""
         seconds = self._env.limits.diagnose_seconds
         ask = partial(self._master.workers.devices, task, refresh=True, timeout=seconds)
-        for device in await in_time(seconds, ask, []):
+        found: list[DeviceAttributes] = await in_time(seconds, ask, [])
+        for device in found:
             if device.name in self._devices and device.incarnation != self._devices.incarnation(device.name):
                 return (
                     f"{task} has restarted since this session was created (incarnation "
