@@ -362,7 +362,8 @@ class Master:
         others = [task for task in self._env.workers.tasks() if task != self._env.task]
         seconds, ask = self._limits.list_devices_seconds, self._env.workers.devices
         none: list[DeviceAttributes] = []
-        answers = await asyncio.gather(*(in_time(seconds, partial(ask, each, timeout=seconds), none) for each in others))
+        asked = [in_time(seconds, partial(ask, task, timeout=seconds), none) for task in others]
+        answers = await asyncio.gather(*asked)
         return found + [device for answer in answers for device in answer]
 
     async def placement(self, handle: str) -> GetPlacementResponse:
