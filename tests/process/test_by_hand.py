@@ -340,6 +340,7 @@ with tf.Session(resolver.master(rpc_layer="grpc")) as session:
 """
 
 
+@pytest.mark.thorough
 def test_a_program_without_a_cluster_gets_one_from_the_service(
     programs: Programs, api: httpx.Client, service: Service, tmp_path: Path
 ) -> None:

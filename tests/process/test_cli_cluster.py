@@ -306,6 +306,7 @@ class TestUp:
         assert "ps/0 was ended by SIGKILL" in str(children.failure("up"))
         assert gone(up[1:])
 
+    @pytest.mark.thorough
     def test_a_task_that_died_is_started_again_a_bounded_number_of_times(self, children: Children) -> None:
         children.start("up", [*CLI, "up", "--ps", "0", "--workers", "1", "--control-port", "0", "--restarts", "1"])
         children.wait_for_line("up", "Ctrl-C stops all of it", TIMEOUT)

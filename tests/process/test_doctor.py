@@ -50,6 +50,7 @@ def test_this_machine_alone(tmp_path: Path) -> None:
     assert {"versions", "ports", "shared memory", "open files", "processor", "database"} <= found.keys()
 
 
+@pytest.mark.thorough
 def test_tasks_that_reach_each_other(tmp_path: Path) -> None:
     with static_cluster(ps=1, worker=2) as tasks:
         code, found = doctor(tmp_path, "--cluster", json.dumps(tasks.addresses))

@@ -83,6 +83,7 @@ def test_between_graph_replication(sync: bool) -> None:
         assert float(loss) < 0.05
 
 
+@pytest.mark.thorough
 def test_a_model_over_two_tasks() -> None:
     lines = example("model_parallel", run=("--ps", "0", "--workers", "2"))
 

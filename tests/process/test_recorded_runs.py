@@ -114,6 +114,7 @@ def test_a_submitted_program_records_its_parameters_by_itself(
     assert kept["recorded"]["parameters"] == parameters
 
 
+@pytest.mark.thorough
 def test_a_run_by_hand_is_called_what_its_command_line_says_and_edited_later(
     service: Service, api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_run_by_hand_is_called_what_its_command_line_says_and_edited_later(
     assert (kept["given"]["display_name"], kept["recorded"]["parameters"]["lr"]) == ("wide", 0.5)
 
 
+@pytest.mark.thorough
 def test_a_program_without_a_launcher_records_what_argparse_parses(
     service: Service, api: httpx.Client, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def test_the_culprit_is_named(api: httpx.Client, hang: Hang) -> None:
     assert found["silent"] == ([hang.stopped] if hang.stopped else [])
 
 
+@pytest.mark.thorough
 def test_a_cluster_and_a_session_are_asked_over_grpc(api: httpx.Client) -> None:
     """A step of a REST session waits in a queue at the ps, which nobody fills; then the ps is stopped."""
     api.put("/v1/clusters/default", json={"jobs": {"ps": 1, "worker": 1}}).raise_for_status()
