@@ -186,7 +186,7 @@ def test_a_program_that_starts_no_server(ssh_shell: Shell) -> None:
     ("after", "settings"),
     [
         ("## Sweeps", [f"--lr={lr} --layers={layers}" for lr in (0.1, 0.01) for layers in (2, 3, 4)]),
-        ("For numbers that are no settings", [f"--seed={number}" for number in range(8)]),
+        ("To pass plain numbers instead of settings", [f"--seed={number}" for number in range(8)]),
     ],
 )
 def test_a_sweep(
