@@ -31,11 +31,12 @@ class UrlReader(io.RawIOBase):
         super().__init__()
         self.url = url
         self._fs, self._path = fs, path
+        #: What it is read from, once something was; set first, because a file that is not there is closed too.
+        self._inner: Any = None
         info = attempt(url, lambda: fs.info(path))
         if info["type"] == "directory":
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
         self._at = 0
-        self._inner: Any = None
         if info["size"] is None:  # as some web servers
             self._inner = io.BytesIO(attempt(url, lambda: fs.cat_file(path)))
             info = {"size": len(self._inner.getbuffer())}

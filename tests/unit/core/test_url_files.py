@@ -56,6 +56,16 @@ def test_a_file_is_written_and_read() -> None:
     assert EVERYWHERE.read_whole("memory://run/new") == b"first"
 
 
+def test_a_reader_of_what_is_not_there_is_closed_in_silence() -> None:
+    reader = url_streams.UrlReader.__new__(url_streams.UrlReader)
+    with pytest.raises(FileNotFoundError):
+        reader.__init__("memory://none", fsspec.filesystem("memory"), "/none")
+
+    reader.close()
+
+    assert reader.closed
+
+
 def test_two_readers_of_a_file_have_their_own_places() -> None:
     put("memory://a", b"abcdef")
     with EVERYWHERE.open_to_read("memory://a") as one, EVERYWHERE.open_to_read("memory://a") as other:
