@@ -63,7 +63,7 @@ def told(folder: str, total: int, cut: Sequence[Run], *, killed: bool) -> list[s
 
 
 def _became(run: Run) -> str:
-    """What became of it. A program by hand goes on without a control service; what was submitted ends with it."""
+    """What became of it. A program started manually continues without a service; a submitted one ends with it."""
     if run.final:
         return f"is {run.state}"
     return "goes on" if run.launcher == "external" else "is still ending" if run.state == "RUNNING" else "starts again"

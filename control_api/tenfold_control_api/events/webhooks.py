@@ -42,7 +42,7 @@ ALERTS = {
 
 
 def alert(event: Event) -> dict[str, Any] | None:
-    """The JSON of an event's alert; None for an event that is none. `text` is what chat services show."""
+    """The JSON of an event's alert; None for an event that raises none. `text` is what chat services show."""
     name = ALERTS.get((event.kind, event.action))
     if name is None:
         return None
@@ -58,7 +58,7 @@ def alert(event: Event) -> dict[str, Any] | None:
     }
 
 
-#: Sends an alert to a URL and gives the status of the answer. Raises OSError where there is none.
+#: Sends an alert to a URL and gives the status of the answer. Raises OSError without an answer.
 Post: TypeAlias = "Callable[[str, Mapping[str, Any]], Awaitable[int]]"
 
 

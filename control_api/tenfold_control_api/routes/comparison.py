@@ -8,10 +8,7 @@ from tenfold_control_api.openapi import problems
 from tenfold_control_api.routes.common import ControlDep
 from tenfold_control_api.runs.comparison import compare
 from tenfold_control_api.runs.comparison_models import ComparisonView
-from tenfold_control_api.runs.progress import MAX_POINTS
-
-#: What a curve has at most: those that are kept, and the newest.
-_POINTS = MAX_POINTS + 1
+from tenfold_control_api.runs.progress import SHOWN_POINTS
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -21,8 +18,7 @@ async def compare_runs(
     control: ControlDep,
     run: Annotated[list[str], Query(min_length=1, max_length=100, description="A run; once for each run.")],
     scalar: Annotated[list[str] | None, Query(max_length=100, description="Only these scalars.")] = None,
-    points: Annotated[int, Query(ge=2, le=MAX_POINTS + 1, description="Points of each curve, at most.")] = MAX_POINTS
-    + 1,
+    points: Annotated[int, Query(ge=2, le=SHOWN_POINTS, description="Points of each curve, at most.")] = SHOWN_POINTS,
 ) -> ComparisonView:
     """Their parameters and other facts, with those that differ first, and their curves."""
     records = [await control.runs.get(each) for each in dict.fromkeys(run)]

@@ -11,7 +11,7 @@ from tenfold_control_api.runs import views
 from tenfold_control_api.runs.comparison_models import ComparedScalar, ComparedValue, ComparisonView
 from tenfold_control_api.runs.details import parameters_of, source_of
 from tenfold_control_api.runs.models import CurveView
-from tenfold_control_api.runs.progress import MAX_POINTS
+from tenfold_control_api.runs.progress import SHOWN_POINTS
 from tenfold_core.master_jobs import master_order
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Compared = tuple["RunRecord", "Sequence[TaskProgress]"]
 
 
-def compare(compared: Sequence[Compared], scalars: Sequence[str] = (), points: int = MAX_POINTS + 1) -> ComparisonView:
+def compare(compared: Sequence[Compared], scalars: Sequence[str] = (), points: int = SHOWN_POINTS) -> ComparisonView:
     """The runs in the order in which they are given; of all their scalars, or those that are named, with so many points
     of each curve at most."""
     curves = [_curves(tasks) for _, tasks in compared]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MAX_POINTS = 500
+#: Of a curve as it is shown: those that are kept, and the newest.
+SHOWN_POINTS = MAX_POINTS + 1
 #: Names of scalars of one task; of further ones nothing is kept.
 MAX_CURVES = 64
 #: The newest checkpoints of one task.
