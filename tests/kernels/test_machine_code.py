@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from tenfold_kernels.cpu._compiled import machine_code
+from tenfold_kernels.cpu._compiled import machine_code, reading
 from tenfold_kernels.cpu._compiled.loop_spec import CALLBACK, Inlined, LoopSpec
 
 D, F = np.dtype(np.float64), np.dtype(np.float32)
@@ -144,3 +145,11 @@ def test_a_loop_is_named_by_what_it_inlines() -> None:
 def test_a_body_may_call_others_and_itself() -> None:
     bound = machine_code._bound(loop_of(first="second(x) + 1", second="second(x - 1) + 2 if x > 0 else 0"))
     assert numba.njit(types.int64(types.int64))(bound)(3) == 7
+
+
+def test_an_index_is_loaded_once_and_is_no_better_aligned_than_its_type() -> None:
+    """LLVM takes alignments on trust: on some processors, a load whose address is less aligned ends the process."""
+    once = reading.once
+    compiled = numba.njit((types.Array(types.int32, 1, "C", readonly=True),))(lambda index: once(index, 0))
+    (text,) = compiled.inspect_llvm().values()
+    assert re.findall(r"load atomic (\w+), .* unordered, align (\d+)", text) == [("i32", "4")]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from support.parts import PartBuilder
+    from tenfold_compiler.part.node_facts import Constants
     from tenfold_compiler.part.part_graph import PartGraph, PartNode
     from tenfold_services.worker.loaded_program import LoadedProgram
 
@@ -28,8 +29,14 @@ class Optimized:
         self.part: PartGraph = read_part(builder.graph_def, TASK, 10_000)
         target = Target(TASK, ResourceManager(), 10_000)
         self.constants = target.constants(self.part)
+        #: The passes after which it was verified.
+        self.verified: list[str] = []
         #: By pass: how many nodes it took out.
-        self.counts = optimize(self.part, self.constants, target.kernel, check=verify)
+        self.counts = optimize(self.part, self.constants, target.kernel, check=self._verify)
+
+    def _verify(self, part: PartGraph, constants: Constants, after: str) -> None:
+        verify(part, constants, after)
+        self.verified.append(after)
 
     def node(self, name: str) -> PartNode:
         return next(n for n in self.part.nodes if n.name == name)

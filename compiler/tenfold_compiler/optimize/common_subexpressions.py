@@ -113,7 +113,8 @@ class _Kinds:
         key = node.op, id(node.attrs)
         found = self._known.get(key)
         if found is None:
-            texts = {name: value.SerializeToString(deterministic=True) for name, value in node.node_def.attr.items()}
+            # the same bytes each time: of attributes, only functions hold a map, and no op that computes has one
+            texts = {name: value.SerializeToString() for name, value in node.node_def.attr.items()}
             attrs = tuple(sorted(each for each in texts.items() if not each[0].startswith("_")))
             kind = node.op, node.input_types, attrs
             found = self._known[key] = node.attrs, self._numbers.setdefault(kind, len(self._numbers))

@@ -22,14 +22,15 @@ def test_a_part_with_branches_is_left_alone() -> None:
     assert not any(Optimized(part).counts.values())
 
 
-def test_a_part_in_which_there_is_nothing_to_do_says_so_of_each_pass() -> None:
+def test_a_part_in_which_there_is_nothing_to_do_is_checked_after_each_pass_and_says_so() -> None:
     part = PartBuilder()
     part.feed("x")
     part.node("Neg", "y", ["x"], T=F32)
     part.fetch("y")
-    counts = Optimized(part).counts
-    assert len(counts) == 8
-    assert set(counts.values()) == {0}
+    made = Optimized(part)
+    assert len(made.counts) == 8
+    assert set(made.counts.values()) == {0}
+    assert made.verified == list(made.counts)
 
 
 def test_verify_names_the_pass_and_the_node() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -88,6 +89,22 @@ def test_readers_are_led_past_chains_and_wait_for_what_they_read() -> None:
     assert part.controls("j") == ["i"]
     assert part.controls("b") == []
     assert edges[part.at["j"].index, 0] == (part.at["i"].index, 0), "the caller's edges are as they were"
+
+
+def test_a_long_chain_is_followed_once_though_its_end_comes_first() -> None:
+    class Looked(tuple[int, int]):
+        times = 0
+
+        def __hash__(self) -> int:
+            Looked.times += 1
+            return super().__hash__()
+
+    count = 200
+    edges: Any = {Looked((at, 0)): Looked((at + 1, 0)) for at in range(count)}
+    nodes = [SimpleNamespace(inputs=[Looked((at, 0))], controls=[]) for at in range(count)]
+    read_past(cast("PartGraph", SimpleNamespace(nodes=nodes)), edges)
+    assert {node.inputs[0] for node in nodes} == {(count, 0)}
+    assert Looked.times < 12 * count
 
 
 @pytest.mark.parametrize(

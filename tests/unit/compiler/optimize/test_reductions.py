@@ -16,21 +16,22 @@ from tenfold_kernels.resources.state import ResourceManager
 F32, I32 = dtypes.float32, dtypes.int32
 
 
-def broadcast_gradient(part: PartBuilder, **sum_attrs: Any) -> list[str]:
-    """The gradient of x + y for x, as a client writes it that does not know the shapes. The keys of x, y and g."""
+def broadcast_gradient(part: PartBuilder, place: int = 0, **sum_attrs: Any) -> list[str]:
+    """The gradient of x + y for x, or of y + x, as a client writes it that does not know the shapes. The keys of x, y
+    and g."""
     keys = [part.feed(name) for name in "xyg"]
     for name in "xy":
         part.node("Shape", f"shape_{name}", [name], T=F32, out_type=I32)
-    part.node("BroadcastGradientArgs", "axes", ["shape_x", "shape_y"], T=I32)
-    part.node("Sum", "sum", ["g", "axes:0"], T=F32, Tidx=I32, **{"keep_dims": False, **sum_attrs})
+    part.node("BroadcastGradientArgs", "axes", ["shape_x", "shape_y"][:: -1 if place else 1], T=I32)
+    part.node("Sum", "sum", ["g", f"axes:{place}"], T=F32, Tidx=I32, **{"keep_dims": False, **sum_attrs})
     part.node("Reshape", "of_x", ["sum", "shape_x"], T=F32, Tshape=I32)
     return keys
 
 
-@pytest.mark.parametrize("x_shape", [(2, 3), (3,), (2, 1), (), (1, 1, 3)])
-def test_the_gradient_of_a_broadcast_is_one_node(x_shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("x_shape", "place"), [((2, 3), 0), ((3,), 0), ((2, 1), 1), ((), 0), ((1, 1, 3), 1)])
+def test_the_gradient_of_a_broadcast_is_one_node(x_shape: tuple[int, ...], place: int) -> None:
     part = PartBuilder()
-    keys = broadcast_gradient(part)
+    keys = broadcast_gradient(part, place)
     fetch = part.fetch("of_x")
 
     optimized = Optimized(part)

@@ -360,6 +360,8 @@ def test_one_slice_alone_stays() -> None:
     part.fetch("total")
     optimized = Optimized(part)
     assert (optimized.op("total"), optimized.op("pad")) == ("AddN", "Pad")
+    assert optimized.sources("total") == ["pad", "other"]
+    assert optimized.counts["join_sums_of_slices"] == 0
 
 
 def test_which_inputs_of_two_slices_are_the_same() -> None:
