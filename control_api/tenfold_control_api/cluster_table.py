@@ -50,8 +50,6 @@ class ClusterTable:
         #: The refresh that is under way, or was the last one; and the one that follows it, which has not begun.
         self._refreshing: asyncio.Future[None] | None = None
         self._next_refresh: asyncio.Future[None] | None = None
-        #: Set when there is a new lease.
-        self.granted = asyncio.Event()
         self._watches: dict[str, Watch] = {}
         #: Kept while one is held or waited for, so that names that come and go leave none behind.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -287,7 +285,6 @@ class ClusterTable:
             self.holders[lease_id] = (cluster.name, task.job, task.index)
             if lease_id not in self.leases:
                 self.leases.grant(lease_id, self._settings.lease_ttl)
-                self.granted.set()
         self.clusters[cluster.name] = cluster
         self._watches.setdefault(cluster.name, Watch()).notify()
         for listener in self.listeners:

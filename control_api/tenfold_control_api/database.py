@@ -36,7 +36,7 @@ _WHAT_WOULD_DO = "use sqlite:///FILE, or postgresql://USER@HOST/NAME"
 
 
 #: Seconds for a connection to a server, and for the answer to a statement: a server that hangs is one that is away.
-_CONNECT_S, _STATEMENT_S = 5.0, 20.0
+_CONNECT_S, STATEMENT_S = 5.0, 20.0
 #: Values of one IN: SQLite takes 32,766 variables, old ones 999.
 _VALUES = 900
 
@@ -222,7 +222,7 @@ def open_engine(url: URL, *, patient: bool = False) -> Database:
     if url.get_backend_name() != "sqlite":
         who: dict[str, Any] = {"server_settings": {"application_name": APPLICATION}, "timeout": _CONNECT_S}
         if not patient:
-            who["command_timeout"] = _STATEMENT_S
+            who["command_timeout"] = STATEMENT_S
         try:
             made = create_async_engine(
                 url, pool_pre_ping=True, pool_size=8, max_overflow=8, pool_timeout=10, connect_args=who

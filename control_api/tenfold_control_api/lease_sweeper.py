@@ -6,7 +6,6 @@ Owned by registry.py. leases.py finds the expired ones; cluster.py decides what 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -58,17 +57,13 @@ class LeaseSweeper:
             pause = self._table.leases.next_look()
             if self._store.shared:
                 pause = min(pause, self._settings.refresh_interval)
-            # Not wait_for: before Python 3.12 it loses a cancellation that comes together with the event.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._table.granted.wait()
-            self._table.granted.clear()
+            await asyncio.sleep(pause)
             try:
                 await self._table.refresh()
                 if self._store.shared:
-                    for row in await self._store.live_leases():
-                        if row.id in self._table.holders:
-                            self._table.leases.observe(row.id, row.ttl, row.renewals)
+                    for lease_id, ttl, renewals in await self._store.renewal_counts():
+                        if lease_id in self._table.holders:
+                            self._table.leases.observe(lease_id, ttl, renewals)
                 for lease_id in self._table.leases.expired():
                     await self._expire(lease_id)
                 self._failed = ""

@@ -16,6 +16,7 @@ from tenfold_control_api.cluster_table import ClusterTable
 from tenfold_control_api.figures import NewestFigures
 from tenfold_control_api.lease_sweeper import LeaseSweeper
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.renewals import Renewals
 from tenfold_core.device import task_name
 from tenfold_core.open_files import Shortage, needed_by_service
 
@@ -52,6 +53,7 @@ class Registry:
         self._wall = wall_clock
         self._table = ClusterTable(store, settings, clock)
         self._sweeper = LeaseSweeper(self._table, store, settings, wall_clock)
+        self._renewals = Renewals(store, clock)
         self.leases = self._table.leases
         #: Called with each new value of a cluster; must not block.
         self.listeners = self._table.listeners
@@ -79,6 +81,7 @@ class Registry:
     async def stop(self) -> None:
         self.begin_stop()
         await self._sweeper.stop()
+        await self._renewals.stop()
 
     def trouble(self) -> str:
         """Why leases do not run out as they should; "" where they do."""
@@ -219,16 +222,20 @@ class Registry:
         """One heartbeat, maybe with what its task says of itself. Raises NOT_FOUND for an unknown lease, and 410 saying
         how it ended for one that is over."""
         for _ in range(ATTEMPTS):
-            await self._table.refresh()
             holder = self._table.holders.get(lease_id)
+            if holder is None:
+                await self._table.refresh()  # it may have registered at another service a moment ago
+                holder = self._table.holders.get(lease_id)
             if holder is None:
                 raise self._gone(lease_id, await self._store.lease(lease_id))
             if lease_id in self._sweeper.expiring:
                 async with self._table.lock(holder[0]):
                     continue
-            if self._store.shared and not await self._store.count_renewal(lease_id):
-                await self._table.reload(holder[0])
-                continue
+            if self._store.shared:
+                if not await self._renewals.renew(lease_id):
+                    await self._table.reload(holder[0])
+                    continue
+                await self._table.refresh()  # the answer tells the newest spec version
             if self._table.leases.renew(lease_id):
                 if figures is not None:
                     self._table.leases.note(lease_id, NewestFigures(figures, self._wall()))

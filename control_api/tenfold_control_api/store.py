@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, event, insert, select, update
+from sqlalchemy import ARRAY, String, any_, bindparam, case, delete, event, insert, select, update
 from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 
 from tenfold_control_api import schema
@@ -23,10 +23,11 @@ from tenfold_control_api.database import FileLock, database_url, first_row, open
 from tenfold_control_api.session_record import SessionRecord
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from sqlalchemy.engine import ExceptionContext
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy.sql.dml import ReturningUpdate
 
 
 #: A row that is written and deleted to see whether the database takes writes, as large as a request may be: on a disk
@@ -237,6 +238,20 @@ class ControlStore:
         row = await first_row(self.engine, select(schema.leases).where(schema.leases.c.id == lease_id))
         return None if row is None else _lease(row)
 
+    async def renewal_counts(self) -> list[tuple[str, float, int]]:
+        """(id, ttl, renewals) of every live lease."""
+        c = schema.leases.c
+        async with self.engine.connect() as db:
+            rows = await db.execute(select(c.id, c.ttl, c.renewals).where(c.state == "live"))
+            return [tuple(row) for row in rows]
+
+    async def count_renewals(self, lease_ids: Sequence[str]) -> set[str]:
+        """Tells the other replicas of renewals, in one statement. Returns the leases whose renewals are counted. Left
+        out are those that are not live, and those whose rows others are changing now: waiting for these while holding
+        rows that others wait for would be a deadlock. PostgreSQL only."""
+        async with self.engine.begin() as db:
+            return {row[0] for row in await db.execute(_COUNT_RENEWALS, {"lease_ids": list(lease_ids)})}
+
     async def count_renewal(self, lease_id: str) -> bool:
         """Tells the other replicas of a renewal. False when the lease is not live any more."""
         c = schema.leases.c
@@ -273,6 +288,16 @@ class ControlStore:
     async def remove_sessions(self, session_ids: Iterable[str]) -> None:
         async with self.engine.begin() as db:
             await db.execute(delete(schema.sessions).where(schema.sessions.c.id.in_(list(session_ids))))
+
+
+def _count_renewals() -> ReturningUpdate[Any]:
+    # one array, not a list of values: the same statement for every number of them, which PostgreSQL plans once
+    c, wanted = schema.leases.c, bindparam("lease_ids", type_=ARRAY(String))
+    free = select(c.id).where(c.id == any_(wanted), c.state == "live").with_for_update(skip_locked=True)
+    return update(schema.leases).where(c.id.in_(free)).values(renewals=c.renewals + 1).returning(c.id)
+
+
+_COUNT_RENEWALS = _count_renewals()
 
 
 class _LostRaceError(Exception):

@@ -84,7 +84,7 @@ def server() -> Iterator[PostgresServer]:
 async def api(
     server: PostgresServer, masters: Masters, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[httpx.AsyncClient]:
-    monkeypatch.setattr(database, "_STATEMENT_S", 1.0)
+    monkeypatch.setattr(database, "STATEMENT_S", 1.0)
     monkeypatch.setattr(database, "_CONNECT_S", 1.0)
     with server.database() as url:
         settings = Settings(database=url, heartbeat=0.2, lease_ttl=60.0, max_wait=1.0, grace=1.0)

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from tenfold_control_api.app import create_app
+from tenfold_control_api.cluster import Cluster, Newcomer
 from tenfold_control_api.database import DatabaseError
 from tenfold_control_api.events.event import Event
 from tenfold_control_api.events.store import EventStore
@@ -106,6 +107,48 @@ async def test_heartbeats_at_one_keep_the_lease_at_both(replicas: Pair) -> None:
     tasks = {task["name"]: task["state"] for task in spec.json()["tasks"]}
     assert tasks == {"/job:ps/replica:0/task:0": "ready", "/job:worker/replica:0/task:0": "lost"}
     assert version == 4
+
+
+async def test_heartbeats_of_a_moment_are_answered_each_by_its_own_lease(replicas: Pair) -> None:
+    left, right = replicas
+    await declare(left, worker=3)
+    leases = [(await register(left, "worker", index))["lease"]["id"] for index in range(3)]
+    await left.delete("/v1/clusters/default/tasks/worker/1")
+
+    answers = await asyncio.gather(*(right.post(f"/v1/leases/{lease}:renew") for lease in (*leases, "none") * 2))
+
+    assert [answer.status_code for answer in answers] == [200, 410, 200, 404] * 2
+    assert {answer.json()["spec_version"] for answer in answers if answer.is_success} == {5}
+
+
+async def test_a_row_that_is_being_changed_holds_up_no_other_renewal(postgres: str) -> None:
+    controls = [ControlStore(postgres) for _ in range(2)]
+    for control in controls:
+        await control.open()
+    first, second = controls
+    cluster = Cluster.new("c", "u", {"worker": 2}, 1.0)
+    await first.save_cluster(None, cluster, lease_ttl=9.0)
+    for index, lease in enumerate(("a", "b")):
+        before = cluster
+        cluster = cluster.register("worker", index, Newcomer("h:1", f"life {index}", lease), 2.0).cluster
+        await first.save_cluster(before, cluster, lease_ttl=9.0)
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
+
+    async with second.engine.begin() as db:
+        await db.execute(text("UPDATE tenfold_leases SET state = 'ended' WHERE id = 'a'"))
+        together = await first.count_renewals(["a", "b", "none"])
+        alone = asyncio.create_task(first.count_renewal("a"))
+        async with first.engine.connect() as look:
+            while not alone.done() and not await look.scalar(text(waits)):
+                pass
+        waited = not alone.done()
+    lives = await alone
+    counts = await first.renewal_counts()
+    for control in controls:
+        await control.close()
+
+    assert (together, waited, lives) == ({"b"}, True, False)
+    assert counts == [("b", 9.0, 1)]
 
 
 async def test_a_step_under_one_key_runs_once_over_both(replicas: Pair, masters: Masters) -> None:

@@ -41,6 +41,9 @@ class MemoryStore:
     async def live_leases(self) -> list[Any]:
         return self.leases
 
+    async def renewal_counts(self) -> list[tuple[str, float, int]]:
+        return [(lease.id, lease.ttl, lease.renewals) for lease in self.leases]
+
     async def versions(self) -> dict[str, tuple[str, int]]:
         return {cluster.name: (cluster.uid, cluster.version) for cluster in self.clusters.values()}
 

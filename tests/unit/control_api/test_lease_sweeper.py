@@ -57,7 +57,6 @@ class Service:
             return expired()
 
         self.table.leases.expired = noted  # type: ignore[method-assign]
-        self.table.granted.set()
         await looked.wait()
         for _ in range(10):
             await asyncio.sleep(0)
@@ -174,7 +173,6 @@ async def test_an_error_is_its_trouble_until_a_round_ends_well(caplog: pytest.Lo
 
     service.table.refresh = refresh  # type: ignore[method-assign]
     service.sweeper.start()
-    service.table.granted.set()
     await refreshed.wait()
     await asyncio.sleep(0)
     assert service.sweeper.trouble() == "the lease sweeper failed (OSError)"
@@ -182,7 +180,6 @@ async def test_an_error_is_its_trouble_until_a_round_ends_well(caplog: pytest.Lo
 
     broken[0] = False
     refreshed.clear()
-    service.table.granted.set()
     await refreshed.wait()
     for _ in range(5):
         await asyncio.sleep(0)
