@@ -8,7 +8,7 @@ they are the contract (GraphDef, ConfigProto, DeviceAttributes). Nouns are those
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +53,21 @@ class ExecOptions:
 
 #: The options of almost every step; shared, so that a step allocates none.
 DEFAULT_EXEC_OPTIONS = ExecOptions()
+
+
+class RunRequest(NamedTuple):
+    """What one run of a registered graph is asked for.
+
+    `feeds` and `fetches` are named by *rendezvous keys* of client-terminated _Recv and _Send nodes:
+    `send_device;%016x(incarnation);recv_device;tensor_name;0:0` (core/rendezvous_key.py: `make_key`).
+    """
+
+    session_handle: str
+    graph_handle: str
+    step_id: int
+    feeds: Mapping[str, Value]
+    fetches: Sequence[str]
+    options: ExecOptions = DEFAULT_EXEC_OPTIONS
 
 
 @dataclass(slots=True)
@@ -113,20 +128,10 @@ class WorkerInterface(Protocol):
     async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
         """Drops the graph. Steps under way keep their program. Raises AbortedError for an unknown handle."""
 
-    async def run_graph(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
-    ) -> RunGraphResult:
+    async def run_graph(self, request: RunRequest) -> RunGraphResult:
         """Runs every node of the graph once.
 
-        `feeds` and `fetches` are named by *rendezvous keys* of client-terminated _Recv and _Send nodes:
-        `send_device;%016x(incarnation);recv_device;tensor_name;0:0` (core/rendezvous_key.py: `make_key`). The
-        caller leaves fed arrays unchanged until the step is over. The first error aborts the step on this task: its
+        The caller leaves fed arrays unchanged until the step is over. The first error aborts the step on this task: its
         rendezvous answers that error to every receiver until `cleanup_graph`.
         """
 

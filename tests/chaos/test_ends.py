@@ -22,6 +22,7 @@ from tenfold_core import dtypes, errors
 from tenfold_core.request_id import new_request_id
 from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
+from tenfold_services.interfaces import RunRequest
 from tenfold_services.rpc.grpc_worker import GrpcWorker
 from tenfold_services.rpc.link_worker import LinkWorker
 from tenfold_services.server import TaskServer
@@ -179,7 +180,7 @@ async def test_calls_of_a_step_that_come_in_any_order(mode: Any, rounds: int) ->
         counted.node("ReadVariableOp", "now", ["count"], dtype=dtypes.int32)
         fetch = counted.fetch("now", dtypes.int32)
         graphs = [await peers[0].register_graph("", each.graph_def, ConfigProto()) for each in (first, part, counted)]
-        await peers[0].run_graph("", graphs[0], 1, {}, [])
+        await peers[0].run_graph(RunRequest("", graphs[0], 1, {}, []))
         await peers[0].cleanup_graph(1)
 
         done = asked = 0
@@ -192,7 +193,7 @@ async def test_calls_of_a_step_that_come_in_any_order(mode: Any, rounds: int) ->
             for what in order:
                 peer = dice.choice(peers)
                 if what == "run":
-                    call = await started(peer.run_graph("", graphs[1], step, {}, []))
+                    call = await started(peer.run_graph(RunRequest("", graphs[1], step, {}, [])))
                 elif what == "recv":
                     call = await started(peer.recv_tensor(step, key))
                 else:
@@ -207,7 +208,7 @@ async def test_calls_of_a_step_that_come_in_any_order(mode: Any, rounds: int) ->
                 assert not failed or isinstance(outcome, GIVEN_UP), (seed, what, outcome)
                 done += what == "run" and not failed
             asked += 1
-        values = (await peers[0].run_graph("", graphs[2], 2, {}, [fetch])).values
+        values = (await peers[0].run_graph(RunRequest("", graphs[2], 2, {}, [fetch]))).values
         await peers[0].cleanup_graph(2)
 
         assert done <= int(values[fetch]) <= asked

@@ -17,7 +17,7 @@ from tenfold.session.session import Session
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
+from tenfold_services.interfaces import RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker.worker import Worker
 
@@ -67,7 +67,7 @@ class Steps:
             elif result is not None:
                 future.set_result(result)
 
-        run = self.worker.start_run("s", self._handles[key], self._next, {}, fetches, DEFAULT_EXEC_OPTIONS, done)
+        run = self.worker.start_run(RunRequest("s", self._handles[key], self._next, {}, fetches), done)
         self.runs[self._next] = run
         return self._next, future
 

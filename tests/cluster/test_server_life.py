@@ -17,6 +17,7 @@ from tenfold_core import errors
 from tenfold_protos import master_pb2, worker_pb2
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services.background import BackgroundServer
+from tenfold_services.interfaces import RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import master_service, worker_service
 from tenfold_services.rpc.status import status_message
@@ -156,12 +157,12 @@ async def test_stopping_ends_blocked_steps_and_is_bounded(start_cluster: StartCl
     part = PartBuilder(device.name, device.incarnation)
     part.recv("r", "float32", part.device, part.incarnation)
     handle = await server.worker.register_graph("", part.graph_def, ConfigProto())
-    running = await started(server.worker.run_graph("", handle, 1, {}, []))
+    running = await started(server.worker.run_graph(RunRequest("", handle, 1, {}, [])))
     await asyncio.gather(server.stop(), server.stop())
     with pytest.raises(errors.UnavailableError, match="shutting down"):
         await running
     with pytest.raises(errors.UnavailableError, match="shutting down"):
-        await server.worker.run_graph("", handle, 2, {}, [])
+        await server.worker.run_graph(RunRequest("", handle, 2, {}, []))
     with pytest.raises(errors.FailedPreconditionError, match="started before"):
         await server.start()
 
@@ -175,8 +176,8 @@ async def test_a_step_that_ends_within_the_grace_is_not_disturbed(start_cluster:
     sends.send("c", "float32", device.name, "e")
     first = await server.worker.register_graph("", waits.graph_def, ConfigProto())
     second = await server.worker.register_graph("", sends.graph_def, ConfigProto())
-    running = await started(server.worker.run_graph("", first, 1, {}, []))
-    sending = await started(server.worker.run_graph("", second, 1, {}, []))
+    running = await started(server.worker.run_graph(RunRequest("", first, 1, {}, [])))
+    sending = await started(server.worker.run_graph(RunRequest("", second, 1, {}, [])))
     await server.stop(grace=30)
     await asyncio.gather(running, sending)
 

@@ -16,7 +16,7 @@ from support.moments import until
 from support.parts import PartBuilder
 from tenfold_core import dtypes, errors
 from tenfold_protos.config_pb2 import ConfigProto
-from tenfold_services.interfaces import ExecOptions
+from tenfold_services.interfaces import ExecOptions, RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.grpc_worker import GrpcWorker
 
@@ -40,7 +40,7 @@ async def run(
     worker: WorkerInterface, part: PartBuilder, step: int, feeds: Any = None, fetches: Any = (), session: str = ""
 ) -> dict[str, Any]:
     handle = await worker.register_graph(session, part.graph_def, CONFIG)
-    return (await worker.run_graph(session, handle, step, feeds or {}, fetches)).values
+    return (await worker.run_graph(RunRequest(session, handle, step, feeds or {}, fetches))).values
 
 
 @pytest.fixture(params=["direct", "grpc", "link"])
@@ -87,7 +87,7 @@ async def test_what_a_task_sends_twice_is_taken_once(start_cluster: StartCluster
         handle = await worker.register_graph("", part.graph_def, CONFIG)
         key = part.send("one", F32, "/job:worker/replica:0/task:0/device:CPU:0", "edge")
         for method, call in (
-            ("RunGraph", lambda: worker.run_graph("", handle, 1, {}, [])),
+            ("RunGraph", lambda: worker.run_graph(RunRequest("", handle, 1, {}, []))),
             ("RecvTensor", lambda: worker.recv_tensor(1, key)),
         ):
             proxy.script.set(method, Fate.SENT_AGAIN)
@@ -161,7 +161,7 @@ async def test_a_graph_that_cannot_be_compiled_is_refused(task: tuple[TaskServer
 async def test_an_unknown_graph_or_session_means_a_restart(task: tuple[TaskServer, WorkerInterface]) -> None:
     _, worker = task
     with pytest.raises(errors.AbortedError, match="Graph handle is not found: beef"):
-        await worker.run_graph("", "beef", 1, {}, [])
+        await worker.run_graph(RunRequest("", "beef", 1, {}, []))
     await worker.create_worker_session("s", None, False, ("", 0))
     await worker.delete_worker_session("s")
     if isinstance(worker, GrpcWorker):
@@ -179,10 +179,10 @@ def part_graph() -> Any:
 async def test_a_deregistered_graph_is_gone(task: tuple[TaskServer, WorkerInterface]) -> None:
     _, worker = task
     handle = await worker.register_graph("", part_graph(), CONFIG)
-    await worker.run_graph("", handle, 1, {}, [])
+    await worker.run_graph(RunRequest("", handle, 1, {}, []))
     await worker.deregister_graph("", handle)
     with pytest.raises(errors.AbortedError, match="Graph handle"):
-        await worker.run_graph("", handle, 2, {}, [])
+        await worker.run_graph(RunRequest("", handle, 2, {}, []))
 
 
 async def test_a_partial_run_takes_feeds_and_fetches_in_several_calls(task: tuple[TaskServer, WorkerInterface]) -> None:
@@ -194,12 +194,12 @@ async def test_a_partial_run_takes_feeds_and_fetches_in_several_calls(task: tupl
     first, second = part.fetch("first"), part.fetch("second")
     handle = await worker.register_graph("", part.graph_def, CONFIG)
 
-    half = await worker.run_graph("", handle, 1, {x: np.float32(2)}, [first], PARTIAL)
+    half = await worker.run_graph(RunRequest("", handle, 1, {x: np.float32(2)}, [first], PARTIAL))
     assert half.values[first] == -2
     with pytest.raises(errors.InvalidArgumentError, match="already been fed"):
-        await worker.run_graph("", handle, 1, {x: np.float32(2)}, [second], PARTIAL)
+        await worker.run_graph(RunRequest("", handle, 1, {x: np.float32(2)}, [second], PARTIAL))
     last = replace(PARTIAL, is_last_partial_run=True)
-    rest = await worker.run_graph("", handle, 1, {y: np.float32(5)}, [second], last)
+    rest = await worker.run_graph(RunRequest("", handle, 1, {y: np.float32(5)}, [second], last))
     assert rest.values[second] == -10
     assert server.worker.running == 0
 
@@ -213,10 +213,10 @@ async def test_a_partial_run_that_fails_says_so_in_every_call(task: tuple[TaskSe
     second = part.fetch("second")
     handle = await worker.register_graph("", part.graph_def, CONFIG)
 
-    await worker.run_graph("", handle, 1, {x: np.float32([1, 2])}, [], PARTIAL)
+    await worker.run_graph(RunRequest("", handle, 1, {x: np.float32([1, 2])}, [], PARTIAL))
     for feeds in ({y: np.int32(9)}, {}):
         with pytest.raises(errors.InvalidArgumentError, match="second"):
-            await worker.run_graph("", handle, 1, feeds, [second] if feeds else [], PARTIAL)
+            await worker.run_graph(RunRequest("", handle, 1, feeds, [second] if feeds else [], PARTIAL))
     assert server.worker.running == 0
 
 
@@ -227,12 +227,12 @@ async def test_a_partial_run_ends_with_its_step(task: tuple[TaskServer, WorkerIn
     y = part.fetch("x")
     handle = await worker.register_graph("", part.graph_def, CONFIG)
 
-    await worker.run_graph("", handle, 1, {}, [], PARTIAL)
+    await worker.run_graph(RunRequest("", handle, 1, {}, [], PARTIAL))
     assert server.worker.running == 1
     await worker.cleanup_graph(1)
     await server.worker.drained()
     with pytest.raises(errors.AbortedError, match="Step 1 is over"):
-        await worker.run_graph("", handle, 1, {}, [y], PARTIAL)
+        await worker.run_graph(RunRequest("", handle, 1, {}, [y], PARTIAL))
 
 
 async def test_a_traced_run_tells_the_times_of_its_nodes(task: tuple[TaskServer, WorkerInterface]) -> None:
@@ -244,8 +244,8 @@ async def test_a_traced_run_tells_the_times_of_its_nodes(task: tuple[TaskServer,
     handle = await worker.register_graph("", part.graph_def, CONFIG)
     feeds = {x: np.ones([2, 3], np.float32)}
 
-    traced = await worker.run_graph("", handle, 1, feeds, [y], ExecOptions(record_timeline=True))
-    plain = await worker.run_graph("", handle, 2, feeds, [y])
+    traced = await worker.run_graph(RunRequest("", handle, 1, feeds, [y], ExecOptions(record_timeline=True)))
+    plain = await worker.run_graph(RunRequest("", handle, 2, feeds, [y]))
 
     assert plain.step_stats is None
     assert traced.values[y].tolist() == plain.values[y].tolist()
@@ -414,7 +414,7 @@ async def test_cancelling_the_caller_cancels_the_step(task: tuple[TaskServer, Wo
     server, worker = task
     part, _ = blocked_part(server)
     handle = await worker.register_graph("", part.graph_def, CONFIG)
-    running = asyncio.ensure_future(worker.run_graph("", handle, 7, {}, []))
+    running = asyncio.ensure_future(worker.run_graph(RunRequest("", handle, 7, {}, [])))
     await until(lambda: server.worker.running == 1, (server.worker, "start_run"))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -427,7 +427,7 @@ async def test_deleting_a_session_cancels_its_steps(task: tuple[TaskServer, Work
     part, _ = blocked_part(server)
     await worker.create_worker_session("s", None, False, ("", 0))
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
-    running = asyncio.ensure_future(worker.run_graph("s", handle, 7, {}, []))
+    running = asyncio.ensure_future(worker.run_graph(RunRequest("s", handle, 7, {}, [])))
     await until(lambda: server.worker.running == 1, (server.worker, "start_run"))
     await worker.delete_worker_session("s")
     with pytest.raises(errors.CancelledError, match="explicit call to `Session::Close"):
@@ -509,7 +509,9 @@ async def test_a_long_program_leaves_the_loop_alive(start_cluster: StartCluster)
     y = part.fetch("y")
     handle = await server.worker.register_graph("", part.graph_def, CONFIG)
     turns = 0
-    running = asyncio.ensure_future(server.worker.run_graph("", handle, 7, {x: np.ones((900, 900), np.float32)}, [y]))
+    running = asyncio.ensure_future(
+        server.worker.run_graph(RunRequest("", handle, 7, {x: np.ones((900, 900), np.float32)}, [y]))
+    )
 
     def turn() -> None:
         nonlocal turns
@@ -536,8 +538,9 @@ async def test_a_loop_without_end_leaves_the_loop_alive_and_can_be_cancelled(sta
     y = part.fetch("exit")
     handle = await server.worker.register_graph("", part.graph_def, CONFIG)
     for step in (1, 2):  # short runs, so that the next one begins on the event loop's thread
-        assert (await server.worker.run_graph("", handle, step, {go_on: np.array(False)}, [y])).values[y] == 0
-    running = asyncio.ensure_future(server.worker.run_graph("", handle, 7, {go_on: np.array(True)}, [y]))
+        found = await server.worker.run_graph(RunRequest("", handle, step, {go_on: np.array(False)}, [y]))
+        assert found.values[y] == 0
+    running = asyncio.ensure_future(server.worker.run_graph(RunRequest("", handle, 7, {go_on: np.array(True)}, [y])))
     await until(lambda: server.worker.running == 1, (server.worker, "start_run"))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

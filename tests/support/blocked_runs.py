@@ -32,9 +32,9 @@ class BlockedRuns:
     def __exit__(self, *_: object) -> None:
         del self._worker.start_run, self._worker.run_at_once
 
-    def _start_run(self, *arguments: Any) -> _BlockedRun:
+    def _start_run(self, request: Any, done: Any, *_: Any) -> _BlockedRun:
         self.entered.set()
-        return _BlockedRun(arguments[6], self.cancelled)
+        return _BlockedRun(done, self.cancelled)
 
 
 class _BlockedRun:

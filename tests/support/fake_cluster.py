@@ -14,13 +14,13 @@ import numpy as np
 
 from tenfold_core import errors
 from tenfold_protos import config_pb2, device_attributes_pb2
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult
+from tenfold_services.interfaces import Life, RunGraphResult, RunRequest
 from tenfold_services.master.env import MasterEnv
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master import Master
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
     from tenfold_protos.graph_pb2 import GraphDef
@@ -94,9 +94,7 @@ class ScriptedWorker:
         devices: list[DeviceAttributes] = await self._answer("get_status", default=self.devices)
         return devices
 
-    async def create_worker_session(
-        self, session_handle: str, server_def: Any, isolate: bool, master: Life
-    ) -> None:
+    async def create_worker_session(self, session_handle: str, server_def: Any, isolate: bool, master: Life) -> None:
         await self._answer("create_worker_session", session_handle, isolate, *master)
 
     async def delete_worker_session(self, session_handle: str) -> None:
@@ -111,15 +109,8 @@ class ScriptedWorker:
     async def deregister_graph(self, session_handle: str, graph_handle: str) -> None:
         await self._answer("deregister_graph", session_handle, graph_handle)
 
-    async def run_graph(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Any],
-        fetches: Sequence[str],
-        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
-    ) -> RunGraphResult:
+    async def run_graph(self, request: RunRequest) -> RunGraphResult:
+        _, graph_handle, step_id, feeds, fetches, _ = request
         values = {key: np.float32(number) for number, key in enumerate(fetches)}
         answer: RunGraphResult = await self._answer(
             "run_graph", graph_handle, step_id, dict(feeds), list(fetches), default=RunGraphResult(values)

@@ -15,7 +15,7 @@ import numpy as np
 from tenfold_core import errors
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.reached import reached
-from tenfold_services.interfaces import ExecOptions
+from tenfold_services.interfaces import ExecOptions, RunRequest
 from tenfold_services.master.step_state import from_task, is_consequence, late
 
 if TYPE_CHECKING:
@@ -136,11 +136,11 @@ class PartialStep:
     def _spawn(
         self, part: Part, feeds: Mapping[str, Value], fetches: Sequence[str], options: ExecOptions
     ) -> asyncio.Task[RunGraphResult]:
+        request = RunRequest(self._session_handle, part.handle, self.step_id, feeds, fetches, options)
+
         async def call() -> RunGraphResult:
             try:
-                return await part.worker.run_graph(
-                    self._session_handle, part.handle, self.step_id, feeds, fetches, options
-                )
+                return await part.worker.run_graph(request)
             except errors.OpError as error:
                 raise from_task(error, part.task) from None
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold_core import errors
 from tenfold_services.exchange.plan import numbered
+from tenfold_services.interfaces import RunRequest
 from tenfold_services.master.step_state import ArmGrace, Cancel, Decision, Finish, StepState, from_task
 
 if TYPE_CHECKING:
@@ -147,14 +148,9 @@ class StepRunner:
             raise state.error if state.failed_task is None else from_task(state.error, state.failed_task)
 
     def _call(self, part: Part) -> Coroutine[Any, Any, RunGraphResult]:
-        return part.worker.run_graph(
-            self._session.handle,
-            part.handle,
-            self.step_id,
-            self._feeds_of(part),
-            list(part.fetch_keys.values()),
-            self._options,
-        )
+        session, fetches = self._session.handle, list(part.fetch_keys.values())
+        request = RunRequest(session, part.handle, self.step_id, self._feeds_of(part), fetches, self._options)
+        return part.worker.run_graph(request)
 
     def _start(self, state: StepState) -> None:
         """Starts all parts: one may wait for what another sends. Our own goes first if it is short and sends at once,
@@ -208,7 +204,8 @@ class StepRunner:
             held = self._held.pop(task, ()) if self._held is not None else ()
             return pushes.workers[task].start_plan(plan, step_id, numbered(held, plan), options, done)
         feeds, session, graph = self._feeds_of(part), plan.session_handle, plan.graph_handle
-        return pushes.local.start_run(session, graph, step_id, feeds, plan.fetches, options, done, plan, self._push)
+        request = RunRequest(session, graph, step_id, feeds, plan.fetches, options)
+        return pushes.local.start_run(request, done, plan, self._push)
 
     def _push(self, task: str, step_id: int, tensors: list[Sent]) -> None:
         """Takes what our own part has sent to `task`. Raises UnavailableError."""

@@ -23,7 +23,7 @@ from tenfold_core.traffic import traffic_with
 from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2
 
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult, Value
+from ..interfaces import Life, RunGraphResult, RunRequest, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from .channels import open_channel
 from .peer_life import PeerLife
@@ -31,7 +31,7 @@ from .service import TENFOLD_TASK
 from .status import from_rpc_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from google.protobuf.message import Message
 
@@ -139,32 +139,25 @@ class GrpcWorker:
         request = worker_pb2.DeregisterGraphRequest(**self._session(session_handle), graph_handle=graph_handle)
         await self._end("DeregisterGraph", request)
 
-    async def run_graph(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
-    ) -> RunGraphResult:
-        request = worker_pb2.RunGraphRequest(
-            **self._session(session_handle),
-            graph_handle=graph_handle,
-            step_id=step_id,
-            recv_key=fetches,
+    async def run_graph(self, request: RunRequest) -> RunGraphResult:
+        options = request.options
+        message = worker_pb2.RunGraphRequest(
+            **self._session(request.session_handle),
+            graph_handle=request.graph_handle,
+            step_id=request.step_id,
+            recv_key=request.fetches,
             is_partial=options.is_partial,
             is_last_partial_run=options.is_last_partial_run,
             store_errors_in_response_body=True,
             # each call of a partial run brings other feeds, and is a request of its own
             request_id=new_request_id(),
         )
-        request.exec_opts.record_timeline = options.record_timeline
-        request.exec_opts.record_costs = options.record_costs
-        request.exec_opts.record_partition_graphs = options.record_partition_graphs
-        for key, value in feeds.items():
-            encode_into(request.send.add(name=key).tensor, value)
-        response = await self._wait("RunGraph", request)
+        message.exec_opts.record_timeline = options.record_timeline
+        message.exec_opts.record_costs = options.record_costs
+        message.exec_opts.record_partition_graphs = options.record_partition_graphs
+        for key, value in request.feeds.items():
+            encode_into(message.send.add(name=key).tensor, value)
+        response = await self._wait("RunGraph", message)
         if response.status_code:
             raise errors.from_code(int(response.status_code), response.status_error_message)
         # a fetched array belongs to the receiver; the message's bytes do not

@@ -21,7 +21,6 @@ from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.exchange.step_frames import malformed, push, read_answer, reader, run_frame
 from tenfold_services.rpc.own_services import asker
 
-from ..interfaces import DEFAULT_EXEC_OPTIONS
 from ..limits import DEFAULT_LIMITS, Limits
 from ..rpc.grpc_worker import GrpcWorker
 from ..worker.execution import kept
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from tenfold_protos.link_pb2 import OpenLinkResponse
 
     from ..exchange.plan import Sent
-    from ..interfaces import Brought, Done, ExecOptions, RunGraphResult, Value
+    from ..interfaces import Brought, Done, ExecOptions, RunGraphResult, RunRequest, Value
 
 #: Key of Link.state: the peer knows which task pushes over it.
 _INTRODUCED = "producer"
@@ -103,18 +102,11 @@ class LinkWorker(GrpcWorker):
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
-    async def run_graph(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
-    ) -> RunGraphResult:
+    async def run_graph(self, request: RunRequest) -> RunGraphResult:
         link = self._dialer.link or await self._dialer.get()
+        session_handle, graph_handle, step_id, feeds, fetches, options = request
         if link is None or options.is_partial:
-            return await super().run_graph(session_handle, graph_handle, step_id, feeds, fetches, options)
+            return await super().run_graph(request)
         plan = ExchangePlan(session_handle, graph_handle, tuple(feeds), tuple(fetches))
         return await self._run_over(link, plan, step_id, feeds, (), options)
 

@@ -30,6 +30,7 @@ from tenfold_services.exchange.step_frames import (
     read_push,
     reader,
 )
+from tenfold_services.interfaces import RunRequest
 from tenfold_services.worker.execution import check_counts
 
 if TYPE_CHECKING:
@@ -114,17 +115,8 @@ class WorkerEndpoint:
         self, plan: ExchangePlan, step_id: int, feeds: dict[str, Value], options: ExecOptions
     ) -> Reply | Awaitable[Reply]:
         pending = _Pending(self._link, plan.fetches)
-        run = self._worker.start_run(
-            plan.session_handle,
-            plan.graph_handle,
-            step_id,
-            feeds,
-            plan.fetches,
-            options,
-            pending.ended,
-            plan,
-            self._push_on,
-        )
+        request = RunRequest(plan.session_handle, plan.graph_handle, step_id, feeds, plan.fetches, options)
+        run = self._worker.start_run(request, pending.ended, plan, self._push_on)
         if pending.done():
             reply: Reply = pending.result()
             return reply

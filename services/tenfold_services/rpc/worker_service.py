@@ -19,7 +19,7 @@ from tenfold_kernels.resources.messages import decode, encode_into
 from tenfold_protos import worker_pb2, worker_service_pb2
 from tenfold_services.worker.execution import check_counts
 
-from ..interfaces import ExecOptions
+from ..interfaces import ExecOptions, RunRequest
 from .service import TENFOLD_TASK, Audited, Served, TableService, plain
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ class _WorkerMethods:
             is_partial=request.is_partial,
             is_last_partial_run=request.is_last_partial_run,
         )
-        result = await self._worker.run_graph(
-            session, request.graph_handle, request.step_id, feeds, list(request.recv_key), options
-        )
+        fetches = list(request.recv_key)
+        asked = RunRequest(session, request.graph_handle, request.step_id, feeds, fetches, options)
+        result = await self._worker.run_graph(asked)
         response = worker_pb2.RunGraphResponse(step_stats=result.step_stats, partition_graph=result.partition_graphs)
         for key, fetched in result.values.items():
             encode_into(response.recv.add(name=key).tensor, fetched)

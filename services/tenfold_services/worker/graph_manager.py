@@ -28,13 +28,13 @@ from .tracing import TracedExecution, TransferLog
 from .waits import StepRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 
     from ..cluster import ClusterWorkers
     from ..exchange.plan import ExchangePlan, Push
-    from ..interfaces import Done, ExecOptions, RunGraphResult, Value
+    from ..interfaces import Done, RunGraphResult, RunRequest, Value
     from ..limits import Limits
     from .loaded_program import LoadedProgram
     from .pools import MakePools
@@ -94,16 +94,7 @@ class GraphManager:
     # -- runs ----------------------------------------------------------------------------------------------------------
 
     def start_run(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions,
-        done: Done,
-        plan: ExchangePlan | None = None,
-        push: Push | None = None,
+        self, request: RunRequest, done: Done, plan: ExchangePlan | None = None, push: Push | None = None
     ) -> GraphRun:
         """`run_graph` without waiting: `done` is called once, maybe before this returns.
 
@@ -113,15 +104,15 @@ class GraphManager:
         """
         opened = None
         if telemetry.tracer is not None:
-            opened = step_spans.part(self.task, session_handle, step_id)
+            opened = step_spans.part(self.task, request.session_handle, request.step_id)
             done = step_spans.ending(opened, done)
             push = push and step_spans.noting(opened, push)
         try:
-            session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
+            session, program, rendezvous = self._begin(request)
             outbox = None if plan is None or push is None else Outbox(plan, rendezvous, push)
-            executor = TracedExecution if options.record_timeline else None
-            run = GraphRun(self, session, program, rendezvous, fetches, done, plan, outbox, executor)
-            run.start(feeds)
+            executor = TracedExecution if request.options.record_timeline else None
+            run = GraphRun(self, session, program, rendezvous, request.fetches, done, plan, outbox, executor)
+            run.start(request.feeds)
         except BaseException as error:
             if opened is not None:
                 telemetry.end(opened, error)
@@ -130,13 +121,11 @@ class GraphManager:
             self._lost.began(run)
         return run
 
-    def _begin(
-        self, session_handle: str, graph_handle: str, step_id: int
-    ) -> tuple[WorkerSession, LoadedProgram, Rendezvous]:
+    def _begin(self, request: RunRequest) -> tuple[WorkerSession, LoadedProgram, Rendezvous]:
         """What a run needs. Raises what keeps it from starting."""
         self._check_open()
-        session = self._sessions.get(session_handle)
-        found = session, session.graph(graph_handle), self.steps.get(step_id, time.monotonic())
+        session = self._sessions.get(request.session_handle)
+        found = session, session.graph(request.graph_handle), self.steps.get(request.step_id, time.monotonic())
         self.step_count.steps += 1
         return found
 

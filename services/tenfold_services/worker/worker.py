@@ -25,7 +25,6 @@ from tenfold_kernels.gpus import ALL_GPUS
 from tenfold_kernels.threads import limit_blas_threads
 
 from ..cluster import ClusterWorkers
-from ..interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, Life, RunGraphResult, Value
 from ..limits import DEFAULT_LIMITS, Limits
 from ..session_cluster import renamed
 from .arrivals import receive, settle
@@ -36,7 +35,7 @@ from .pools import beside, pools_of
 from .program_loader import ProgramLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
     from tenfold_core.op_gradients import OpGradients
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
 
+    from ..interfaces import Life, RunGraphResult, RunRequest, Value
     from .loaded_program import LoadedProgram
     from .pools import MakePools
     from .sessions import WorkerSession
@@ -212,34 +212,27 @@ class Worker(GraphManager):
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    async def run_graph(
-        self,
-        session_handle: str,
-        graph_handle: str,
-        step_id: int,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        options: ExecOptions = DEFAULT_EXEC_OPTIONS,
-    ) -> RunGraphResult:
-        guest = self._guest(session_handle)
+    async def run_graph(self, request: RunRequest) -> RunGraphResult:
+        guest, options = self._guest(request.session_handle), request.options
         if guest is not self:
-            return await guest.run_graph(session_handle, graph_handle, step_id, feeds, fetches, options)
+            return await guest.run_graph(request)
         if options.is_partial:
-            session, program, rendezvous = self._begin(session_handle, graph_handle, step_id)
+            session, program, rendezvous = self._begin(request)
             if rendezvous.error is not None:
                 raise rendezvous.error
             if rendezvous.partial is None:
                 rendezvous.partial = PartialRun(self, session, program, rendezvous)
-            return await rendezvous.partial.call(feeds, fetches, options.is_last_partial_run)
+            return await rendezvous.partial.call(request.feeds, request.fetches, options.is_last_partial_run)
         future: asyncio.Future[RunGraphResult] = asyncio.get_running_loop().create_future()
-        run = self.start_run(session_handle, graph_handle, step_id, feeds, fetches, options, partial(settle, future))
+        run = self.start_run(request, partial(settle, future))
         try:
             result = future.result() if future.done() else await future
         except asyncio.CancelledError:
-            run.cancel(errors.cancelled(f"Step {step_id} was cancelled on {self.task}."))
+            run.cancel(errors.cancelled(f"Step {request.step_id} was cancelled on {self.task}."))
             raise
         if options.record_partition_graphs:
-            result.partition_graphs.append(self.program(session_handle, graph_handle).compiled.as_graph_def())
+            program = self.program(request.session_handle, request.graph_handle)
+            result.partition_graphs.append(program.compiled.as_graph_def())
         return result
 
     async def recv_tensor(self, step_id: int, key: str) -> tuple[Value, bool]:

@@ -92,9 +92,8 @@ class _Worker:
         if not is_dead:
             np.asarray(value)
 
-    def start_run(self, *arguments: Any) -> None:
-        _, _, _, _, fetches, _, ended, *_ = arguments
-        ended(RunGraphResult({key: np.float32(2) for key in fetches}), None)
+    def start_run(self, request: Any, ended: Any, *_: Any) -> None:
+        ended(RunGraphResult({key: np.float32(2) for key in request.fetches}), None)
 
     @property
     def arrivals(self) -> Any:

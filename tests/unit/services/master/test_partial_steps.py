@@ -12,7 +12,7 @@ from support.graph_text import parse_text
 from support.moments import PATIENCE, started
 from tenfold_compiler.graph.runtime_graph import RuntimeGraph
 from tenfold_core import errors
-from tenfold_services.interfaces import ExecOptions, RunGraphResult
+from tenfold_services.interfaces import ExecOptions, RunGraphResult, RunRequest
 from tenfold_services.master.arrangement import Part
 from tenfold_services.master.client_graph import ClientGraph, run_names
 from tenfold_services.master.limits import MasterLimits
@@ -21,7 +21,7 @@ from tenfold_services.master.peer_use import PeerUse
 from tenfold_services.owned_tasks import OwnedTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 OWN, PS, OTHER = (f"/job:{job}/replica:0/task:0" for job in ("worker", "ps", "other"))
 TEXT = """
@@ -66,15 +66,8 @@ class Worker:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def run_graph(
-        self,
-        session: str,
-        handle: str,
-        step_id: int,
-        feeds: Mapping[str, Any],
-        fetches: Sequence[str],
-        options: ExecOptions,
-    ) -> RunGraphResult:
+    async def run_graph(self, request: RunRequest) -> RunGraphResult:
+        session, handle, step_id, feeds, fetches, options = request
         self.calls.append((session, handle, step_id, dict(feeds), list(fetches), options))
         if not self.at_once:
             end: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()

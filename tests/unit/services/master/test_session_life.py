@@ -13,7 +13,7 @@ from support.graph_text import parse_text
 from support.moments import started
 from tenfold_core import errors
 from tenfold_protos import config_pb2
-from tenfold_services.interfaces import ExecOptions, RunGraphResult
+from tenfold_services.interfaces import ExecOptions, RunGraphResult, RunRequest
 from tenfold_services.master import master_session
 from tenfold_services.master.limits import MasterLimits
 from tenfold_services.master.master_session import CLOSED_BY_CLIENT, MasterSession
@@ -87,9 +87,9 @@ def options_of(worker: ScriptedWorker) -> list[ExecOptions]:
     found: list[ExecOptions] = []
     real = worker.run_graph
 
-    async def run_graph(*arguments: Any) -> RunGraphResult:
-        found.append(arguments[5] if len(arguments) > 5 else ExecOptions())
-        return await real(*arguments)
+    async def run_graph(request: RunRequest) -> RunGraphResult:
+        found.append(request.options)
+        return await real(request)
 
     worker.run_graph = run_graph  # type: ignore[method-assign]
     return found

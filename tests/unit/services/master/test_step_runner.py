@@ -282,21 +282,10 @@ class Pushing:
     def _start_plan(self, plan: Any, step_id: int, brought: Any, options: Any, done: Any) -> Running:
         return self._begin(FAR, done, plan, step_id, brought, options)
 
-    def _start_run(
-        self,
-        session: str,
-        graph: str,
-        step_id: int,
-        feeds: Any,
-        fetches: Any,
-        options: Any,
-        done: Any,
-        plan: Any,
-        push: Any,
-    ) -> Running:
-        running = self._begin(OWN, done, session, graph, step_id, feeds, fetches, options, plan)
+    def _start_run(self, request: Any, done: Any, plan: Any, push: Any) -> Running:
+        running = self._begin(OWN, done, *request, plan)
         for task, key in self.sends:
-            push(task, step_id, [(key, 1.0, False)])
+            push(task, request.step_id, [(key, 1.0, False)])
         self.push = push
         return running
 
@@ -437,8 +426,8 @@ async def test_a_step_of_one_part_is_awaited_where_it_is() -> None:
             self.asked: list[Any] = []
             self.task: Any = None
 
-        async def run_graph(self, *about: Any) -> RunGraphResult:
-            self.asked.append(about)
+        async def run_graph(self, request: Any) -> RunGraphResult:
+            self.asked.append(request)
             self.task = asyncio.current_task()
             return RunGraphResult({"k": 5.0})
 

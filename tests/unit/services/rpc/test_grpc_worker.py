@@ -21,7 +21,7 @@ from tenfold_protos.device_attributes_pb2 import DeviceAttributes
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_protos.step_stats_pb2 import DeviceStepStats, StepStats
 from tenfold_protos.tensorflow_server_pb2 import ServerDef
-from tenfold_services.interfaces import ExecOptions
+from tenfold_services.interfaces import ExecOptions, RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import grpc_worker as module
 from tenfold_services.rpc.grpc_worker import GrpcWorker
@@ -263,7 +263,7 @@ async def test_a_run_is_asked_for_and_its_answer_read(worker: GrpcWorker, channe
     encode_into(response.recv.add(name="words").tensor, np.array([b"w"], object))
     channel.outcomes["RunGraph"] = [response]
 
-    result = await worker.run_graph("s", "g", 7, {"in": np.int32([3])}, ["out", "words"])
+    result = await worker.run_graph(RunRequest("s", "g", 7, {"in": np.int32([3])}, ["out", "words"]))
 
     [(_, request, seconds)] = channel.asked
     assert (request.session_handle, request.graph_handle, request.step_id, list(request.recv_key)) == (
@@ -278,7 +278,7 @@ async def test_a_run_is_asked_for_and_its_answer_read(worker: GrpcWorker, channe
     assert (result.values["out"].tolist(), result.values["words"].tolist()) == ([1, 2], [b"w"])
     result.values["out"][0] = 9  # the receiver's own
     channel.outcomes["RunGraph"] = [worker_pb2.RunGraphResponse()]
-    assert (await worker.run_graph("s", "g", 7, {}, [])).step_stats is None
+    assert (await worker.run_graph(RunRequest("s", "g", 7, {}, []))).step_stats is None
     assert channel.asked[0][1].request_id != channel.asked[1][1].request_id
 
 
@@ -286,7 +286,7 @@ async def test_a_run_is_asked_for_and_its_answer_read(worker: GrpcWorker, channe
     "name", ["record_timeline", "record_costs", "record_partition_graphs", "is_partial", "is_last_partial_run"]
 )
 async def test_a_run_hands_on_each_option(worker: GrpcWorker, channel: FakeChannel, name: str) -> None:
-    await worker.run_graph("s", "g", 7, {}, [], ExecOptions(**{name: True}))
+    await worker.run_graph(RunRequest("s", "g", 7, {}, [], ExecOptions(**{name: True})))
     request = channel.asked[0][1]
     values = {
         each: getattr(request.exec_opts if each.startswith("record") else request, each)
@@ -298,7 +298,7 @@ async def test_a_run_hands_on_each_option(worker: GrpcWorker, channel: FakeChann
 async def test_an_error_in_the_body_of_an_answer_is_raised(worker: GrpcWorker, channel: FakeChannel) -> None:
     channel.outcomes["RunGraph"] = [worker_pb2.RunGraphResponse(status_code=5, status_error_message="no graph g")]  # type: ignore[arg-type]
     with pytest.raises(errors.NotFoundError, match=r"^no graph g$"):
-        await worker.run_graph("s", "g", 7, {}, [])
+        await worker.run_graph(RunRequest("s", "g", 7, {}, []))
 
 
 async def test_a_fetched_value_that_cannot_be_decoded_names_its_task(worker: GrpcWorker, channel: FakeChannel) -> None:
@@ -307,7 +307,7 @@ async def test_a_fetched_value_that_cannot_be_decoded_names_its_task(worker: Grp
     response.recv[0].tensor.tensor_content = b"abc"
     channel.outcomes["RunGraph"] = [response]
     with pytest.raises(errors.InvalidArgumentError, match=f"out from {TASK}"):
-        await worker.run_graph("s", "g", 7, {}, [])
+        await worker.run_graph(RunRequest("s", "g", 7, {}, []))
 
 
 async def test_a_tensor_is_received_or_dead(worker: GrpcWorker, channel: FakeChannel) -> None:

@@ -18,7 +18,7 @@ from tenfold_protos.link_calls_pb2 import LinkArrangeRequest, LinkArrangeRespons
 from tenfold_protos.link_pb2 import OpenLinkRequest, OpenLinkResponse
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.exchange.step_frames import answer_frame, options_of, pack, read_push
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult
+from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, ExecOptions, RunGraphResult, RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc import grpc_worker
 from tenfold_services.rpc import link_worker as module
@@ -287,20 +287,20 @@ async def test_without_a_link_steps_go_over_grpc(
     over_grpc("recv_tensor", (ONE, False))
     over_grpc("cleanup_graph", None)
 
-    assert await worker.run_graph("s", "g", 7, {"in": ONE}, ["out"]) is result
+    assert await worker.run_graph(RunRequest("s", "g", 7, {"in": ONE}, ["out"])) is result
     assert await worker.recv_tensor(7, "key") == (ONE, False)
     assert dialer.asked == 2
     await worker.cleanup_graph(7)
     assert dialer.asked == 2
     assert made == [
-        ("run_graph", "s", "g", 7, {"in": ONE}, ["out"], DEFAULT_EXEC_OPTIONS),
+        ("run_graph", RunRequest("s", "g", 7, {"in": ONE}, ["out"], DEFAULT_EXEC_OPTIONS)),
         ("recv_tensor", 7, "key"),
         ("cleanup_graph", 7),
     ]
     dialer.dialled = dialer.link = FakeLink()
     partial = ExecOptions(is_partial=True)
-    assert await worker.run_graph("s", "g", 7, {}, [], partial) is result
-    assert made[-1] == ("run_graph", "s", "g", 7, {}, [], partial)
+    assert await worker.run_graph(RunRequest("s", "g", 7, {}, [], partial)) is result
+    assert made[-1] == ("run_graph", RunRequest("s", "g", 7, {}, [], partial))
 
 
 ANSWER = answer_frame(RunGraphResult({"out": ONE}), ["out"], cast("Any", None))
@@ -316,8 +316,8 @@ async def test_a_run_goes_over_the_link(worker: LinkWorker, link: FakeLink, dial
     link.answers = [ANSWER, ANSWER]
     options = ExecOptions(record_costs=True)
 
-    result = await worker.run_graph("s", "g", 7, {"in": ONE}, ["out"], options)
-    await worker.run_graph("s", "g", 8, {"in": ONE}, ["out"])
+    result = await worker.run_graph(RunRequest("s", "g", 7, {"in": ONE}, ["out"], options))
+    await worker.run_graph(RunRequest("s", "g", 8, {"in": ONE}, ["out"]))
 
     assert result.values["out"].tolist() == [1]
     result.values["out"][0] = 2  # the receiver's own
@@ -331,18 +331,18 @@ async def test_a_run_goes_over_the_link(worker: LinkWorker, link: FakeLink, dial
 async def test_a_link_is_dialled_for_a_run(worker: LinkWorker, dialer: FakeDialer) -> None:
     dialer.dialled = FakeLink()
     dialer.dialled.answers = [ANSWER]
-    await worker.run_graph("s", "g", 7, {}, ["out"])
+    await worker.run_graph(RunRequest("s", "g", 7, {}, ["out"]))
     assert dialer.asked == 1
 
 
 async def test_a_plan_that_the_peer_forgot_is_said_once_more(worker: LinkWorker, link: FakeLink) -> None:
     link.answers = [ANSWER, UNKNOWN, ANSWER]
     for _ in range(2):
-        await worker.run_graph("s", "g", 7, {}, ["out"])
+        await worker.run_graph(RunRequest("s", "g", 7, {}, ["out"]))
     assert plans_said(link) == [True, False, True]
     link.answers = [UNKNOWN, UNKNOWN]
     with pytest.raises(errors.InvalidArgumentError, match="it does not know the plan that came with the call"):
-        await worker.run_graph("s", "g", 7, {}, ["out"])
+        await worker.run_graph(RunRequest("s", "g", 7, {}, ["out"]))
 
 
 # -- runs by a plan ----------------------------------------------------------------------------------------------------

@@ -110,9 +110,9 @@ class FakeWorker:
         self.asked.append(("run_at_once", *given))
         return self.at_once
 
-    def start_run(self, *given: Any) -> Any:
-        *before, self.done, plan, push = given
-        self.asked.append(("start_run", *before, plan, push))
+    def start_run(self, request: Any, done: Any, plan: Any, push: Any) -> Any:
+        self.done = done
+        self.asked.append(("start_run", *request, plan, push))
         self.started.set()
         if self.ends is not None:
             self.done(*self.ends)

@@ -114,8 +114,8 @@ class FakeWorker:
         transfers = SimpleNamespace(feeds=range(self.takes), fetch_keys=range(self.gives))
         return SimpleNamespace(compiled=SimpleNamespace(transfers=transfers))
 
-    async def run_graph(self, *given: Any) -> Any:
-        self.asked.append(("run_graph", *given))
+    async def run_graph(self, request: Any) -> Any:
+        self.asked.append(("run_graph", *request))
         if isinstance(self.result, Exception):
             raise self.result
         return self.result

@@ -18,7 +18,7 @@ from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services import step_spans
 from tenfold_services.exchange.plan import ExchangePlan
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
+from tenfold_services.interfaces import RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker import graph_manager
 from tenfold_services.worker.run_policy import RunPolicy
@@ -70,9 +70,7 @@ class Graph:
             self.over.set()
 
         push: Any = None if plan is None else (lambda *_: None)
-        return self.worker.start_run(
-            self.session, self.handle, step, {}, [self.fetch], DEFAULT_EXEC_OPTIONS, done, plan, push
-        )
+        return self.worker.start_run(RunRequest(self.session, self.handle, step, {}, [self.fetch]), done, plan, push)
 
     async def is_short(self) -> Graph:
         """After a run, what it took is known."""
@@ -120,7 +118,7 @@ async def test_a_step_with_a_plan_is_forgotten_at_its_end_and_another_is_not(wor
     worker.pushed(2, graph.key, np.float32(1), False)
     graph.over.clear()
     plan = graph.plan
-    run = worker.start_run("", graph.handle, 2, {}, [], DEFAULT_EXEC_OPTIONS, lambda *_: graph.over.set(), plan, None)
+    run = worker.start_run(RunRequest("", graph.handle, 2, {}, []), lambda *_: graph.over.set(), plan, None)
     async with asyncio.timeout(PATIENCE):
         await graph.over.wait()
 

@@ -25,7 +25,7 @@ from tenfold_link.wire.calls import KEY_NUMBER, PUSH
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.tensor_pb2 import TensorProto
 from tenfold_services.exchange.plan import ExchangePlan
-from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS, RunGraphResult
+from tenfold_services.interfaces import RunGraphResult, RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.rpc.link_worker_service import read_push
 from tenfold_services.worker import outbox as outbox_module
@@ -191,9 +191,7 @@ class Run:
                 assert result is not None
                 self.ended.set_result(result)
 
-        return self.worker.start_run(
-            "", self.handle, step_id, {}, [self.fetch], DEFAULT_EXEC_OPTIONS, done, self.plan, Pushed()
-        )
+        return self.worker.start_run(RunRequest("", self.handle, step_id, {}, [self.fetch]), done, self.plan, Pushed())
 
 
 @pytest.fixture

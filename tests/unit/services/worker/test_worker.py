@@ -18,7 +18,7 @@ from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_protos.tensorflow_server_pb2 import ServerDef
-from tenfold_services.interfaces import ExecOptions
+from tenfold_services.interfaces import ExecOptions, RunRequest
 from tenfold_services.limits import DEFAULT_LIMITS
 from tenfold_services.worker import worker as worker_module
 from tenfold_services.worker.worker import Worker
@@ -87,7 +87,7 @@ async def test_steps_of_a_master_that_restarted_end_and_say_why(worker: Worker) 
     await worker.create_worker_session("s", None, False, (MASTER, 1))
     part, _, fetch = waiting(worker)
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
-    step = await started(worker.run_graph("s", handle, 3, {}, [fetch]))
+    step = await started(worker.run_graph(RunRequest("s", handle, 3, {}, [fetch])))
 
     await worker.create_worker_session("t", None, False, (MASTER, 2))
 
@@ -100,7 +100,7 @@ async def test_a_session_that_is_closed_ends_its_steps_and_says_so(worker: Worke
     await worker.create_worker_session("s", None, False, (MASTER, 1))
     part, _, fetch = waiting(worker)
     handle = await worker.register_graph("s", part.graph_def, CONFIG)
-    step = await started(worker.run_graph("s", handle, 3, {}, [fetch]))
+    step = await started(worker.run_graph(RunRequest("s", handle, 3, {}, [fetch])))
 
     await worker.delete_worker_session("s")
     await worker.delete_worker_session("s")
@@ -196,7 +196,7 @@ async def test_a_session_with_a_cluster_of_its_own_is_a_guests(worker: Worker) -
 
     part, x, fetch = doubling(worker)
     handle = await worker.register_graph("g", part.graph_def, CONFIG)
-    found = await worker.run_graph("g", handle, 3, {x: np.float32([2])}, [fetch])
+    found = await worker.run_graph(RunRequest("g", handle, 3, {x: np.float32([2])}, [fetch]))
     assert found.values[fetch].tolist() == [4.0]
     assert worker.program("g", handle) is guest._sessions.get("g").graph(handle)
     await worker.deregister_graph("g", handle)
@@ -245,9 +245,9 @@ async def test_what_is_recorded_of_a_run(worker: Worker) -> None:
     handle = await worker.register_graph("", part.graph_def, CONFIG)
     feeds = {x: np.float32([2])}
 
-    plain = await worker.run_graph("", handle, 3, feeds, [fetch])
+    plain = await worker.run_graph(RunRequest("", handle, 3, feeds, [fetch]))
     recorded = await worker.run_graph(
-        "", handle, 4, feeds, [fetch], ExecOptions(record_timeline=True, record_partition_graphs=True)
+        RunRequest("", handle, 4, feeds, [fetch], ExecOptions(record_timeline=True, record_partition_graphs=True))
     )
 
     assert (plain.step_stats, plain.partition_graphs) == (None, [])
@@ -261,7 +261,7 @@ async def test_what_is_recorded_of_a_run(worker: Worker) -> None:
 async def test_a_call_that_is_cancelled_ends_its_step(worker: Worker) -> None:
     part, _, fetch = waiting(worker)
     handle = await worker.register_graph("", part.graph_def, CONFIG)
-    step = await started(worker.run_graph("", handle, 3, {}, [fetch]))
+    step = await started(worker.run_graph(RunRequest("", handle, 3, {}, [fetch])))
 
     step.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -277,11 +277,11 @@ async def test_calls_of_a_partial_run_are_one_run_until_the_step_is_over(worker:
     part, x, fetch = doubling(worker)
     handle = await worker.register_graph("", part.graph_def, CONFIG)
     partial = ExecOptions(is_partial=True)
-    await worker.run_graph("", handle, 3, {x: np.float32([2])}, [], partial)
+    await worker.run_graph(RunRequest("", handle, 3, {x: np.float32([2])}, [], partial))
     begun = worker.steps.get(3, 0.0).partial
     last = replace(partial, is_last_partial_run=True)
 
-    found = await worker.run_graph("", handle, 3, {}, [fetch], last)
+    found = await worker.run_graph(RunRequest("", handle, 3, {}, [fetch], last))
 
     assert found.values[fetch].tolist() == [4.0]
     assert worker.steps.get(3, 0.0).partial is begun
@@ -289,7 +289,7 @@ async def test_calls_of_a_partial_run_are_one_run_until_the_step_is_over(worker:
     ended = errors.aborted("it was ended")
     worker.steps.get(3, 0.0).abort(ended)
     with pytest.raises(errors.AbortedError) as raised:
-        await worker.run_graph("", handle, 3, {}, [], partial)
+        await worker.run_graph(RunRequest("", handle, 3, {}, [], partial))
     assert raised.value is ended
 
 
@@ -342,7 +342,9 @@ async def test_kernels_that_keep_something_are_a_sessions_own_and_nobodys_share_
     drawn = []
     for session in ("s", "s", "", ""):
         handle = await worker.register_graph(session, part.graph_def, CONFIG)
-        drawn.append((await worker.run_graph(session, handle, len(drawn), {}, [fetch])).values[fetch].tolist())
+        drawn.append(
+            (await worker.run_graph(RunRequest(session, handle, len(drawn), {}, [fetch]))).values[fetch].tolist()
+        )
 
     assert drawn[0] != drawn[1]
     assert drawn[0] == drawn[2] == drawn[3]
