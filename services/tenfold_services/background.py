@@ -13,13 +13,12 @@ import contextlib
 import selectors
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_core import errors
 from tenfold_link.spin_wait import SpinWait
 
 from .figures import task_figures
-from .server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from tenfold_services.master.master import Master
 
     from .interfaces import TaskName
-    from .server import ServerOptions
+    from .server import TaskServer
 
 T = TypeVar("T")
 
@@ -59,21 +58,16 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class BackgroundServer:
-    """A TaskServer on its own thread. Takes what TaskServer takes; raises here what it raises.
+    """A TaskServer on its own thread.
 
     The thread is a daemon: for an orderly end call `stop`, or use `with`.
     """
 
-    def __init__(
-        self,
-        cluster: ClusterLike | None,
-        job: str,
-        index: int,
-        **options: Unpack[ServerOptions],
-    ) -> None:
+    def __init__(self, server: TaskServer) -> None:
+        """`server` was not started yet."""
         #: The server itself; its coroutines belong on its loop (`call`).
-        self.server = TaskServer(cluster, job, index, **options)
-        self.task, self.hold_lease = self.server.task, self.server.hold_lease
+        self.server = server
+        self.task, self.hold_lease = server.task, server.hold_lease
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         #: Guards start and stop.

@@ -11,7 +11,7 @@ import logging
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_core import errors, telemetry
 from tenfold_core.access.credentials import AccessSettings
@@ -62,22 +62,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30.0
-
-
-class ServerOptions(TypedDict, total=False):
-    """What TaskServer takes by name."""
-
-    bind: str | None
-    config: ConfigProto | None
-    protocol: str
-    insecure: bool
-    limits: Limits | None
-    link: LinkSettings | None
-    gradients: OpGradients
-    access: AccessSettings | None
-    files: str | None
-    link_port: int | None
-    pools: MakePools
 
 
 class TaskServer:

@@ -21,6 +21,7 @@ from support.faults.control_forks import ControlForks
 from support.faults.control_stories import STORIES, Service, Story
 from support.faults.control_tables import breaches
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +50,7 @@ def forks() -> Iterator[ControlForks]:
 @pytest.fixture(scope="module")
 def task() -> Iterator[BackgroundServer]:
     """What sessions are opened on: it is never killed, so it knows what was really done."""
-    with BackgroundServer({"worker": [""]}, "worker", 0) as server:
+    with BackgroundServer(TaskServer({"worker": [""]}, "worker", 0)) as server:
         yield server
 
 

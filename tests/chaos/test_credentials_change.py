@@ -32,6 +32,7 @@ from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,7 +69,9 @@ def cluster(mode: Any, **settings: AccessSettings) -> Iterator[dict[str, Backgro
     jobs = {job: {0: ""} for job in settings}
     with contextlib.ExitStack() as stack:
         servers = {
-            job: stack.enter_context(BackgroundServer(jobs, job, 0, access=mine, link=LinkSettings(mode=mode)))
+            job: stack.enter_context(
+                BackgroundServer(TaskServer(jobs, job, 0, access=mine, link=LinkSettings(mode=mode)))
+            )
             for job, mine in settings.items()
         }
         for server in servers.values():

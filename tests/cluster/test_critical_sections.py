@@ -9,6 +9,7 @@ import pytest
 import tenfold as tf
 from tenfold_core import errors
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 @pytest.fixture
 def worker() -> Iterator[BackgroundServer]:
     """The worker of a cluster of two."""
-    servers = {job: BackgroundServer(None, job, 0) for job in ("ps", "worker")}
+    servers = {job: BackgroundServer(TaskServer(None, job, 0)) for job in ("ps", "worker")}
     try:
         for server in servers.values():
             server.start()

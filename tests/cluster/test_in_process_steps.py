@@ -19,6 +19,7 @@ from tenfold.session import inprocess
 from tenfold_core import errors
 from tenfold_kernels import registry
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,7 +81,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> Probe:
 
 @pytest.fixture
 def server() -> Iterator[BackgroundServer]:
-    with BackgroundServer(None, "local", 0, bind=None) as server:
+    with BackgroundServer(TaskServer(None, "local", 0, bind=None)) as server:
         inprocess.register("grpc://localhost:1", server)
         yield server
         inprocess.unregister("grpc://localhost:1")
@@ -486,7 +487,7 @@ def test_a_stopping_server_gives_a_step_its_grace(
 ) -> None:
     x = tf.placeholder(tf.float32, [])
     y = tf.negative(x, name="probe")
-    server = BackgroundServer(None, "local", 0, bind=None)
+    server = BackgroundServer(TaskServer(None, "local", 0, bind=None))
     server.start()
     inprocess.register("grpc://localhost:2", server)
     sess = tf.Session("grpc://localhost:2")

@@ -26,6 +26,7 @@ from tenfold_core.access.gate import Gate
 from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,9 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Backgrou
     monkeypatch.setenv("TENFOLD_MASTER_NODES", "100000")
     monkeypatch.setattr(inprocess, "find", lambda target: None)
     monkeypatch.setattr(server_module, "Gate", partial(Gate, find_user=lambda *_: os.geteuid() + 1))
-    made = BackgroundServer({"ps": [""]}, "ps", 0, access=AccessSettings(token_file=str(tmp_path / "tokens")))
+    made = BackgroundServer(
+        TaskServer({"ps": [""]}, "ps", 0, access=AccessSettings(token_file=str(tmp_path / "tokens")))
+    )
     made.start()
     yield made
     made.stop(0)

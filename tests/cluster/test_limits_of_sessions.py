@@ -24,6 +24,7 @@ from tenfold_kernels.resources import quota
 from tenfold_services.background import BackgroundServer
 from tenfold_services.limits import Limits
 from tenfold_services.master.limits import MasterLimits
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ def serving(monkeypatch: pytest.MonkeyPatch, **limits: int) -> Iterator[str]:
     """The target of a task with these variables in its environment."""
     for name, value in limits.items():
         monkeypatch.setenv(f"TENFOLD_{name.upper()}", str(value))
-    server = BackgroundServer({"ps": [""]}, "ps", 0)
+    server = BackgroundServer(TaskServer({"ps": [""]}, "ps", 0))
     server.start()
     _servers[server.target] = server
     try:

@@ -100,11 +100,11 @@ def test_what_is_no_port(port: str) -> None:
 def test_tasks_reach_it_over_tls(tmp_path: Path) -> None:
     port = free_port()
     options = {"access": access(tmp_path), "link": TCP}
-    server = BackgroundServer({"ps": {0: ""}}, "ps", 0, link_port=port, **options)  # type: ignore[arg-type]
+    server = BackgroundServer(TaskServer({"ps": {0: ""}}, "ps", 0, link_port=port, **options))  # type: ignore[arg-type]
     server.start()
     try:
         addresses = {"ps": {0: f"localhost:{server.port}"}, "worker": {0: ""}}
-        worker = BackgroundServer(addresses, "worker", 0, **options)  # type: ignore[arg-type]
+        worker = BackgroundServer(TaskServer(addresses, "worker", 0, **options))  # type: ignore[arg-type]
         worker.start()
         try:
             graph = tf.Graph()

@@ -24,6 +24,7 @@ from tenfold_link.wire.calls import HAS_NAMES, HAS_OPTIONS, RUN_STEP, RUN_STEP_A
 from tenfold_link.wire.values import ValueReader
 from tenfold_protos import config_pb2, master_pb2
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,8 +42,8 @@ class Cluster:
     """Two servers of this process, ps and worker, and sessions that reach the worker over the network."""
 
     def __init__(self, settings: LinkSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.ps = BackgroundServer({}, "ps", 0, link=settings)
-        self.worker = BackgroundServer({}, "worker", 0, link=settings)
+        self.ps = BackgroundServer(TaskServer({}, "ps", 0, link=settings))
+        self.worker = BackgroundServer(TaskServer({}, "worker", 0, link=settings))
         monkeypatch.setattr(link_master.LinkSettings, "from_environment", staticmethod(lambda *_: settings))
 
     def start(self) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tenfold as tf
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ def target() -> Iterator[str]:
     """The worker of a ps and a worker."""
     with contextlib.ExitStack() as stack:
         empty = {"ps": {0: ""}, "worker": {0: ""}}
-        servers = {job: stack.enter_context(BackgroundServer(empty, job, 0)) for job in empty}
+        servers = {job: stack.enter_context(BackgroundServer(TaskServer(empty, job, 0))) for job in empty}
         for server in servers.values():
             server.update_cluster({job: {0: f"localhost:{each.port}"} for job, each in servers.items()})
         yield f"grpc://localhost:{servers['worker'].port}"

@@ -14,6 +14,7 @@ import tenfold as tf
 from support.background_cluster import background_cluster
 from support.task_processes import task_name
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ def test_one_that_nobody_calls_lost_is_waited_for(servers: Servers) -> None:
 def test_one_that_is_back_takes_part(servers: Servers) -> None:
     servers["worker", 0].declare_ended([], [LOST])
     addresses = {job: {i: "" for j, i in servers if j == job} for job, _ in servers}
-    with BackgroundServer(addresses, "worker", 1) as again:
+    with BackgroundServer(TaskServer(addresses, "worker", 1)) as again:
         for (job, index), server in {**servers, ("worker", 1): again}.items():
             addresses[job][index] = f"localhost:{server.port}"
         for server in (servers["ps", 0], servers["worker", 0], again):

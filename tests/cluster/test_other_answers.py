@@ -7,15 +7,16 @@ import pytest
 import tenfold as tf
 from support.background_cluster import background_cluster
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 PS = "/job:ps/replica:0/task:0"
 
 
 def test_an_address_at_which_another_task_answers() -> None:
     """The spec of the worker has the address of ps:0 for ps:1 too."""
-    with BackgroundServer({"ps": {0: ""}}, "ps", 0) as ps:
+    with BackgroundServer(TaskServer({"ps": {0: ""}}, "ps", 0)) as ps:
         there = f"localhost:{ps.port}"
-        with BackgroundServer({"ps": {0: there, 1: there}, "worker": {0: ""}}, "worker", 0) as worker:
+        with BackgroundServer(TaskServer({"ps": {0: there, 1: there}, "worker": {0: ""}}, "worker", 0)) as worker:
             target = f"grpc://localhost:{worker.port}"
             with tf.Graph().as_default(), tf.Session(target) as session:
                 with tf.device("/job:ps/task:0"):

@@ -17,6 +17,7 @@ from tenfold_core import errors
 from tenfold_link.link_settings import LinkSettings
 from tenfold_protos import config_pb2
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ PS, WORKER = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/tas
 def target(request: pytest.FixtureRequest) -> Iterator[tuple[str, LinkSettings]]:
     """The worker of a ps and a worker, and how to reach it."""
     settings = LinkSettings(mode=request.param)
-    servers = {job: BackgroundServer({}, job, 0, link=settings) for job in ("ps", "worker")}
+    servers = {job: BackgroundServer(TaskServer({}, job, 0, link=settings)) for job in ("ps", "worker")}
     for server in servers.values():
         server.start()
     spec = {job: {0: f"localhost:{server.port}"} for job, server in servers.items()}

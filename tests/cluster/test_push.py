@@ -363,7 +363,7 @@ class Threads:
     """A ps and a worker with loops of their own, and a session in the worker's process."""
 
     def __init__(self) -> None:
-        self.ps = BackgroundServer({}, "ps", 0, link=LINKED)
+        self.ps = BackgroundServer(TaskServer({}, "ps", 0, link=LINKED))
         self.server = tf.train.Server({"worker": ["localhost:0"]}, "worker", 0, start=False)
         self.worker: BackgroundServer = self.server._server
 

@@ -271,7 +271,7 @@ async def test_a_long_error_reaches_the_client_as_status(start_cluster: StartClu
 
 
 def test_the_blocking_face_runs_a_step_and_stops() -> None:
-    with BackgroundServer(None, "local", 0, bind=None) as server:
+    with BackgroundServer(TaskServer(None, "local", 0, bind=None)) as server:
         assert server.target == ""
         handle, _ = server.call(lambda: server.master.create_session(hello(), ConfigProto()), 30)
         values, _ = server.call(lambda: server.master.run_step(handle, {}, ["c:0"], [], RunOptions()), 30)
@@ -283,15 +283,15 @@ def test_the_blocking_face_runs_a_step_and_stops() -> None:
 
 
 def test_the_blocking_face_raises_what_the_server_raises() -> None:
-    with BackgroundServer(None, "local", 0) as server:
-        second = BackgroundServer(None, "local", 1, bind=f"127.0.0.1:{server.port}")
+    with BackgroundServer(TaskServer(None, "local", 0)) as server:
+        second = BackgroundServer(TaskServer(None, "local", 1, bind=f"127.0.0.1:{server.port}"))
         with pytest.raises(errors.UnknownError, match="address already in use"):
             second.start()
         second.stop()
         with pytest.raises(errors.AbortedError, match="not found"):
             server.call(lambda: server.master.close_session("beef"), 30)
         with pytest.raises(errors.FailedPreconditionError, match="not started"):
-            _ = BackgroundServer(None, "local", 2).master
+            _ = BackgroundServer(TaskServer(None, "local", 2)).master
 
 
 def test_a_call_that_times_out_is_cancelled() -> None:
@@ -303,14 +303,14 @@ def test_a_call_that_times_out_is_cancelled() -> None:
         finally:
             cancelled.set()
 
-    with BackgroundServer(None, "local", 0, bind=None) as server:
+    with BackgroundServer(TaskServer(None, "local", 0, bind=None)) as server:
         with pytest.raises(TimeoutError):
             server.call(hang, 0.05)
         assert cancelled.wait(30)
 
 
 def test_many_threads_may_join_and_call() -> None:
-    server = BackgroundServer(None, "local", 0, bind=None)
+    server = BackgroundServer(TaskServer(None, "local", 0, bind=None))
     server.start()
     server.start()
     joined = [threading.Thread(target=server.join) for _ in range(3)]
@@ -338,7 +338,7 @@ async def test_stopping_is_bounded_when_a_part_hangs(start_cluster: StartCluster
 
 
 def test_the_servers_thread_cannot_wait_for_itself() -> None:
-    with BackgroundServer(None, "local", 0, bind=None) as server:
+    with BackgroundServer(TaskServer(None, "local", 0, bind=None)) as server:
 
         async def wait_for_itself() -> None:
             server.call(lambda: server.master.list_devices(""), 1)
@@ -348,7 +348,7 @@ def test_the_servers_thread_cannot_wait_for_itself() -> None:
 
 
 def test_whether_a_servers_loop_answers() -> None:
-    server = BackgroundServer(None, "local", 0, bind=None)
+    server = BackgroundServer(TaskServer(None, "local", 0, bind=None))
     assert not server.answers(0.01)
     with server:
         assert server.answers(30)

@@ -15,6 +15,7 @@ from tenfold_core import errors
 from tenfold_protos import config_pb2, graph_pb2
 from tenfold_protos.cluster_pb2 import ClusterDef
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 from tenfold_services.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def strangers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BackgroundServer
     monkeypatch.setenv("TENFOLD_LINK", "off")
     with contextlib.ExitStack() as stack:
         yield [
-            stack.enter_context(BackgroundServer({"localhost": {0: "localhost:0"}}, "localhost", 0)) for _ in range(2)
+            stack.enter_context(BackgroundServer(TaskServer({"localhost": {0: "localhost:0"}}, "localhost", 0)))
+            for _ in range(2)
         ]
 
 

@@ -12,6 +12,7 @@ from support.moments import PATIENCE
 from tenfold_core.graph_files import GraphFiles
 from tenfold_kernels.resources.summary_writers import SummaryWriter
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,7 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "FILE_THREADS": "4",
     }.items():  # fmt: skip
         monkeypatch.setenv(f"TENFOLD_TASK_{name}", value)
-    server = BackgroundServer({"ps": [""]}, "ps", 0)
+    server = BackgroundServer(TaskServer({"ps": [""]}, "ps", 0))
     server.start()
     yield server.target
     server.stop(0)

@@ -13,6 +13,7 @@ import tenfold as tf
 from tenfold.train import chief_generation
 from tenfold_core import errors
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ def servers() -> Iterator[dict[tuple[str, int], BackgroundServer]]:
     started: dict[tuple[str, int], BackgroundServer] = {}
     try:
         for task in (("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)):
-            started[task] = BackgroundServer(None, *task)
+            started[task] = BackgroundServer(TaskServer(None, *task))
             started[task].start()
         cluster: dict[str, dict[int, str]] = {}
         for (job, index), server in started.items():

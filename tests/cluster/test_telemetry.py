@@ -24,6 +24,7 @@ from tenfold_link.link_settings import LinkSettings
 from tenfold_link.wire.frames import FrameKind
 from tenfold_link.wire.trace_prefix import TRACED, without_trace
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ def cluster(link: LinkSettings) -> Iterator[str]:
     """A ps and a worker in this process that sessions and tasks reach as if they were others; the worker's target."""
     with ExitStack() as stack:
         jobs = {"ps": {0: ""}, "worker": {0: ""}}
-        servers = {job: BackgroundServer(jobs, job, 0, link=link) for job in jobs}
+        servers = {job: BackgroundServer(TaskServer(jobs, job, 0, link=link)) for job in jobs}
         for server in servers.values():
             server.start()
             stack.callback(server.stop)

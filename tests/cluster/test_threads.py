@@ -11,6 +11,7 @@ from tenfold_core.hosts import tasks_on_host
 from tenfold_kernels import threads
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,9 @@ def cores() -> int:
 
 
 def test_a_server_limits_the_threads_of_its_process_while_it_runs(cores: int) -> None:
-    with BackgroundServer({"worker": {0: ""}}, "worker", 0, config=ConfigProto(intra_op_parallelism_threads=1)):
+    with BackgroundServer(
+        TaskServer({"worker": {0: ""}}, "worker", 0, config=ConfigProto(intra_op_parallelism_threads=1))
+    ):
         assert threads.blas_threads() == 1
     assert threads.blas_threads() == cores
 
@@ -33,7 +36,7 @@ def test_tasks_of_one_host_share_its_cores(cores: int, monkeypatch: pytest.Monke
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "GOTO_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     others = {index: f"localhost:{index + 1}" for index in range(1, 1000)}
-    with BackgroundServer({"worker": {0: ""}}, "worker", 0) as server:
+    with BackgroundServer(TaskServer({"worker": {0: ""}}, "worker", 0)) as server:
         assert threads.blas_threads() == cores
         server.update_cluster({"worker": {0: f"localhost:{server.port}", **others}})
         assert threads.blas_threads() == 1
@@ -53,7 +56,7 @@ def test_a_session_limits_the_threads_of_its_own_process(count: int, cores: int)
 
 
 def test_a_session_does_not_limit_a_server_that_others_use(cores: int) -> None:
-    with BackgroundServer({"worker": {0: ""}}, "worker", 0) as server, tf.Graph().as_default():
+    with BackgroundServer(TaskServer({"worker": {0: ""}}, "worker", 0)) as server, tf.Graph().as_default():
         two = tf.constant(1.0) + 1.0
         with tf.Session(server.target, config=ConfigProto(intra_op_parallelism_threads=1)) as session:
             assert session.run(two) == 2

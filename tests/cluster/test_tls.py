@@ -132,7 +132,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
     def start(link: LinkSettings) -> dict[str, BackgroundServer]:
         jobs = {"ps": {0: ""}, "worker": {0: ""}}
-        servers = {job: BackgroundServer(jobs, job, 0, access=access(tmp_path, job), link=link) for job in jobs}
+        servers = {
+            job: BackgroundServer(TaskServer(jobs, job, 0, access=access(tmp_path, job), link=link)) for job in jobs
+        }
         for server in servers.values():
             server.start()
             started.append(server)

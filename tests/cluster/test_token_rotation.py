@@ -21,6 +21,7 @@ from tenfold_link.link_settings import LinkSettings
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def cluster(file: Path) -> Iterator[Callable[[Any], dict[str, BackgroundServer]]
     def start(mode: Any) -> dict[str, BackgroundServer]:
         jobs = {"ps": {0: ""}, "worker": {0: ""}}
         access, link = AccessSettings(token_file=str(file)), LinkSettings(mode=mode)
-        servers = {job: BackgroundServer(jobs, job, 0, access=access, link=link) for job in jobs}
+        servers = {job: BackgroundServer(TaskServer(jobs, job, 0, access=access, link=link)) for job in jobs}
         for server in servers.values():
             server.start()
             started.append(server)

@@ -32,6 +32,7 @@ from tenfold_services.master import caller_own_steps
 from tenfold_services.master.caller_cluster_run import CallerClusterRun
 from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.rpc.link_worker_service import WorkerEndpoint
+from tenfold_services.server import TaskServer
 from tenfold_services.worker import graph_manager
 from tenfold_services.worker.direct_call import DirectCall
 from tenfold_services.worker.graph_manager import GraphManager
@@ -100,7 +101,7 @@ def two_tasks(link: LinkSettings) -> Iterator[str]:
     """A ps and a worker in this process; the worker's target."""
     with ExitStack() as stack:
         jobs = {"ps": {0: ""}, "worker": {0: ""}}
-        servers = {job: BackgroundServer(jobs, job, 0, link=link) for job in jobs}
+        servers = {job: BackgroundServer(TaskServer(jobs, job, 0, link=link)) for job in jobs}
         for server in servers.values():
             server.start()
             stack.callback(server.stop)

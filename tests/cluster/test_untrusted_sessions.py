@@ -23,6 +23,7 @@ from tenfold_core.opdefs import compute_only, table
 from tenfold_protos import config_pb2, master_pb2, placement_pb2
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +40,9 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("TENFOLD_GRPC", request.param)
     monkeypatch.setenv("TENFOLD_TOKEN", GUEST)
     monkeypatch.setattr(server_module, "Gate", partial(Gate, find_user=lambda *_: os.geteuid() + 1))
-    server = BackgroundServer({"ps": [""]}, "ps", 0, access=AccessSettings(token_file=str(tmp_path / "tokens")))
+    server = BackgroundServer(
+        TaskServer({"ps": [""]}, "ps", 0, access=AccessSettings(token_file=str(tmp_path / "tokens")))
+    )
     server.start()
     # not the server of this process, which is reached without a call
     yield server.target.replace("localhost", "127.0.0.1")

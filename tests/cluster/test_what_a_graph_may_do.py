@@ -17,6 +17,7 @@ from tenfold_core import errors
 from tenfold_core.graph_files import graph_files, use
 from tenfold_services.background import BackgroundServer
 from tenfold_services.limits import Limits
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ def places(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def target(places: Path) -> Iterator[str]:
-    server = BackgroundServer({"ps": [""]}, "ps", 0, files=str(places / "root"))
+    server = BackgroundServer(TaskServer({"ps": [""]}, "ps", 0, files=str(places / "root")))
     server.start()
     yield server.target
     server.stop(0)
@@ -51,7 +52,7 @@ class Serving:
     """The target of a server, which stops at the end."""
 
     def __init__(self, **options: Any) -> None:
-        self._server = BackgroundServer({"ps": [""]}, "ps", 0, **options)
+        self._server = BackgroundServer(TaskServer({"ps": [""]}, "ps", 0, **options))
 
     def __enter__(self) -> str:
         self._server.start()
@@ -194,4 +195,4 @@ def test_the_environment_says_the_root_for_servers_of_programs(places: Path, mon
 
 def test_a_root_that_is_missing_ends_the_start(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="TENFOLD_FILES"):
-        BackgroundServer({"ps": [""]}, "ps", 0, files=str(tmp_path / "missing")).start()
+        BackgroundServer(TaskServer({"ps": [""]}, "ps", 0, files=str(tmp_path / "missing"))).start()

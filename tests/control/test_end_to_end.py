@@ -49,8 +49,9 @@ def control(start_service: Callable[..., Service]) -> Iterator[ControlClient]:
 def session(control: ControlClient) -> Iterator[RemoteSession]:
     """A session on worker 0, a real server."""
     from tenfold_services.background import BackgroundServer
+    from tenfold_services.server import TaskServer
 
-    server = BackgroundServer({}, "worker", 0, bind="127.0.0.1:0")
+    server = BackgroundServer(TaskServer({}, "worker", 0, bind="127.0.0.1:0"))
     server.start()
     try:
         control.declare_cluster("default", {"worker": 1})

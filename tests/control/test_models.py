@@ -360,6 +360,7 @@ def test_a_model_on_a_real_task(start_service: Callable[..., Service], root: Pat
     """Written by the client, restored on a task, asked by the SDK, of a name that a program's variable has, too."""
     import tenfold as tf
     from tenfold_services.background import BackgroundServer
+    from tenfold_services.server import TaskServer
 
     words = root.parent / "words.txt"
     words.write_text("zero\none\n")
@@ -377,7 +378,7 @@ def test_a_model_on_a_real_task(start_service: Callable[..., Service], root: Pat
         )
     words.unlink()
     service = start_service(master_factory=link_masters(AccessSettings()), models_folder=str(root))
-    server = BackgroundServer({}, "worker", 0, bind="127.0.0.1:0")
+    server = BackgroundServer(TaskServer({}, "worker", 0, bind="127.0.0.1:0"))
     server.start()
     address = f"127.0.0.1:{server.port}"
     try:

@@ -19,6 +19,7 @@ from tenfold.control import ControlClient, TaskRegistration
 from tenfold_control_api.masters import link_masters
 from tenfold_core.access.credentials import AccessSettings
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,7 +87,7 @@ def serving(start_service: Callable[..., Service], tmp_path: Path) -> Iterator[s
     """host:port of a service whose model `m` runs on a real task."""
     write_model(tmp_path / "models" / "m" / "1")
     service = start_service(master_factory=link_masters(AccessSettings()), models_folder=str(tmp_path / "models"))
-    server = BackgroundServer({}, "worker", 0, bind="127.0.0.1:0")
+    server = BackgroundServer(TaskServer({}, "worker", 0, bind="127.0.0.1:0"))
     server.start()
     address = f"127.0.0.1:{server.port}"
     try:

@@ -24,6 +24,7 @@ from tenfold_core.access.gate import Gate
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 from .conftest import PATIENCE
 
@@ -62,7 +63,7 @@ def strange(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def task(service: Service, tokens: str, strange: None) -> Iterator[BackgroundServer]:
     """A real one, worker 0, that has the token file of the cluster."""
-    with BackgroundServer({}, "worker", 0, access=AccessSettings(token_file=tokens)) as server:
+    with BackgroundServer(TaskServer({}, "worker", 0, access=AccessSettings(token_file=tokens))) as server:
         yield server
 
 
@@ -180,7 +181,7 @@ def test_what_a_task_shows_to_a_fake_member_is_no_greater_than_a_member(
     """A token of the role register is shown as it is; a fake member has one, or could not have registered."""
     (tmp_path / "own").write_text({ADMIN: ADMIN, MEMBER: f"{MEMBER} role=register"}[shown])
     access = AccessSettings(token_file=str(tmp_path / "own"))
-    with FakeTask() as fake, BackgroundServer({}, "worker", 0, access=access) as server:
+    with FakeTask() as fake, BackgroundServer(TaskServer({}, "worker", 0, access=access)) as server:
         server.update_cluster({"worker": {0: f"127.0.0.1:{server.port}", 1: fake.address}})
         assert fake.met.wait(PATIENCE)
 
@@ -193,8 +194,8 @@ def test_what_a_task_shows_to_a_fake_member_is_no_greater_than_a_member(
 def test_tasks_of_one_admin_token_call_each_other(strange: None) -> None:
     access = AccessSettings(token=ADMIN)
     with (
-        BackgroundServer({"worker": ["", ""]}, "worker", 0, access=access) as left,
-        BackgroundServer({"worker": ["", ""]}, "worker", 1, access=access) as right,
+        BackgroundServer(TaskServer({"worker": ["", ""]}, "worker", 0, access=access)) as left,
+        BackgroundServer(TaskServer({"worker": ["", ""]}, "worker", 1, access=access)) as right,
     ):
         cluster = {"worker": {0: f"127.0.0.1:{left.port}", 1: f"127.0.0.1:{right.port}"}}
         left.update_cluster(cluster)

@@ -21,6 +21,7 @@ from tenfold_core.access.roles import Role
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.background import BackgroundServer
 from tenfold_services.rpc import master_service
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ def service(start_service: Callable[..., Service], tmp_path: Path) -> Iterator[S
     (tmp_path / "tokens").write_text(f"{ADMIN}\n{RUNNER} role=run\n{GUEST} role=run:untrusted\n")
     factory = link_masters(AccessSettings())
     service = start_service(master_factory=factory, token_file=str(tmp_path / "tokens"))
-    server = BackgroundServer({}, "worker", 0)
+    server = BackgroundServer(TaskServer({}, "worker", 0))
     server.start()
     address = f"127.0.0.1:{server.port}"
     with ControlClient(service.url, ADMIN) as admin:
@@ -134,7 +135,7 @@ def test_a_guest_closes_his_own(guest: ControlClient, service: Service) -> None:
 
 def test_a_master_that_does_not_know_lesser_roles_gets_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an older task, or TensorFlow's: it would open one that may do everything."""
-    server = BackgroundServer({"worker": [""]}, "worker", 0)
+    server = BackgroundServer(TaskServer({"worker": [""]}, "worker", 0))
     server.start()
     monkeypatch.setattr(master_service, "AS_ROLE", "not-known")
     master = GrpcMaster(server.target, as_role=Role.RUN_UNTRUSTED)

@@ -15,6 +15,7 @@ import pytest
 import tenfold as tf
 from support.gpu_programs import ops_on, with_gpus
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,9 +35,9 @@ def targets() -> Iterator[list[str]]:
     with with_gpus(1), ExitStack() as stack:
         empty = {"ps": {0: ""}, "worker": {0: "", 1: ""}}
         no_gpu = tf.ConfigProto(device_count={"GPU": 0})
-        servers = {("ps", 0): stack.enter_context(BackgroundServer(empty, "ps", 0, config=no_gpu))}
+        servers = {("ps", 0): stack.enter_context(BackgroundServer(TaskServer(empty, "ps", 0, config=no_gpu)))}
         for index in range(2):
-            servers["worker", index] = stack.enter_context(BackgroundServer(empty, "worker", index))
+            servers["worker", index] = stack.enter_context(BackgroundServer(TaskServer(empty, "worker", index)))
         addresses: dict[str, dict[int, str]] = {}
         for (job, index), server in servers.items():
             addresses.setdefault(job, {})[index] = f"localhost:{server.port}"

@@ -16,6 +16,7 @@ from support.gpu_programs import fused_programs, with_gpus
 from tenfold_compiler.fuse import captures
 from tenfold_kernels.cuda import _replaying, _simulated
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +102,7 @@ def test_a_task_that_waits_for_a_gpu_that_fails_is_told(monkeypatch: pytest.Monk
         train = w.assign_add(y)
     with with_gpus(1), ExitStack() as stack:
         empty = {"ps": {0: ""}, "worker": {0: ""}}
-        servers = {job: stack.enter_context(BackgroundServer(empty, job, 0)) for job in empty}
+        servers = {job: stack.enter_context(BackgroundServer(TaskServer(empty, job, 0))) for job in empty}
         addresses = {job: {0: f"localhost:{server.port}"} for job, server in servers.items()}
         for server in servers.values():
             server.update_cluster(addresses)

@@ -14,6 +14,7 @@ import pytest
 import tenfold as tf
 from support.gpu_programs import ran_on, same_training, with_gpus
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,8 +173,8 @@ def cluster(stack: ExitStack) -> str:
     """A ps without GPUs and a worker with two, in this process; the worker's target."""
     no_gpu = tf.ConfigProto(device_count={"GPU": 0})
     empty = {"ps": {0: ""}, "worker": {0: ""}}
-    ps = stack.enter_context(BackgroundServer(empty, "ps", 0, config=no_gpu))
-    worker = stack.enter_context(BackgroundServer(empty, "worker", 0))
+    ps = stack.enter_context(BackgroundServer(TaskServer(empty, "ps", 0, config=no_gpu)))
+    worker = stack.enter_context(BackgroundServer(TaskServer(empty, "worker", 0)))
     addresses = {"ps": {0: f"localhost:{ps.port}"}, "worker": {0: f"localhost:{worker.port}"}}
     for server in (ps, worker):
         server.update_cluster(addresses)

@@ -12,6 +12,7 @@ import pytest
 from tenfold_core import checkpoint, dtypes
 from tenfold_core.records import RecordReader, RecordWriter
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,7 +198,7 @@ def test_a_real_client_goes_on_with_a_new_server(
     runs = []
     straight = [("b", "12")] if resource == "0" else []
     for folder, steps in (("a", "6"), ("a", "12"), *straight):
-        with BackgroundServer({"local": {0: "127.0.0.1:0"}}, "local", 0) as server:
+        with BackgroundServer(TaskServer({"local": {0: "127.0.0.1:0"}}, "local", 0)) as server:
             runs.append(ask_tensorflow(TRAIN, server.target, str(tmp_path / folder), steps, resource, resource))
 
     assert [(run["start"], run["step"]) for run in runs] == [(0, 6), (6, 12), (0, 12)][: len(runs)]

@@ -13,6 +13,7 @@ import pytest
 
 from support.task_processes import static_cluster
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 from .tensorflow_processes import tensorflow_servers
 
@@ -53,7 +54,7 @@ TWO_TASKS = {
 
 
 def test_control_flow_on_one_task(ask_tensorflow: Callable[..., Any]) -> None:
-    with BackgroundServer(None, "worker", 0) as server:
+    with BackgroundServer(TaskServer(None, "worker", 0)) as server:
         found = ask_tensorflow(PROGRAMS.read_text(), server.target, "one")
 
     assert found == {"v1": ONE_TASK, "v2": ONE_TASK}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ print(json.dumps(out))
 
 
 def test_pipelines(ask_tensorflow: Callable[..., Any], tmp_path: Path) -> None:
-    with BackgroundServer({"local": {0: "127.0.0.1:0"}}, "local", 0) as server:
+    with BackgroundServer(TaskServer({"local": {0: "127.0.0.1:0"}}, "local", 0)) as server:
         found = ask_tensorflow(SCRIPT, server.target, str(tmp_path))
 
     assert found["csv"] == [[10 * i + k, k / 2] for i in range(3) for k in range(4)]

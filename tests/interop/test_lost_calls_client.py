@@ -13,6 +13,7 @@ import pytest
 from support.faults.call_proxy import CallProxy
 from support.faults.fates import Fate
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,10 @@ with tf.Session(server) as sess:
 def test_a_step_of_tensorflows_is_done_once(
     ask_tensorflow: Callable[..., Any], method: str, fate: Fate, got: object, count: int
 ) -> None:
-    with BackgroundServer({"localhost": {0: ""}}, "localhost", 0) as server, CallProxy(server.port) as proxy:
+    with (
+        BackgroundServer(TaskServer({"localhost": {0: ""}}, "localhost", 0)) as server,
+        CallProxy(server.port) as proxy,
+    ):
         proxy.script.set(method, fate)
 
         assert ask_tensorflow(_SCRIPT, f"grpc://{proxy.address}", server.target, method) == [got, count]

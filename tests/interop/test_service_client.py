@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ def caught(call):
 @pytest.fixture
 def target() -> Iterator[str]:
     """A server of one task, /job:localhost."""
-    with BackgroundServer({"localhost": {0: "localhost:0"}}, "localhost", 0) as server:
+    with BackgroundServer(TaskServer({"localhost": {0: "localhost:0"}}, "localhost", 0)) as server:
         yield server.target
 
 
@@ -41,7 +42,7 @@ def target() -> Iterator[str]:
 def two_tasks() -> Iterator[tuple[str, str]]:
     """Targets of a ps and a worker of one cluster."""
     spec = {"ps": {0: ""}, "worker": {0: ""}}
-    with BackgroundServer(spec, "ps", 0) as ps, BackgroundServer(spec, "worker", 0) as worker:
+    with BackgroundServer(TaskServer(spec, "ps", 0)) as ps, BackgroundServer(TaskServer(spec, "worker", 0)) as worker:
         for server in (ps, worker):
             server.update_cluster({"ps": [f"localhost:{ps.port}"], "worker": [f"localhost:{worker.port}"]})
         yield ps.target, worker.target
@@ -304,7 +305,7 @@ with tf.Graph().as_default():
 
 
 def test_a_session_that_waits_in_vain_says_for_whom(ask_tensorflow: Callable[..., Any]) -> None:
-    with BackgroundServer({"ps": {0: ""}, "worker": {0: "localhost:0"}}, "worker", 0) as server:
+    with BackgroundServer(TaskServer({"ps": {0: ""}, "worker": {0: "localhost:0"}}, "worker", 0)) as server:
         seen = ask_tensorflow(_HEAD + _MISSING, server.target)
     assert seen["missing"][0] == "DeadlineExceededError"
     assert "/job:ps/replica:0/task:0" in seen["missing"][2]

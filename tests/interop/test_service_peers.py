@@ -11,6 +11,7 @@ import pytest
 
 from support.ports import free_port
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 from .tensorflow_processes import tensorflow_servers
 
@@ -55,7 +56,7 @@ print(json.dumps({"losses": losses, "error": error, "partial": partial,
 def test_a_tensorflow_server_and_one_of_ours_train_together(ask_tensorflow: Callable[..., Any], ours: str) -> None:
     theirs = "worker" if ours == "ps" else "ps"
     address = f"127.0.0.1:{free_port()}"
-    with BackgroundServer({ours: {0: ""}, theirs: {0: address}}, ours, 0) as server:
+    with BackgroundServer(TaskServer({ours: {0: ""}, theirs: {0: address}}, ours, 0)) as server:
         cluster = {ours: [f"127.0.0.1:{server.port}"], theirs: [address]}
         server.update_cluster(cluster)
         with tensorflow_servers("2.21", cluster, [(theirs, 0)]):

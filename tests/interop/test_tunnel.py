@@ -22,6 +22,7 @@ from tenfold_core.access.gate import Gate
 from tenfold_core.access.roles import Role
 from tenfold_services import server as server_module
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 from .tensorflow_processes import clients, tensorflow_servers
 from .test_client_matrix import LOSSES
@@ -86,7 +87,7 @@ def test_a_client_comes_through_a_tunnel(what: str, tmp_path: Path, ask_tensorfl
         options = shown(access(tmp_path, "client", Role.RUN))
     (here,) = free_addresses(1)
     with (
-        BackgroundServer({"localhost": {0: ""}}, "localhost", 0, access=task) as server,
+        BackgroundServer(TaskServer({"localhost": {0: ""}}, "localhost", 0, access=task)) as server,
         tunnels((here, f"localhost:{server.port}", options)),
     ):
         found = ask_tensorflow(_SESSION, f"grpc://{here}", server.target)
@@ -102,7 +103,7 @@ def test_a_parameter_server_of_tensorflow_behind_a_tunnel(tmp_path: Path) -> Non
     worker, ps_tunnel = access(tmp_path, "worker"), access(tmp_path, "ps")
     with ExitStack() as stack:
         addresses: dict[str, dict[int, str]] = {"ps": {0: ps_outside}, "worker": {0: ""}}
-        server = stack.enter_context(BackgroundServer(addresses, "worker", 0, access=worker))
+        server = stack.enter_context(BackgroundServer(TaskServer(addresses, "worker", 0, access=worker)))
         there = f"localhost:{server.port}"
         server.update_cluster({"ps": {0: ps_outside}, "worker": {0: there}})
         stack.enter_context(

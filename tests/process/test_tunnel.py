@@ -15,6 +15,7 @@ from support.certs import access
 from support.task_processes import CLI, PATIENCE, python
 from tenfold_core.access.roles import Role
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ def tunnel(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_it_says_where_it_listens_and_ends_by_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     task, mine = access(tmp_path), access(tmp_path, "client", Role.RUN)
     shown = ("--tls-cert", str(mine.tls_cert), "--tls-key", str(mine.tls_key), "--tls-ca", str(mine.tls_ca))
-    with BackgroundServer({"ps": [""]}, "ps", 0, access=task) as server:
+    with BackgroundServer(TaskServer({"ps": [""]}, "ps", 0, access=task)) as server:
         there = f"localhost:{server.port}"
         with tunnel("--listen", "127.0.0.1:0", "--to", there, *shown) as (process, line):
             words = line.split()

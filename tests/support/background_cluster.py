@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ def background_cluster(jobs: Mapping[str, int]) -> Iterator[dict[tuple[str, int]
     with contextlib.ExitStack() as stack:
         empty = {job: dict.fromkeys(range(count), "") for job, count in jobs.items()}
         servers = {
-            (job, index): stack.enter_context(BackgroundServer(empty, job, index))
+            (job, index): stack.enter_context(BackgroundServer(TaskServer(empty, job, index)))
             for job, count in jobs.items()
             for index in range(count)
         }

@@ -203,21 +203,24 @@ def listen(settings: TaskSettings, index: int, bind: str, token: ShownToken) -> 
     A client may dial a known address the moment that the port is open, without waiting for the task to be registered.
     """
     from tenfold_services.background import BackgroundServer
+    from tenfold_services.server import TaskServer
 
     cluster = declared(settings, token)
     if index in cluster.get(settings.job, {}):
         # The spec's address of this task may be that of its previous process.
         cluster[settings.job][index] = ""
     server = BackgroundServer(
-        cluster,
-        settings.job,
-        index,
-        bind=bind,
-        insecure=settings.insecure,
-        gradients=gradient_of_op,
-        access=token.settings,
-        files=settings.files,
-        link_port=settings.link_port,
+        TaskServer(
+            cluster,
+            settings.job,
+            index,
+            bind=bind,
+            insecure=settings.insecure,
+            gradients=gradient_of_op,
+            access=token.settings,
+            files=settings.files,
+            link_port=settings.link_port,
+        )
     )
     server.start()
     return server

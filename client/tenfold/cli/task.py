@@ -173,18 +173,21 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
 def _serve_static(settings: TaskSettings, token: ShownToken, stop: StopSignals) -> None:
     from tenfold.cli.metrics_port import metrics_port
     from tenfold_services.background import BackgroundServer
+    from tenfold_services.server import TaskServer
 
     assert settings.index is not None  # task_settings.py guarantees it
     server = BackgroundServer(
-        settings.cluster,
-        settings.job,
-        settings.index,
-        bind=settings.bind,
-        insecure=settings.insecure,
-        gradients=gradient_of_op,
-        access=token.settings,
-        files=settings.files,
-        link_port=settings.link_port,
+        TaskServer(
+            settings.cluster,
+            settings.job,
+            settings.index,
+            bind=settings.bind,
+            insecure=settings.insecure,
+            gradients=gradient_of_op,
+            access=token.settings,
+            files=settings.files,
+            link_port=settings.link_port,
+        )
     )
     try:
         server.start()

@@ -67,13 +67,16 @@ def shared_server(config: ConfigProto | None = None) -> BackgroundServer:
     with _lock:
         if (cpus, gpus) not in _shared:
             from tenfold_services.background import BackgroundServer
+            from tenfold_services.server import TaskServer
 
             devices = config_pb2.ConfigProto(device_count={"CPU": cpus})
             if gpus.count is not None:
                 devices.device_count["GPU"] = gpus.count
             devices.gpu_options.visible_device_list = gpus.visible
             devices.gpu_options.per_process_gpu_memory_fraction = gpus.memory_fraction
-            server = BackgroundServer(None, "localhost", 0, bind=None, config=devices, gradients=gradient_of_op)
+            server = BackgroundServer(
+                TaskServer(None, "localhost", 0, bind=None, config=devices, gradients=gradient_of_op)
+            )
             server.start()
             if not _shared:
                 atexit.register(stop_shared_server)

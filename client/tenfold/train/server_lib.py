@@ -70,18 +70,21 @@ class Server:
         if insecure is None:
             insecure = _is_set("TENFOLD_INSECURE")
         from tenfold_services.background import BackgroundServer
+        from tenfold_services.server import TaskServer
 
         definition = self._server_def
         self._server = BackgroundServer(
-            definition.cluster,
-            definition.job_name,
-            definition.task_index,
-            bind=_bind_address(definition),
-            config=definition.default_session_config,
-            protocol=definition.protocol,
-            insecure=insecure,
-            gradients=gradient_of_op,
-            link_port=link_port,
+            TaskServer(
+                definition.cluster,
+                definition.job_name,
+                definition.task_index,
+                bind=_bind_address(definition),
+                config=definition.default_session_config,
+                protocol=definition.protocol,
+                insecure=insecure,
+                gradients=gradient_of_op,
+                link_port=link_port,
+            )
         )
         self._started = False
         #: At the control service that TENFOLD_CONTROL names.

@@ -19,6 +19,7 @@ from support.faults.frame_proxy import FrameProxy
 from support.moments import PATIENCE
 from tenfold_protos.config_pb2 import ConfigProto
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,7 +133,7 @@ def proxied_cluster(
         jobs.setdefault(job, []).append("")
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.dict("os.environ", environment))
-        servers = {name: stack.enter_context(BackgroundServer(jobs, *task)) for name, task in tasks.items()}
+        servers = {name: stack.enter_context(BackgroundServer(TaskServer(jobs, *task))) for name, task in tasks.items()}
         frames = {name: stack.enter_context(FrameProxy()) for name in tasks}
         calls = {
             name: stack.enter_context(CallProxy(server.port, {"OpenLink": frames[name].rewrite}))

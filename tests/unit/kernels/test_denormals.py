@@ -14,6 +14,7 @@ import tenfold as tf
 from tenfold_kernels import chunks, contexts, denormal_code, denormals, parallel
 from tenfold_kernels.denormals import flush_on_this_thread
 from tenfold_services.background import BackgroundServer
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +113,11 @@ def test_what_is_only_moved_keeps_its_bits() -> None:
 
 def test_the_threads_of_another_task_flush() -> None:
     spec = {"ps": {0: ""}, "worker": {0: ""}}
-    with BackgroundServer(spec, "ps", 0) as ps, BackgroundServer(spec, "worker", 0) as worker, tf.Graph().as_default():
+    with (
+        BackgroundServer(TaskServer(spec, "ps", 0)) as ps,
+        BackgroundServer(TaskServer(spec, "worker", 0)) as worker,
+        tf.Graph().as_default(),
+    ):
         for server in (ps, worker):
             server.update_cluster({"ps": [f"localhost:{ps.port}"], "worker": [f"localhost:{worker.port}"]})
         x = tf.placeholder(tf.float32, [None])

@@ -14,6 +14,7 @@ from tenfold_core import errors
 from tenfold_core.device import task_name
 from tenfold_services import background as module
 from tenfold_services.background import BackgroundServer, SpinningSelector, new_event_loop
+from tenfold_services.server import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ LONG = 60.0
 
 
 def made(**options: Any) -> BackgroundServer:
-    return BackgroundServer(CLUSTER, "ps", 0, bind=None, **options)
+    return BackgroundServer(TaskServer(CLUSTER, "ps", 0, bind=None, **options))
 
 
 @pytest.fixture
