@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.fuse import find_groups, fusible_nodes, nodes_of_shapes, worth_fusing
+from tenfold_compiler.fuse.groups import find_groups
+from tenfold_compiler.fuse.nodes import fusible_nodes, nodes_of_shapes, worth_fusing
 from tenfold_compiler.optimize import optimize
 from tenfold_compiler.part.creation_order import keep_order
 from tenfold_compiler.part.cross_memory import device_type_of, insert_copies, note_memory
@@ -71,20 +72,7 @@ def build(graph_def: GraphDef, target: Target) -> Program:
         insert_copies(part, constants, views_of_references(part, constants))
     kernels = _kernels(part, constants, target)
     keep_order(part)
-    return assemble(part, kernels, constants, target.most_turns, uses_gpu=uses_gpu, fuses=target.fuses)
-
-
-def assemble(
-    part: PartGraph,
-    kernels: Mapping[int, Any],
-    constants: Constants,
-    most_turns: int,
-    *,
-    uses_gpu: bool = False,
-    fuses: bool = False,
-) -> Program:
-    """The program of a part whose kernels and constants, by node, are there. Blocks: Python compiles its code."""
-    return _written(_structured(part, kernels, constants, most_turns, uses_gpu=uses_gpu), fuses)
+    return written(structured(part, kernels, constants, target.most_turns, uses_gpu=uses_gpu), target.fuses)
 
 
 def fused(program: Program, shapes: Shapes, cache: FusionCache, resources: ResourceManager | None) -> Fusion:
@@ -123,7 +111,7 @@ def _kernels(part: PartGraph, constants: Constants, target: Target) -> dict[int,
     return kernels
 
 
-def _structured(
+def structured(
     part: PartGraph,
     kernels: Mapping[int, Any],
     constants: Constants,
@@ -132,7 +120,9 @@ def _structured(
     uses_gpu: bool = False,
     is_piece: bool = False,
 ) -> Program:
-    """The program but for its code. One that `is_piece` of another runs its branches and loops node by node."""
+    """The program of a part whose kernels and constants, by node, are there, but for its code. One that `is_piece` of
+    another runs its branches and loops node by node.
+    """
     flow, halves = None, None
     if part.is_dynamic and not is_piece:
         try:
@@ -168,13 +158,13 @@ def _structured(
 def _half(whole: Program, half: PartHalf, is_piece: bool) -> Program:
     kernels = {new: whole.kernels[old] for new, old in half.origin.items() if old in whole.kernels}
     constants = {new: whole.constants[old] for new, old in half.origin.items() if old in whole.constants}
-    return _structured(half.part, kernels, {**constants, **half.constants}, whole.most_turns, is_piece=is_piece)
+    return structured(half.part, kernels, {**constants, **half.constants}, whole.most_turns, is_piece=is_piece)
 
 
-def _written(program: Program, fuses: bool) -> Program:
-    """The program with its code, and its halves with theirs."""
+def written(program: Program, fuses: bool) -> Program:
+    """The program with its code, and its halves with theirs. Blocks: Python compiles the code."""
     if program.halves:
-        return replace(program, halves=tuple(_written(half, fuses) for half in program.halves))
+        return replace(program, halves=tuple(written(half, fuses) for half in program.halves))
     if program.part.is_dynamic and program.flow is None:
         return program
     fusible = None

@@ -19,7 +19,7 @@ from tenfold_kernels.cuda.fused_runs import DeviceRun
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tenfold_compiler.fuse import Fusion
+    from tenfold_compiler.fuse.fusion import Fusion
 
 #: Steps after which a program is fused and its stretches are recorded.
 SOME = 12

@@ -17,7 +17,7 @@ import tenfold as tf
 from support.parts import PartBuilder
 from support.programs import compile_program
 from tenfold.session.inprocess import stop_shared_server
-from tenfold_compiler.fuse import Group
+from tenfold_compiler.fuse.fusion import Group
 from tenfold_compiler.write import codegen
 from tenfold_core import dtypes
 from tenfold_kernels.fusion.compiler import FusionOptions

@@ -18,7 +18,7 @@ from tenfold_services.worker.loaded_program import LoadedProgram
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from tenfold_compiler.fuse import Fusion
+    from tenfold_compiler.fuse.fusion import Fusion
 
 
 @contextlib.contextmanager

@@ -10,9 +10,3 @@
 Shapes are those that one step had; a group checks them at every call and runs its nodes one by one when they are
 others. Called by build.py, read by write/codegen.py. Decision 0010.
 """
-
-from .fusion import Fusion, Group
-from .groups import find_groups
-from .nodes import fusible_nodes, nodes_of_shapes, worth_fusing
-
-__all__ = ["Fusion", "Group", "find_groups", "fusible_nodes", "nodes_of_shapes", "worth_fusing"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.part_graph import PartNode
-from tenfold_compiler.part.pending import Pending
+from tenfold_compiler.pending import Pending
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, ORDER_OPS, SEND_OPS, VARIABLE_OPS
 from tenfold_kernels import registry
 from tenfold_kernels.cuda._replaying import Replayed

@@ -1,6 +1,6 @@
 """The groups of a part, and the order in which groups and the other nodes run.
 
-The last step of fuse/__init__.py: components of one level become groups, too long ones are cut, too short ones are
+The last step of this package: components of one level become groups, too long ones are cut, too short ones are
 left alone, and each region gets its schedule. codegen.py writes both down.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.loop_tree import Loop
-from tenfold_compiler.part.pending import in_order
+from tenfold_compiler.pending import in_order
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_kernels.fusion.remembered import Remembered
 
@@ -51,7 +51,7 @@ def find_groups(
     part, constants, flow = program.part, program.constants, program.flow
     compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
     nodes = [node for node in nodes if node.index not in compiled]
-    levels = Levels(part, program.region_of, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
+    levels = Levels(program, nodes, shapes, nodes_of_shapes(part, constants))
     grouping = _Grouping(levels, cache, loops)
     for members, space in levels.components():
         for chunk in _chunks(members):

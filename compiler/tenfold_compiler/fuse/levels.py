@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tenfold_compiler.part.loop_tree import Loop, nodes_of
 from tenfold_compiler.part.node_facts import Constants, is_pure, views_of_references
 from tenfold_compiler.part.part_graph import Edge, PartGraph, PartNode, is_back_edge
-from tenfold_compiler.part.structured_flow import ControlFlow, is_name
+from tenfold_compiler.part.structured_flow import is_name
 from tenfold_core.opdefs.runtime_ops import ORDER_OPS
 from tenfold_kernels.fusion.runs import REDUCTIONS
 
@@ -21,6 +21,8 @@ from .nodes import Shape, Shapes, is_alias, loop_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+
+    from tenfold_compiler.program import Program
 
     from .fusion import Group
 
@@ -32,22 +34,16 @@ class Levels:
     """What the grouping knows of a part: resolved edges, real waits, spaces and levels."""
 
     def __init__(
-        self,
-        part: PartGraph,
-        region_of: Sequence[int],
-        constants: Constants,
-        nodes: Sequence[PartNode],
-        shapes: Shapes,
-        of_shapes: Collection[int] = (),
-        flow: ControlFlow | None = None,
+        self, program: Program, nodes: Sequence[PartNode], shapes: Shapes, of_shapes: Collection[int] = ()
     ) -> None:
         """`of_shapes` are the nodes of `nodes_of_shapes`; they are no part of a loop."""
+        part, constants, flow = program.part, program.constants, program.flow
         self.part, self.constants, self.shapes, self._flow = part, constants, shapes, flow
         self.origin: dict[Edge, Edge] = {} if flow is None else dict(flow.origin)
         #: In an order that keeps all waits, with each loop's nodes together.
         self._order: Sequence[PartNode] = part.nodes if flow is None else list(nodes_of(flow.tree.members))
         #: Node → its place: those of two places are no group.
-        self.places = region_of if flow is None else flow.places(region_of)
+        self.places = program.region_of if flow is None else flow.places(program.region_of)
         #: Node → its region, the GPU that it runs on or "", and the shape of its loop, for nodes that can be fused;
         #: those that differ in one of them are no group.
         self.space: dict[int, tuple[int, str, Shape]] = {}
@@ -117,7 +113,7 @@ class Levels:
         members = [list(nodes_of([item])) if isinstance(item, (PartNode, Loop)) else item.members for item in order]
         place_of = {node.index: place for place, nodes in enumerate(members) for node in nodes}
         return lambda place: {
-            place_of[source] for node in members[place] for source in self.before(node) if source in place_of
+            place_of[s] for node in members[place] for s in self.before(node) if place_of.get(s, place) != place
         }
 
     def joins(self, source: int, target: int) -> bool:

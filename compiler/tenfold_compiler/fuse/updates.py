@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold_compiler.part.part_graph import Edge, PartNode
-from tenfold_compiler.part.pending import Pending
+from tenfold_compiler.pending import Pending
 from tenfold_kernels import optimizer_rules
 from tenfold_kernels.cuda.fused_updates import MOST, DeviceUpdates, Member
 from tenfold_kernels.cuda.state_apply import update_of

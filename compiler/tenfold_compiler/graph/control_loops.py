@@ -45,7 +45,7 @@ def find_frames(graph: RuntimeGraph) -> dict[str, LoopFrame | None]:
     """
     found: dict[str, LoopFrame | None] = {}
     made: dict[tuple[LoopFrame | None, str], LoopFrame] = {}
-    for node in in_order(list(graph.nodes.values()), graph.nodes)[0]:
+    for node in in_order(graph.nodes, graph.nodes):
         inside: LoopFrame | None = None
         from_node: str | None = None
         for source in node.sources:
@@ -93,7 +93,7 @@ def colocate_control_flow(graph: RuntimeGraph) -> RuntimeGraph:
     Saves transfers, reads a variable of another task in the branch that is taken only, and keeps loops on one task
     where it can. These nodes compute nothing, so that their requested device is given up for it, as TensorFlow does.
     """
-    order = in_order(list(graph.nodes.values()), graph.nodes)[0]
+    order = in_order(graph.nodes, graph.nodes)
     device = {node.name: node.device for node in order}
     for node in order:
         if node.op in BRANCH_OPS or node.op in EXIT_OPS:

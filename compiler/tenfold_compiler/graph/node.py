@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_compiler.pending import Pending
 from tenfold_core import opdefs
 from tenfold_core.attr_value import to_proto
 from tenfold_core.node_attrs import resolve_attrs
@@ -18,7 +19,7 @@ from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 from tenfold_protos import node_def_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from tenfold_core.dtypes import DType
     from tenfold_core.op_def import OpDef
@@ -122,36 +123,31 @@ def is_back_edge(source: Node, consumer: Node) -> bool:
     return consumer.op in MERGE_OPS and source.op in NEXT_ITERATION_OPS
 
 
-def in_order(added: Sequence[Node], nodes: Mapping[str, Node]) -> tuple[list[Node], dict[str, int]]:
-    """`added`, each node after its sources among them, loops' back edges left aside, otherwise as they come.
-
-    Beside the order, what is left out: nodes on a cycle or behind one, with how many of their sources are.
+def in_order(added: Collection[str], nodes: Mapping[str, Node]) -> list[Node]:
+    """The nodes `added`, each after its sources among them, loops' back edges left aside, otherwise as they come.
+    Without those on a cycle, or behind one.
     """
-    waiting: dict[str, list[Node]] = {node.name: [] for node in added}
-    pending: dict[str, int] = {}
-    for node in added:
-        sources = [s for s in dict.fromkeys(node.sources) if s in waiting and not is_back_edge(nodes[s], node)]
-        pending[node.name] = len(sources)
-        for source in sources:
-            waiting[source].append(node)
-    order = [node for node in added if not pending[node.name]]
-    for node in order:  # grows while it is walked
-        del pending[node.name]
-        for consumer in waiting[node.name]:
-            pending[consumer.name] -= 1
-            if not pending[consumer.name]:
-                order.append(consumer)
-    return order, pending
+    pending = Pending(added, lambda name: _sources(nodes[name], nodes))
+    order = pending.first()
+    for name in order:  # grows while it is walked
+        order += pending.done(name)
+    return [nodes[name] for name in order]
 
 
-def check_acyclic(nodes: Mapping[str, Node], added: Sequence[str]) -> None:
+def _sources(node: Node, nodes: Mapping[str, Node]) -> list[str]:
+    """What the node waits for, without loops' back edges."""
+    return [source for source in node.sources if not is_back_edge(nodes[source], node)]
+
+
+def check_acyclic(nodes: Mapping[str, Node], added: Collection[str]) -> None:
     """Raises InvalidArgumentError that shows the cycle, where there is one among the nodes `added`.
 
     Old nodes cannot take new ones as inputs, so that only new ones can close a cycle.
     """
-    pending = in_order([nodes[name] for name in added], nodes)[1]
-    if pending:
-        path = _find_cycle(nodes, pending)
+    done = {node.name for node in in_order(added, nodes)}
+    stuck = dict.fromkeys(name for name in added if name not in done)
+    if stuck:
+        path = _find_cycle(nodes, stuck)
         shown = " -> ".join(path if len(path) <= 10 else [*path[:9], "...", path[-1]])
         raise at_node(
             nodes[path[0]],
@@ -159,14 +155,10 @@ def check_acyclic(nodes: Mapping[str, Node], added: Sequence[str]) -> None:
         )
 
 
-def _find_cycle(nodes: Mapping[str, Node], blocked: Mapping[str, int]) -> list[str]:
+def _find_cycle(nodes: Mapping[str, Node], blocked: Collection[str]) -> list[str]:
     """A cycle in the direction of the data, its first name repeated at the end."""
-
-    def sources(node: Node) -> list[str]:
-        return [source for source in node.sources if source in blocked and not is_back_edge(nodes[source], node)]
-
     try:
-        TopologicalSorter({name: sources(nodes[name]) for name in blocked}).prepare()
+        TopologicalSorter({n: [s for s in _sources(nodes[n], nodes) if s in blocked] for n in blocked}).prepare()
     except CycleError as error:
         return list(error.args[1])
     raise AssertionError("nodes wait for each other, but in no cycle")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from tenfold_compiler.pending import in_order
 from tenfold_core import dtypes, opdefs
 from tenfold_core.opdefs import runtime_ops as ops
 
 from .part_graph import PartGraph, PartNode, sources_of
-from .pending import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from tenfold_compiler.pending import in_order
 from tenfold_core.opdefs.runtime_ops import ENTER_OPS, EXIT_OPS, NEXT_ITERATION_OPS
 
 from .edges import frame_name
 from .part_graph import PartGraph, PartNode, is_back_edge, sources_of
-from .pending import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -128,7 +128,7 @@ def loop_tree(part: PartGraph, constants: Collection[int]) -> LoopTree:
             raise Unstructured(f"'{node.name}' stands outside of a loop")
     for loop in tree.loops:
         _read_loop(part, tree, loop)
-    _order_members(part, tree, constants)
+    _order_members(part, tree)
     return tree
 
 
@@ -161,7 +161,7 @@ def _read_loop(part: PartGraph, tree: LoopTree, loop: Loop) -> None:
             raise Unstructured(f"'{node.name}' runs in the first turn of '{loop.name}' only")
 
 
-def _order_members(part: PartGraph, tree: LoopTree, constants: Collection[int]) -> None:
+def _order_members(part: PartGraph, tree: LoopTree) -> None:
     """Fills in the members of each frame."""
     of_frame: dict[Loop | None, list[Member]] = {loop: [] for loop in (None, *tree.loops)}
     for node in part.nodes:
@@ -173,7 +173,7 @@ def _order_members(part: PartGraph, tree: LoopTree, constants: Collection[int]) 
         at = {member.index: member for member in members}
 
         def before(index: int, frame: Loop | None = frame, at: dict[int, Member] = at) -> Iterator[int]:
-            return (member.index for member in waits(part, tree, frame, at[index]))
+            return (other.index for other in waits(part, tree, frame, at[index]) if other.index != index)
 
         ordered = [at[index] for index in in_order(at, before)]
         if len(ordered) < len(members):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tenfold_compiler.pending import Pending
 from tenfold_core import errors, opdefs
 from tenfold_core.attr_value import refuse_placeholders
 from tenfold_core.env_settings import limit_reached
@@ -19,7 +20,6 @@ from .creation_order import creation_order, pairs
 from .frame_numbers import has_old_numbers
 from .graph_sizes import SMALL_BYTES, constant_size
 from .part_graph import PartGraph, PartNode, node_error, renumber, sources_of
-from .pending import Pending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ def read_part(graph_def: GraphDef, task: str, max_nodes: int) -> PartGraph:
         nodes.append(node)
         by_name[node.name] = node
     for node in nodes:
-        _connect(node, nodes, by_name)
+        _connect(node, by_name)
     order = _topological(nodes)
     if order != list(range(len(nodes))):
         nodes = [nodes[index] for index in order]
@@ -72,7 +72,7 @@ def _read_node(node_def: NodeDef, index: int, resolver: Resolver) -> PartNode:
     return PartNode(index, node_def.name, op, node_def, attrs, signature.input_types, signature.output_types)
 
 
-def _connect(node: PartNode, nodes: list[PartNode], by_name: Mapping[str, PartNode]) -> None:
+def _connect(node: PartNode, by_name: Mapping[str, PartNode]) -> None:
     for text in node.node_def.input:
         control = text.startswith("^")
         name, port = parse_tensor_name(text[1:] if control else text)

@@ -62,7 +62,7 @@ def split_part(part: PartGraph, constants: Collection[int], why: Unstructured) -
     piece: set[int] = set()
     for _ in range(_ATTEMPTS):
         size = len(piece)
-        piece.update(_with_loops(part, tree, why.nodes))
+        piece.update(_with_loops(tree, why.nodes))
         if len(piece) == size:
             return None
         _add_references(part, tree, constants, piece)
@@ -82,7 +82,7 @@ def split_part(part: PartGraph, constants: Collection[int], why: Unstructured) -
     return None
 
 
-def _with_loops(part: PartGraph, tree: LoopTree, nodes: Iterable[PartNode]) -> set[int]:
+def _with_loops(tree: LoopTree, nodes: Iterable[PartNode]) -> set[int]:
     """The nodes, and all of the outermost loops that they stand in."""
     found: set[int] = set()
     for node in nodes:
@@ -112,7 +112,7 @@ def _add_references(part: PartGraph, tree: LoopTree, constants: Collection[int],
                 giver = part.nodes[source]
                 crosses = (source in piece) != (node.index in piece) and giver.output_types[port].is_ref_dtype
                 if crosses and not _is_in_both(giver, constants):
-                    piece.update(_with_loops(part, tree, (node, giver)))
+                    piece.update(_with_loops(tree, (node, giver)))
                     grows = True
 
 

@@ -29,8 +29,7 @@ from .slots import straight_slots
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_compiler.fuse import Group
-    from tenfold_compiler.fuse.fusion import Fusion
+    from tenfold_compiler.fuse.fusion import Fusion, Group
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_compiler.program import Program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.fuse import Group
+from tenfold_compiler.fuse.fusion import Group
 from tenfold_compiler.part.guards import ANY, Guard, Literal
 from tenfold_compiler.part.loop_tree import Loop
 from tenfold_compiler.part.part_graph import Edge, PartNode, is_variable

@@ -17,7 +17,7 @@ from .registers import Names, known_as, name_of, test_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold_compiler.fuse import Group
+    from tenfold_compiler.fuse.fusion import Group
     from tenfold_compiler.part.part_graph import Edge, PartNode
 
     from .flow_reads import FlowReads

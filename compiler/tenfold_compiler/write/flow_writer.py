@@ -40,8 +40,7 @@ from .registers import known_as, name_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tenfold_compiler.fuse import Group
-    from tenfold_compiler.fuse.fusion import Fusion
+    from tenfold_compiler.fuse.fusion import Fusion, Group
     from tenfold_compiler.part.part_graph import Edge, PartGraph
     from tenfold_compiler.part.regions import Region
 

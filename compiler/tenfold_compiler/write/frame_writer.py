@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from tenfold_compiler.fuse import Fusion, Group
+from tenfold_compiler.fuse.fusion import Fusion, Group
 from tenfold_compiler.part.guards import ALWAYS, Guard, source_of
 from tenfold_compiler.part.loop_tree import Loop, waits
 from tenfold_compiler.part.part_graph import PartNode
-from tenfold_compiler.part.pending import Pending
+from tenfold_compiler.pending import Pending
 from tenfold_core.opdefs import runtime_ops as ops
 
 from .flow_reads import NAMES_ONLY
@@ -90,7 +90,7 @@ class FrameWriter:
         """
         if self.group_of:
             members = list(dict.fromkeys(map(self.as_member, members)))
-        pending = Pending(members, lambda member: self._waits(member, loop))
+        pending = Pending(members, lambda member: self._waits(member, loop).keys() - {member})
         ready: dict[Guard, list[int]] = {}
         everything: list[tuple[int, Guard]] = []
         #: No two members have one place.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_compiler.fuse import Group
+from tenfold_compiler.fuse.fusion import Group
 from tenfold_compiler.fuse.groups import MAX_ARGUMENTS, MAX_OPS
 from tenfold_compiler.fuse.nodes import np_types
 from tenfold_compiler.part.guards import TRUTH, Guard, Literal, source_of

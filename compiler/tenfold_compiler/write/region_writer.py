@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tenfold_compiler.fuse import Group
+from tenfold_compiler.fuse.fusion import Group
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, SEND_OPS
 
 from .registers import Registers

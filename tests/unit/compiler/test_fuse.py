@@ -10,8 +10,8 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compile_program
-from tenfold_compiler.fuse import Group, find_groups, fusible_nodes
-from tenfold_compiler.fuse.nodes import is_alias
+from tenfold_compiler.fuse.groups import find_groups
+from tenfold_compiler.fuse.nodes import fusible_nodes, is_alias
 from tenfold_compiler.optimize.constant_folding import fold_constants
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes, errors
@@ -27,6 +27,8 @@ from tenfold_services.worker.loaded_program import LoadedProgram
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from tenfold_compiler.fuse.fusion import Group
 
 TASK = "/job:localhost/replica:0/task:0"
 F32, I32 = dtypes.float32, dtypes.int32

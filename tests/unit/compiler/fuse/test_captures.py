@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from support.parts import PartBuilder
-from tenfold_compiler.fuse import nodes_of_shapes
 from tenfold_compiler.fuse.captures import LEAST, Stretch, device_of, is_nothing, looks_into, stretches
 from tenfold_compiler.fuse.fusion import Group
 from tenfold_compiler.fuse.levels import Levels
+from tenfold_compiler.fuse.nodes import nodes_of_shapes
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes
 from tenfold_core.opdefs.runtime_ops import CONSTANT_OPS
@@ -57,7 +58,8 @@ class Schedule(PartBuilder):
                 node.memory = (True,) * len(node.inputs), (node.op != "Shape",) * len(node.output_types)
             node.op = self.ops.get(node.name, node.op)
         constants: Any = {node.index: () for node in part.nodes if node.op in CONSTANT_OPS}
-        levels = Levels(part, [0] * len(part.nodes), constants, [], {}, nodes_of_shapes(part, constants))
+        program: Any = SimpleNamespace(part=part, region_of=[0] * len(part.nodes), constants=constants, flow=None)
+        levels = Levels(program, [], {}, nodes_of_shapes(part, constants))
         return levels, {node.name: node for node in part.nodes}
 
     def written(self) -> list[Any]:

@@ -9,9 +9,10 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compile_program
-from tenfold_compiler.fuse import captures, fusible_nodes, groups, updates
+from tenfold_compiler.fuse import captures, groups, updates
 from tenfold_compiler.fuse import fusion as fusion_module
 from tenfold_compiler.fuse.groups import Fusion, Group, find_groups
+from tenfold_compiler.fuse.nodes import fusible_nodes
 from tenfold_compiler.part.loop_tree import Loop as LoopOfPart
 from tenfold_compiler.part.part_graph import PartNode
 from tenfold_core import dtypes

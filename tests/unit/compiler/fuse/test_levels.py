@@ -60,7 +60,8 @@ class Read:
         shapes = {node.index: (tuple(of(s) for s, _ in node.inputs), of(node.index)) for node in nodes}
         regions = [builder.regions.get(node.name, 0) for node in part.nodes]
         flow = read_control_flow(part, constants) if has_flow else None
-        self.levels = Levels(part, regions, constants, nodes, shapes, nodes_of_shapes(part, constants), flow)
+        program: Any = SimpleNamespace(part=part, region_of=regions, constants=constants, flow=flow)
+        self.levels = Levels(program, nodes, shapes, nodes_of_shapes(part, constants))
 
     def level(self, names: str) -> list[int]:
         return [self.levels.level[self.at[name].index] for name in names.split()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ class Written:
 
         fusible = fusible_nodes(part, constants)
         known = {node.index: (tuple(of(s) for s, _ in node.inputs), of(node.index)) for node in fusible}
-        levels = Levels(part, [0] * len(part.nodes), constants, fusible, known)
+        program: Any = SimpleNamespace(part=part, region_of=[0] * len(part.nodes), constants=constants, flow=None)
+        levels = Levels(program, fusible, known)
         writer = RunWriter([at[name] for name in names.split()], shape, levels)
         self.run: FusedRun = writer.run([at[name].index for name in outputs.split()])
         self.inputs = [(part.nodes[source].name, as_shape) for (source, _), as_shape in writer.inputs]
@@ -166,7 +168,8 @@ class Reshaped:
         back.inputs.append((at["of_y"].index, 0))
         back.input_types, back.deref = (*back.input_types, I32), [False] * 3
         shapes: Any = {at["a"].index: (((2, 3),), (2, 3)), back.index: (((2, 3), (2,), (2,)), (2, 3))}
-        levels = Levels(part, [0] * len(part.nodes), {}, [at["a"], back], shapes)
+        program: Any = SimpleNamespace(part=part, region_of=[0] * len(part.nodes), constants={}, flow=None)
+        levels = Levels(program, [at["a"], back], shapes)
         writer = RunWriter([at["a"], back], (2, 3), levels)
         self.run = writer.run([back.index])
         self.inputs = [(part.nodes[source].name, as_shape) for (source, _), as_shape in writer.inputs]

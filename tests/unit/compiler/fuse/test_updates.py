@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -42,7 +43,8 @@ class Updates(PartBuilder):
                 node.memory = (True, False, True), (True,)
         constants: Any = {node.index: () for node in part.nodes if node.op in CONSTANT_OPS}
         regions = [(places or {}).get(node.name, 0) for node in part.nodes]
-        return Levels(part, regions, constants, [], {}), {node.name: node for node in part.nodes}
+        program: Any = SimpleNamespace(part=part, region_of=regions, constants=constants, flow=None)
+        return Levels(program, [], {}), {node.name: node for node in part.nodes}
 
     def joined(self, places: dict[str, int] | None = None) -> list[Any]:
         """The schedule's updates: names, and lists of them that run as one."""

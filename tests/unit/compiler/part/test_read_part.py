@@ -83,6 +83,10 @@ REFUSED: dict[str, tuple[Callable[[PartBuilder], Any], str]] = {
         lambda p: (p.node("Neg", "a", ["b"], T=F32), p.node("Neg", "b", ["a"], T=F32)),
         r"^The partition has a cycle through node 'a' that is no loop of Enter and NextIteration\.",
     ),
+    "itself": (
+        lambda p: p.node("Neg", "a", ["a"], T=F32),
+        r"^The partition has a cycle through node 'a' that is no loop of Enter and NextIteration\.",
+    ),
     "attributes": (
         lambda p: p.node("Neg", "n", ["x"]),
         r"\[\[{{node n}}\]\]",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from support.parts import PartBuilder
-from tenfold_compiler.build import assemble
-from tenfold_compiler.fuse import Group
+from tenfold_compiler.build import structured, written
+from tenfold_compiler.fuse.fusion import Group
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.read_part import read_part
 from tenfold_compiler.write import region_writer
@@ -36,7 +36,7 @@ class Written:
             self.at[name].blocking = True
         constants = Target(TASK, ResourceManager(), 100).constants(part)
         kernels: Any = {node.index: lambda *inputs: inputs[0] for node in part.nodes if node.op not in NO_KERNEL}
-        self.program = assemble(part, kernels, constants, 100)
+        self.program = written(structured(part, kernels, constants, 100), fuses=False)
         self.lines = Lines()
         self.writer = RegionWriter(self.program, self.lines, straight_slots(self.program))
 

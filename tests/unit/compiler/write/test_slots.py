@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.parts import PartBuilder
-from tenfold_compiler.build import assemble
+from tenfold_compiler.build import structured, written
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.read_part import read_part
 from tenfold_compiler.write.slots import Slots, straight_slots
@@ -27,7 +27,7 @@ class Read:
             self.at[name].blocking = True
         constants = Target(TASK, ResourceManager(), 100).constants(part)
         kernels: Any = {node.index: lambda *inputs: inputs[0] for node in part.nodes if node.op not in NO_KERNEL}
-        self.program = assemble(part, kernels, constants, 100)
+        self.program = written(structured(part, kernels, constants, 100), fuses=False)
         self.slots: Slots = straight_slots(self.program)
 
     def named(self, edges: Any) -> set[tuple[str, int]]:

@@ -11,7 +11,7 @@ import pytest
 
 from support.parts import PartBuilder
 from support.programs import compile_program
-from tenfold_compiler.build import assemble
+from tenfold_compiler.build import structured, written
 from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
 from tenfold_kernels.loop_turns import MOST_TURNS
@@ -44,7 +44,7 @@ def with_kernel(program: LoadedProgram, name: str, kernel: Any) -> LoadedProgram
     """The same program with another kernel for one node."""
     index = next(node.index for node in program.compiled.part.nodes if node.name == name)
     kernels = {**program.compiled.kernels, index: kernel}
-    changed = assemble(program.compiled.part, kernels, program.compiled.constants, MOST_TURNS)
+    changed = written(structured(program.compiled.part, kernels, program.compiled.constants, MOST_TURNS), fuses=False)
     return LoadedProgram(changed, DEFAULT_LIMITS.inline_nanoseconds)
 
 

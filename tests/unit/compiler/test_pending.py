@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenfold_compiler.part.pending import Pending, in_order
+from tenfold_compiler.pending import Pending, in_order
 
 
 def test_what_is_done_frees_what_waited_for_nothing_else() -> None:
@@ -22,9 +22,14 @@ def test_what_is_freed_at_once_is_in_the_order_of_the_items() -> None:
     assert pending.done(3) == [1, 2]
 
 
-def test_itself_and_others_do_not_count() -> None:
-    pending = Pending([1, 2], lambda item: [item, 7, 8])
+def test_others_do_not_count() -> None:
+    pending = Pending([1, 2], lambda item: [7, 8])
     assert pending.first() == [1, 2]
+
+
+def test_what_waits_for_itself_is_never_ready() -> None:
+    pending = Pending([1, 2], lambda item: [1])
+    assert pending.first() == []
 
 
 def test_what_is_waited_for_twice_frees_once() -> None:

@@ -1,4 +1,4 @@
-"""What has to wait for something else: the bookkeeping of every order that this package, fuse/ and write/ work out."""
+"""What has to wait for something else: the bookkeeping of every order that is worked out in this compiler."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ class Pending(Generic[T]):
     """Which of some items are ready at first, and which become so by what is done."""
 
     def __init__(self, items: Collection[T], before: Callable[[T], Iterable[T]]) -> None:
-        """`before` gives what an item waits for; the item itself, and anything that is not an item, is ignored."""
+        """`before` gives what an item waits for, of which what is no item is ignored. One that waits for itself is
+        never ready."""
         self._followers: dict[T, list[T]] = {item: [] for item in items}
         self._counts: dict[T, int] = {}
         for item in items:
-            sources = [source for source in before(item) if source in self._followers and source != item]
+            sources = [source for source in before(item) if source in self._followers]
             self._counts[item] = len(sources)
             for source in sources:
                 self._followers[source].append(item)
