@@ -153,8 +153,7 @@ async def test_calls_of_a_step_that_come_in_any_order(mode: Any, rounds: int) ->
             LinkWorker(
                 ps.task,
                 f"localhost:{ps.port}",
-                own_task="/job:worker/replica:0/task:0",
-                own_incarnation=1,
+                own=("/job:worker/replica:0/task:0", 1),
                 on_link=lambda link: {},
                 settings=LinkSettings(mode=mode),
                 deliver=lambda *_: None,

@@ -134,8 +134,7 @@ def worker_at(server: TaskServer, token: str) -> LinkWorker:
     return LinkWorker(
         server.task,
         f"localhost:{server.port}",
-        own_task="/job:worker/replica:0/task:0",
-        own_incarnation=1,
+        own=("/job:worker/replica:0/task:0", 1),
         on_link=lambda link: {},
         settings=server._link_settings,
         deliver=lambda *_: None,

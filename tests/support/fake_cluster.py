@@ -159,7 +159,7 @@ class FakeCluster:
 
     def master(self, limits: MasterLimits | None = None) -> Master:
         """A master on the first task. Every op has a CPU kernel."""
-        env = MasterEnv(self.own, self, self.by_task[self.own], config_pb2.ConfigProto(), dict)
+        env = MasterEnv(self.own, self, config_pb2.ConfigProto())
         return Master(env, limits=limits or MasterLimits(), devices_with_kernel=lambda op, attrs: ("CPU",))
 
     def check_consumed(self) -> None:

@@ -96,7 +96,7 @@ async def find_devices(
     search = _Search(env, budget, limits, [task for task in kept if task != env.task])
     learner = asyncio.create_task(search.learn(needed), name=f"ask_finished:{env.task}")
     try:
-        devices = list(await env.local_worker.get_status())
+        devices = list(await env.workers.worker(env.task).get_status())
         answers = await search.answers()
     finally:
         tasks = [learner, *search.calls.values()]

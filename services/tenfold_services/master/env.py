@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tenfold_core.op_gradients import no_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_compiler.graph.place import DevicesWithKernel
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tenfold_protos.tensorflow_server_pb2 import ServerDef
     from tenfold_services.cluster import ClusterWorkers
     from tenfold_services.finished import FinishedTasks
-    from tenfold_services.interfaces import TaskName, WorkerInterface
+    from tenfold_services.interfaces import TaskName
     from tenfold_services.master.caller_steps import CallerSteps
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.worker.step_pool import GraphPool
@@ -34,12 +34,8 @@ class MasterEnv:
 
     task: TaskName  #: "/job:worker/replica:0/task:0"
     workers: ClusterWorkers
-    #: This server's own worker: `workers.worker(task)` gives the same one.
-    local_worker: WorkerInterface
     #: Session options a client did not set (ServerDef.default_session_config).
     default_config: ConfigProto
-    #: Job → index → address, as it stands now ("" where a task has not registered).
-    cluster: Callable[[], Mapping[str, Mapping[int, str]]]
     #: This worker under another name, in the cluster that a session brings; None where sessions cannot.
     join: Callable[[ClusterDef, TaskName], MasterEnv] | None = None
     #: What another task's server is told of such a cluster; None in the server's own.

@@ -358,7 +358,7 @@ class Master:
             if handle not in self._sessions:
                 raise errors.invalid_argument(f"Session {handle} is not found. Possibly, this master has restarted.")
             return self._sessions[handle].env.devices.attributes
-        found = list(await self._env.local_worker.get_status())
+        found = list(await self._env.workers.worker(self._env.task).get_status())
         others = [task for task in self._env.workers.tasks() if task != self._env.task]
         seconds, ask = self._limits.list_devices_seconds, self._env.workers.devices
         none: list[DeviceAttributes] = []

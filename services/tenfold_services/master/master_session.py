@@ -153,7 +153,7 @@ class MasterSession:
         self._steps += 1
         seconds = step_seconds(options, self._config)
         if partial_run_handle:
-            values = await self._partial_runs.run(partial_run_handle, feeds, fetches, self.graph, seconds)
+            values = await self._partial_runs.run(partial_run_handle, feeds, fetches, seconds)
             return values, config_pb2.RunMetadata()
         if prepared is None:
             check_options(options, self._config)
@@ -276,7 +276,7 @@ class MasterSession:
         graph = self._client_graphs.runs.graph_of(names.signature)
         if graph is None:
             graph = await self._build(names, step_seconds(None, self._config))
-        step = PartialStep(graph, names, new_step_id(), self.handle, self._env.task, self._tasks)
+        step = PartialStep(graph, names, new_step_id(), self.env, self.graph, self._tasks)
         return self._partial_runs.add(step, self.peer)
 
     async def make_callable(self, options: CallableOptions) -> int:

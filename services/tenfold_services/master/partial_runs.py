@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_services.interfaces import RunGraphResult, Value
     from tenfold_services.master.arrangement import Part
+    from tenfold_services.master.env import SessionEnv
     from tenfold_services.master.limits import MasterLimits
     from tenfold_services.master.peer_use import PeerUse
     from tenfold_services.master.session_graph import SessionGraph
@@ -36,10 +37,11 @@ class PartialStep:
     """One partial run, from its set-up on. On the event loop's thread only; calls may overlap."""
 
     def __init__(
-        self, graph: ClientGraph, names: RunNames, step_id: int, session_handle: str, own_task: str, tasks: OwnedTasks
+        self, graph: ClientGraph, names: RunNames, step_id: int, env: SessionEnv, whole: SessionGraph, tasks: OwnedTasks
     ) -> None:
+        """`whole` is the session's graph."""
         self.graph, self.step_id, self._names = graph, step_id, names
-        self._session_handle, self._own_task, self._tasks = session_handle, own_task, tasks
+        self._session_handle, self._own_task, self._whole, self._tasks = env.handle, env.master.task, whole, tasks
         #: Canonical names that no call has fed, or fetched, yet.
         self._unfed, self._unfetched = set(names.feeds), set(names.fetches)
         #: The parts of other tasks, once the first call has started them.
@@ -59,10 +61,8 @@ class PartialStep:
         """Everything was fed and fetched, and no call waits, or the step failed."""
         return self._error is not None or not (self._unfed or self._unfetched or self._calls)
 
-    async def run(
-        self, feeds: Mapping[str, Value], fetches: Sequence[str], graph: SessionGraph, seconds: float | None
-    ) -> list[Value]:
-        """One call; the values in the order of `fetches`. `graph` is the session's.
+    async def run(self, feeds: Mapping[str, Value], fetches: Sequence[str], seconds: float | None) -> list[Value]:
+        """One call; the values in the order of `fetches`.
 
         Raises InvalidArgumentError for what was not set up, came before or cannot be computed yet, which leaves the
         step as it was; else the step's error, which ends it.
@@ -72,8 +72,8 @@ class PartialStep:
         if self._error is not None:
             raise self._error
         self._check(feeds, fetches)
-        whole, unfed = graph.graph, self._unfed - fed.keys()
-        await graph.aside(lambda: _check_computable(whole, fetched, unfed))
+        whole, unfed = self._whole.graph, self._unfed - fed.keys()
+        await self._whole.aside(lambda: _check_computable(whole, fetched, unfed))
         if self._error is not None:
             raise self._error
         self._check(feeds, fetches)  # another call may have come meanwhile
@@ -220,12 +220,7 @@ class PartialRuns:
         return handle
 
     async def run(
-        self,
-        handle: str,
-        feeds: Mapping[str, Value],
-        fetches: Sequence[str],
-        graph: SessionGraph,
-        seconds: float | None,
+        self, handle: str, feeds: Mapping[str, Value], fetches: Sequence[str], seconds: float | None
     ) -> list[Value]:
         """One call of a run. Raises InvalidArgumentError for an unknown handle, ResourceExhaustedError where its peer's
         runs would hold too much, which leaves the run as it was; else as PartialStep.run."""
@@ -234,7 +229,7 @@ class PartialRuns:
             raise errors.invalid_argument("Must run PartialRunSetup before performing partial runs")
         count = self._hold(step, feeds)
         try:
-            return await step.run(feeds, fetches, graph, seconds)
+            return await step.run(feeds, fetches, seconds)
         except BaseException:
             if not step.is_over:  # the run is as it was
                 step.hold(-count)

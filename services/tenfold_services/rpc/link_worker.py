@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tenfold_protos.link_pb2 import OpenLinkResponse
 
     from ..exchange.plan import Sent
-    from ..interfaces import Brought, Done, ExecOptions, RunGraphResult, RunRequest, Value
+    from ..interfaces import Brought, Done, ExecOptions, Life, RunGraphResult, RunRequest, Value
 
 #: Key of Link.state: the peer knows which task pushes over it.
 _INTRODUCED = "producer"
@@ -50,26 +50,24 @@ class LinkWorker(GrpcWorker):
         address: str,
         limits: Limits = DEFAULT_LIMITS,
         *,
-        own_task: str,
-        own_incarnation: int,
+        own: Life,
         on_link: OnLink,
         settings: LinkSettings,
         deliver: Callable[[int, str, Value, bool], None],
         credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        """`own_task` is ours; `on_link` says what the peer may call back over a link that we open.
+        """`own` is our task; `on_link` says what the peer may call back over a link that we open.
 
         `deliver(step_id, key, value, is_dead)` takes what the peer sends along with its answers.
         """
         super().__init__(task, address, limits, credentials)
         self._tls = credentials.of(address) is not None
-        self._own_task, self._own_incarnation = own_task, own_incarnation
-        self._deliver = deliver
+        self._own, self._deliver = own, deliver
         self._ask = asker(self._channel, task, address, limits.probe_answer_seconds)
         self._dialer = LinkDialer(
             self._ask,
             address,
-            task=own_task,
+            task=own[0],
             peer=task,
             on_link=on_link,
             settings=settings,
@@ -88,12 +86,12 @@ class LinkWorker(GrpcWorker):
         if link is None:
             return False
         if _INTRODUCED not in link.state:
-            message = LinkProducer(task=self._own_task, incarnation=self._own_incarnation)
+            message = LinkProducer(task=self._own[0], incarnation=self._own[1])
             link.state[_INTRODUCED] = await link.call(LinkCall.PRODUCER, message.SerializeToString())
         return True
 
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
-        return await self._ask(handshake.ask(settings, self._own_task, tls=self._tls))
+        return await self._ask(handshake.ask(settings, self._own[0], tls=self._tls))
 
     async def close(self) -> None:
         """Ends the connection and the link. Bounded; idempotent."""

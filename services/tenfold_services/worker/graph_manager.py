@@ -21,7 +21,6 @@ from .arrivals import Arrivals
 from .graph_run import GraphRun, explained
 from .lost_producers import LostProducers
 from .outbox import Outbox, run_at_once
-from .pools import pools_of
 from .rendezvous import StepTable
 from .sessions import SessionTable, WorkerSession
 from .tracing import TracedExecution, TransferLog
@@ -44,20 +43,10 @@ if TYPE_CHECKING:
 class GraphManager:
     """Of the worker of `task`. On the event loop's thread only."""
 
-    def __init__(
-        self,
-        task: str,
-        workers: ClusterWorkers | None,
-        limits: Limits,
-        resources: ResourceManager | None,
-        devices: list[DeviceAttributes],
-        pools: MakePools = pools_of,
-    ) -> None:
+    def __init__(self, task: str, limits: Limits, devices: list[DeviceAttributes], pools: MakePools) -> None:
         """`pools` makes what runs long programs, works on large graphs and waits for files."""
         #: Shared by all sessions that are not isolated.
-        if resources is None:
-            resources = ResourceManager(quota=StateQuota(limits.most_state_bytes, limits.queues))
-        self.resources = resources
+        self.resources = ResourceManager(quota=StateQuota(limits.most_state_bytes, limits.queues))
         self.limits = limits
         #: Those that run or are not cleaned up yet. A key does not say in which session's names it is.
         self.steps = StepTable(limits)
@@ -72,13 +61,13 @@ class GraphManager:
         self.arrivals = Arrivals()
         #: Set once: why no new work is taken.
         self._refusal: errors.OpError | None = None
-        self._begin_as(task, workers, devices)
+        self._begin_as(task, devices)
 
-    def _begin_as(self, task: str, workers: ClusterWorkers | None, devices: list[DeviceAttributes]) -> None:
+    def _begin_as(self, task: str, devices: list[DeviceAttributes]) -> None:
         """What each name of this worker has to itself; guests share the rest."""
         self.task = task
         #: The workers that can be asked for tensors; set by the server once there is a cluster.
-        self.workers = workers
+        self.workers: ClusterWorkers | None = None
         self.devices = devices
         self._incarnations = {device.name: device.incarnation for device in devices}
         #: CPU:0's, which stands for the task's.

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tenfold_core.op_gradients import OpGradients
     from tenfold_kernels.fusion.compiler import FusionOptions
     from tenfold_kernels.gpus import GpuOptions
-    from tenfold_kernels.resources.state import ResourceManager
     from tenfold_protos.cluster_pb2 import ClusterDef
     from tenfold_protos.config_pb2 import ConfigProto
     from tenfold_protos.device_attributes_pb2 import DeviceAttributes
@@ -61,16 +60,14 @@ class Worker(GraphManager):
         self,
         task: str,
         *,
-        workers: ClusterWorkers | None = None,
         limits: Limits = DEFAULT_LIMITS,
-        resources: ResourceManager | None = None,
         fusion: FusionOptions = NO_FUSION,
         cpus: int = 1,
         gpus: GpuOptions = ALL_GPUS,
         gradients: OpGradients = no_gradients,
         pools: MakePools = pools_of,
     ) -> None:
-        super().__init__(task, workers, limits, resources, local_devices(task, cpus, gpus), pools)
+        super().__init__(task, limits, local_devices(task, cpus, gpus), pools)
         #: Whether a session's intra_op_parallelism_threads counts, or only the server's.
         self.sessions_set_threads = False
         #: Fuses programs that are hot.
@@ -92,7 +89,7 @@ class Worker(GraphManager):
         """This worker under the name `task` of another cluster, for which it answers until `leave` is called, and the
         tasks of that cluster."""
         guest = copy(self)
-        guest._begin_as(task, None, renamed(self.devices, task))
+        guest._begin_as(task, renamed(self.devices, task))
         guest._know_nobody()
         tasks = guest.workers = ClusterWorkers(task, guest, addresses_of(cluster), self.limits, seen_as=renamed)
         self.guests.append(guest)

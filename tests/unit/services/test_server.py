@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -166,13 +166,9 @@ async def test_a_started_server_has_its_parts(threads: list[int]) -> None:
         assert server.peers is None
         assert server.not_ready() == ""
         env = server.master._env
-        assert (env.task, env.workers, env.local_worker, env.default_config) == (
-            PS,
-            server.workers,
-            server.worker,
-            config,
-        )
-        assert env.cluster() == CLUSTER
+        assert (env.task, env.workers, env.default_config) == (PS, server.workers, config)
+        assert env.workers.worker(PS) is server.worker
+        assert env.workers.addresses == CLUSTER
         assert (env.caller_steps, env.graph_pool) == (server.caller_steps, server.worker.graph_pool)
         assert (env.finished, env.ask_finished) == (server.finished, None)
         [sweep] = [task for task in asyncio.all_tasks() if task.get_name() == f"sweep:{PS}"]
@@ -320,10 +316,10 @@ async def test_a_session_may_bring_a_cluster_of_its_own() -> None:
         env = home.join(cluster, task)
 
         assert env.task == task
-        assert env.local_worker is env.workers.worker(task)
-        assert cast("Any", env.local_worker).devices[0].name.startswith(task)
-        assert server.worker.guests == [env.local_worker]
-        assert env.cluster() == {"other": {5: "x:1"}}
+        guest: Any = env.workers.worker(task)
+        assert guest.devices[0].name.startswith(task)
+        assert server.worker.guests == [guest]
+        assert env.workers.addresses == {"other": {5: "x:1"}}
         assert (env.default_config, env.graph_pool) == (home.default_config, server.worker.graph_pool)
         assert env.server_def is not None
         assert env.server_def(task).task_index == 5
@@ -350,8 +346,7 @@ async def test_another_task_is_reached_over_links(log: list[str], monkeypatch: p
         server.workers.worker(WORKER)
         assert made == {
             "given": (WORKER, "b:2", server.limits),
-            "own_task": PS,
-            "own_incarnation": server.worker.incarnation,
+            "own": (PS, server.worker.incarnation),
             "on_link": ("endpoints", server.master, server.worker),
             "settings": server._link_settings,
             "deliver": server.worker.pushed,

@@ -49,8 +49,7 @@ def cluster_of(*tasks: str) -> FakeCluster:
 
 
 def env_of(cluster: FakeCluster, **more: Any) -> MasterEnv:
-    own = cluster.by_task[cluster.own]
-    return MasterEnv(cluster.own, cluster, own, config_pb2.ConfigProto(), dict, **more)
+    return MasterEnv(cluster.own, cluster, config_pb2.ConfigProto(), **more)
 
 
 async def find(

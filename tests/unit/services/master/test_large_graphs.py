@@ -82,7 +82,7 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cutting]:
 async def session(limits: MasterLimits | None = None) -> AsyncIterator[tuple[FakeCluster, Master, str]]:
     """A master with a pool, and a session of it."""
     cluster, pool = FakeCluster(TASK), GraphPool(TASK, Limits())
-    env = MasterEnv(cluster.own, cluster, cluster.by_task[cluster.own], config_pb2.ConfigProto(), dict, graph_pool=pool)
+    env = MasterEnv(cluster.own, cluster, config_pb2.ConfigProto(), graph_pool=pool)
     master = Master(env, limits=limits or MasterLimits(close_seconds=1), devices_with_kernel=lambda op, attrs: ("CPU",))
     handle, _ = await master.create_session(parse_text(GRAPH), config_pb2.ConfigProto())
     try:
@@ -190,7 +190,7 @@ async def test_names_are_not_used_twice_though_two_graphs_are_cut_at_a_time(
     monkeypatch.setattr(session_graph, "SMALL_NODES", 3)
     text = f"{GRAPH}    far = Neg(x) @/job:ps/task:0\n    near = Neg(far) @{TASK}\n    nearer = Exp(far) @{TASK}\n"
     cluster, pool = FakeCluster(TASK, "/job:ps/task:0"), GraphPool(TASK, Limits())
-    env = MasterEnv(cluster.own, cluster, cluster.by_task[cluster.own], config_pb2.ConfigProto(), dict, graph_pool=pool)
+    env = MasterEnv(cluster.own, cluster, config_pb2.ConfigProto(), graph_pool=pool)
     master = Master(env, devices_with_kernel=lambda op, attrs: ("CPU",))
     handle, _ = await master.create_session(parse_text(text), config_pb2.ConfigProto())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -101,7 +102,8 @@ class Run:
         self.client_graph = ClientGraph(names.signature, cast("Any", None), 0, 0, parts)
         self.graph = Graph()
         self.tasks = OwnedTasks("test")
-        self.step = PartialStep(self.client_graph, names, 77, "session", own, self.tasks)
+        env: Any = SimpleNamespace(handle="session", master=SimpleNamespace(task=own))
+        self.step = PartialStep(self.client_graph, names, 77, env, cast("Any", self.graph), self.tasks)
 
     @property
     def own(self) -> Worker:
@@ -111,7 +113,7 @@ class Run:
         self, feeds: Sequence[str] = (), fetches: Sequence[str] = (), seconds: float | None = None
     ) -> list[Any]:
         given = {name: f"fed {name}" for name in feeds}
-        return await self.step.run(cast("Any", given), fetches, cast("Any", self.graph), seconds)
+        return await self.step.run(cast("Any", given), fetches, seconds)
 
     def slow(self, *tasks: str) -> None:
         for task in tasks:
@@ -389,21 +391,20 @@ async def test_runs_are_kept_by_handle_until_they_are_over() -> None:
         runs.add(third.step)
     assert third.client_graph.users == 0
 
-    graph = cast("Any", first.graph)
     given = cast("Any", {"x": 1})
     with pytest.raises(errors.InvalidArgumentError, match="not specified"):
-        await runs.run("0", given, ["b"], graph, None)
+        await runs.run("0", given, ["b"], None)
     assert forgotten == []
-    assert await runs.run("0", given, ["a"], graph, None) == ["value of key a:0"]
+    assert await runs.run("0", given, ["a"], None) == ["value of key a:0"]
     assert forgotten == [first.step]
     assert (first.client_graph.users, second.client_graph.users) == (0, 1)
     for unknown in ("0", "7", ""):
         with pytest.raises(errors.InvalidArgumentError, match="Must run PartialRunSetup before"):
-            await runs.run(unknown, given, ["a"], graph, None)
+            await runs.run(unknown, given, ["a"], None)
     assert runs.add(third.step) == "2"
 
     second.slow(OWN)
-    call = await started(runs.run("1", given, ["a"], graph, None))
+    call = await started(runs.run("1", given, ["a"], None))
     runs.close(errors.cancelled("closed"))
     assert forgotten == [first.step, second.step, third.step]
     assert (second.client_graph.users, third.client_graph.users) == (0, 0)
@@ -412,7 +413,7 @@ async def test_runs_are_kept_by_handle_until_they_are_over() -> None:
     assert len(forgotten) == 3, "each once"
     assert second.client_graph.users == 0
     with pytest.raises(errors.InvalidArgumentError, match="Must run PartialRunSetup"):
-        await runs.run("2", {}, [], graph, None)
+        await runs.run("2", {}, [], None)
 
 
 async def test_a_run_that_failed_is_forgotten() -> None:
@@ -420,7 +421,7 @@ async def test_a_run_that_failed_is_forgotten() -> None:
     runs, run = PartialRuns(MasterLimits(partial_runs=1), forgotten.append), Run()
     runs.add(run.step)
     run.slow(OWN)
-    call = await started(runs.run("0", cast("Any", {"x": 1}), ["a"], cast("Any", run.graph), None))
+    call = await started(runs.run("0", cast("Any", {"x": 1}), ["a"], None))
     await run.own.until(waiting=1)
     run.own.ends[0].set_result(errors.aborted("lost"))
     with pytest.raises(errors.AbortedError):
@@ -439,8 +440,7 @@ async def test_what_the_runs_of_a_peer_hold_is_bounded() -> None:
 
     def feed(number: int, *, name: str = "x", size: int = 40, fetches: tuple[str, ...] = ("a",)) -> Any:
         value = cast("Any", np.zeros(size, np.uint8))
-        table, graph = tables[number % 2], cast("Any", runs[number].graph)
-        return table.run(str(number // 2), {name: value}, fetches, graph, None)
+        return tables[number % 2].run(str(number // 2), {name: value}, fetches, None)
 
     await feed(0)
     await feed(1)
@@ -471,7 +471,7 @@ async def test_a_run_that_ends_while_a_call_waits_holds_nothing(how: str) -> Non
     runs.add(run.step, peer)
     run.slow(OWN)
     value = cast("Any", np.array([b"12345", b""], object))
-    call = await started(runs.run("0", {"x": value}, ["a"], cast("Any", run.graph), None))
+    call = await started(runs.run("0", {"x": value}, ["a"], None))
     await run.own.until(waiting=1)
     assert peer.partial_run_bytes == value.nbytes + 5
 
