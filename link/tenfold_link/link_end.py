@@ -102,7 +102,8 @@ class LinkEnd:
         self._lost(why_ended(error))
 
     def _silent(self, seconds: float) -> None:
-        """Ends the link to a peer that did not answer a PING."""
+        """Ends the link to a peer that did not answer a PING, and says so, in case that it is only slow."""
+        self._say_goodbye(f"you have not said anything for {seconds:.0f} s")
         self._lost(f"it has not said anything for {seconds:.0f} s, it hangs or its host is gone")
 
     def _take_control(self, frame: Frame) -> None:

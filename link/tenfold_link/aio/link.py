@@ -224,6 +224,10 @@ class Link(PeerLink):
             _log.warning("The link to %s is closed: it sent %s.", self.peer, error)
         super()._receiving_failed(error)
 
+    def _silent(self, seconds: float) -> None:
+        _log.warning("The link to %s is closed: it has not said anything for %.0f s.", self.peer, seconds)
+        super()._silent(seconds)
+
     def _lost(self, reason: str) -> None:
         self.abort(reason)
 
@@ -273,7 +277,7 @@ class Link(PeerLink):
         """Runs every few seconds: a peer that owes us something and says nothing is asked, and then given up."""
         now = self._loop.time()
         self._timer = self._loop.call_later(self._settings.ping_every_seconds, self._check_life)
-        moved = self._moving.look()
+        moved = self._moving.look(self._out.taken_bytes)
         heard, self._heard = self._heard or moved, False
         if not heard:
             self._inbound.pool.clear()

@@ -64,6 +64,8 @@ class AioOutbound:
         #: The loop watches for the socket to become writable.
         self._watching = False
         self.queued_bytes = 0
+        #: Of what was ever in the queue: bytes that the socket has taken.
+        self.taken_bytes = 0
         #: Frames are collected in the queue and flushed together.
         self.corked = False
         #: Set where little waits for the socket, and at the end: who waits for that looks again.
@@ -124,6 +126,7 @@ class AioOutbound:
                 self._lost(f"the connection broke: {error.strerror or error}")
                 return
             self.queued_bytes -= sent
+            self.taken_bytes += sent
             if self._share is not None:
                 self._share.bytes -= sent
             budget -= sent

@@ -1,9 +1,10 @@
 """Whether bytes move on a connection over which nothing is heard: a large message takes its time on a slow network.
 
 A PING travels behind what was sent before it, so a peer may be well and its answer late. What the peer's host has
-taken, and what has come from it and is too little yet to wake the reader (sockets.LowWaterMark), the system counts.
-Both ends look before they take a peer for dead. A process that stands still takes nothing once its buffer is full, and
-a host that is gone takes nothing at all.
+taken, and what has come from it and is too little yet to wake the reader (sockets.LowWaterMark), the system counts
+for TCP. Elsewhere what waited and the socket took counts: a Unix socket takes more once the peer has read. Both ends
+look before they take a peer for dead. A process that stands still takes nothing once its buffer is full, and a host
+that is gone takes nothing at all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _COUNTS = struct.Struct("=120xQQ")
 
 
 class Moving:
-    """Of a link's connections; says no where the system does not tell, as on Unix sockets. One thread at a time."""
+    """Of a link's connections. One thread at a time."""
 
     __slots__ = ("_seen", "_since", "_socks")
 
@@ -31,9 +32,11 @@ class Moving:
         self._socks = connections(sock) if told else []
         self._seen, self._since = 0, time.monotonic()
 
-    def look(self) -> bool:
-        """Whether bytes have moved since the last look, as fast as LEAST_RATE or faster. Never blocks, never raises."""
-        total = 0
+    def look(self, taken: int = 0) -> bool:
+        """Whether bytes have moved since the last look, as fast as LEAST_RATE or faster. Never blocks, never raises.
+        `taken` is how many the socket has ever taken of those that waited for it; it counts where the system does not
+        tell."""
+        total = 0 if self._socks else taken
         for sock in self._socks:
             try:
                 counts = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)
@@ -42,7 +45,7 @@ class Moving:
             if len(counts) < _COUNTS.size:
                 return False
             total += sum(_COUNTS.unpack(counts))
-        return bool(self._socks) and self.moved(total, time.monotonic())
+        return self.moved(total, time.monotonic())
 
     def moved(self, total: int, now: float) -> bool:
         """As `look`, where `total` bytes have ever moved."""

@@ -9,6 +9,7 @@ import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from tenfold_core import errors, telemetry
@@ -279,13 +280,33 @@ async def test_a_peer_is_not_asked_where(reason: str, clock: list[float], ends: 
         ends.link.call_nowait(20)
         ends.heard()
     ends.link._peer_always_reads = reason != "it may not read"
-    monkeypatch.setattr(Moving, "look", lambda moving: reason == "something moves")
+    monkeypatch.setattr(Moving, "look", lambda moving, taken: reason == "something moves")
     for _ in range(3):
         ends.link._check_life()
         clock[0] += 100
 
     assert ends.is_quiet()
     assert not ends.link.closed
+
+
+async def test_a_peer_that_reads_a_large_message_slowly_is_not_given_up(
+    ends: Ends, clock: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    ends.link.notify_nowait(16, b"large", [np.zeros(4 << 20, np.uint8)])
+    for _ in range(4):
+        ends.peer.recv(1 << 20)
+        ends.link._out.flush()
+        ends.link._check_life()
+        assert ends.link._pinged_at is None
+        clock[0] += 9.5
+    # it stands still
+    ends.link._check_life()
+    clock[0] += 7.0
+    assert not ends.link.closed
+    ends.link._check_life()
+    assert ends.link.reason is not None
+    assert "it has not said anything for 7 s" in ends.link.reason.message
+    assert "The link to /job:ps is closed: it has not said anything for 7 s." in caplog.text
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------

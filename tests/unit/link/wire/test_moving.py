@@ -32,9 +32,12 @@ def test_two_looks_at_once_need_no_more_than_a_moment_s_worth(moving: Moving) ->
     assert moving.moved(48 + int(LEAST_RATE), 100.0)
 
 
-def test_a_unix_socket_tells_nothing() -> None:
+def test_of_a_unix_socket_counts_what_it_took() -> None:
     with socket.socket(socket.AF_UNIX) as sock:
-        assert not Moving(sock).look()
+        moving = Moving(sock)
+    assert not moving.look()
+    assert moving.look(1 << 20)
+    assert not moving.look(1 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a peer has taken")
@@ -91,3 +94,5 @@ def test_what_the_system_does_not_tell_does_not_move(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(moving_module.sys, "platform", platform)
         sock: Any = Sock(said, family)
         assert (Moving(sock).look(), sock.asked) == (moves, asked), (said, family, platform)
+        # where the system tells, what a buffer of this host took does not count
+        assert Moving(sock).look(much) == (moves or not asked), (said, family, platform)
