@@ -28,6 +28,8 @@ from tenfold_control_api.service_time import ServiceTime, SteadyWall
 from tenfold_control_api.serving.service import ModelService
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
+from tenfold_control_api.sweeps.service import SweepService
+from tenfold_control_api.sweeps.store import SweepStore
 from tenfold_control_api.traces.run_traces import RunTraces
 from tenfold_control_api.why.gather import Gatherer
 
@@ -85,11 +87,20 @@ class Control:
             clock=clock,
             wall_clock=wall_clock,
         )
+        self.sweeps = SweepService(
+            SweepStore(self.store.engine),
+            self.runs,
+            settings,
+            self.replicas,
+            shared=self.store.shared,
+            clock=clock,
+            wall_clock=wall_clock,
+        )
         self.run_traces = RunTraces(self.runs, settings, clock)
         self.why = Gatherer(master_factory, self.runs.progress, wall_clock)
         self.events = EventLog(EventStore(self.store.engine), settings, shared=self.store.shared)
         self.webhooks = Webhooks(settings.webhooks)
-        self._wall, self._steady = wall_clock, SteadyWall(wall_clock, clock)
+        self.wall_clock, self._steady = wall_clock, SteadyWall(wall_clock, clock)
         self._clearer: asyncio.Task[None] | None = None
         self.registry.lost_listeners.append(lambda cluster: metrics.leases_lost.labels(cluster).inc())
         # a series begins at 0, else its first increase is not seen
@@ -107,6 +118,7 @@ class Control:
         self.webhooks.start()
         self._note_events()
         await self.runs.start()
+        await self.sweeps.start()
         self._clearer = asyncio.create_task(self._clear_for_ever(), name="control:clearer")
         return self
 
@@ -114,11 +126,13 @@ class Control:
         """Others reach this service at `address`; from now on runs can be started. Never blocks."""
         self.replicas.serve_at(address)
         self.runs.serve_at(address)
+        self.sweeps.serve_at()
 
     def begin_stop(self) -> None:
         """1 · ends every wait, so that open requests end. Never blocks; `async with` does the rest."""
         self.registry.begin_stop()
         self.runs.begin_stop()
+        self.sweeps.begin_stop()
         self.run_traces.begin_stop()
         self.events.begin_stop()
 
@@ -128,6 +142,7 @@ class Control:
         await self.models.stop()
         await self.sessions.stop()
         await self.why.stop()
+        await self.sweeps.stop()
         await self.runs.stop()
         await self.events.stop()
         await self.webhooks.stop()
@@ -135,6 +150,11 @@ class Control:
         await self.registry.stop()
         await self.replicas.stop()
         await self.store.close()
+
+    async def end_runs(self) -> None:
+        """Stops the runs that end with the service, and waits for their ends. Bounded."""
+        await self.sweeps.end_sweeps()
+        await self.runs.end_runs()
 
     def trouble(self) -> str:
         """What does not do its work though the process and its database answer; "" where all does."""
@@ -160,7 +180,7 @@ class Control:
 
     def _note_events(self) -> None:
         """From now on what changes is an event."""
-        now = self._wall
+        now = self.wall_clock
 
         def note(events: list[Event]) -> None:
             self.events.note(events)

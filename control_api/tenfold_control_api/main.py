@@ -103,7 +103,7 @@ class ControlServer(uvicorn.Server):
         """1 runs that end with the service · 2 ends waits · 3 open requests get `settings.grace` · 4 calls to masters,
         sweepers, database."""
         # it still listens: the supervisors report their ends
-        await self._app.state.control.runs.end_runs()
+        await self._app.state.control.end_runs()
         self._app.state.control.begin_stop()
         await super().shutdown(sockets)
         await self._lifespan.aclose()

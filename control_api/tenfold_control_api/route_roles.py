@@ -57,12 +57,16 @@ TABLE: dict[tuple[str, str], RouteRole] = {
     ("PATCH", "/v1/runs/{run}"): RouteRole(Role.RUN, "edit run"),
     ("POST", "/v1/runs/{run}:trace"): RouteRole(Role.RUN, "trace run"),
     ("PUT", "/v1/packages/{name}"): RouteRole(Role.RUN, "upload package"),
+    ("POST", "/v1/sweeps"): RouteRole(Role.RUN, "create sweep"),
+    ("POST", "/v1/sweeps/{sweep}:cancel"): RouteRole(Role.RUN, "cancel sweep"),
+    ("POST", "/v1/sweeps/{sweep}:resume"): RouteRole(Role.RUN, "resume sweep"),
     # what takes away from others
     ("DELETE", "/v1/clusters/{cluster}"): RouteRole(Role.ADMIN, "delete cluster"),
     ("DELETE", "/v1/clusters/{cluster}/tasks/{job}/{index}"): RouteRole(Role.ADMIN, "delete task"),
     ("POST", "/v1/clusters/{cluster}/tasks/{job}/{index}:end"): RouteRole(Role.ADMIN, "end task"),
     ("POST", "/v1/clusters/{cluster}/tasks/{job}/{index}:drain"): RouteRole(Role.ADMIN, "drain task"),
     ("DELETE", "/v1/runs/{run}"): RouteRole(Role.ADMIN, "delete run"),
+    ("DELETE", "/v1/sweeps/{sweep}"): RouteRole(Role.ADMIN, "delete sweep"),
     # models run with the service's own rights
     ("PUT", "/v1/models/{model}"): RouteRole(Role.ADMIN, "register model"),
     ("DELETE", "/v1/models/{model}"): RouteRole(Role.ADMIN, "unload model"),

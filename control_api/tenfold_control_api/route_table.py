@@ -27,6 +27,7 @@ from tenfold_control_api.routes import (
     runs,
     service,
     sessions,
+    sweeps,
     traces,
     why,
 )
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 # steps come most often
 _SERVING = (
     *(sessions, why, inference, placement, leases, clusters, models),
-    *(comparison, runs, artifacts, traces, packages, events, service),
+    *(comparison, runs, sweeps, artifacts, traces, packages, events, service),
 )
 _PAGES = (probes, dashboard, reference)
 

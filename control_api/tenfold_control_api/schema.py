@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 #: Of the newest step in migrations/versions.
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 metadata = MetaData()
 
@@ -205,6 +205,34 @@ diffs = Table(
     Column("run", String(32), primary_key=True),
     #: How the files of the run's working directory differed from their commit.
     Column("diff", Text, nullable=False),
+)
+
+sweeps = Table(
+    "tenfold_sweeps",
+    metadata,
+    Column("name", String(50), primary_key=True),
+    #: sha256 over the definition: the same name must come with the same one.
+    Column("fingerprint", String(64), nullable=False),
+    #: JSON of what was asked for, of the settings by trial, and of what its runs are called.
+    Column("definition", Text, nullable=False),
+    Column("points", Text, nullable=False),
+    Column("details", Text, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    #: Only grows, as a run's.
+    Column("version", BigInteger, nullable=False),
+    Column("ended", Float),
+    #: JSON of the trials that have left the queue (sweeps/record.py).
+    Column("trials", Text, nullable=False),
+    #: Why it is to stop.
+    Column("stop", Text),
+    #: The service that drives it.
+    Column("owner", String(32)),
+    #: The principal that made it.
+    Column("submitter", String(300)),
+    Index("tenfold_sweeps_state", "state"),
+    Index("tenfold_sweeps_created", "created", "name"),
 )
 
 events = Table(

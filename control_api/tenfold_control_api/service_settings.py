@@ -94,6 +94,8 @@ class Settings:
     max_unpacked_package: int = 4096 * MIB
     #: Runs that have not ended.
     max_active_runs: int = 100
+    #: Sweeps that have not ended.
+    max_active_sweeps: int = 100
     #: How often a program of a run is asked to report how far it is.
     progress_interval: float = 1.0
     #: An event is kept this long.

@@ -59,6 +59,8 @@ async def use(api: httpx.AsyncClient) -> dict[str, Any]:
     report = {"recorded": {"source": source}, "steps": 3, "points": [{"time": 1.0, "step": 3, "values": {"loss": 0.1}}]}
     await api.post(f"/v1/runs/{run}/tasks/worker/0:report", json=report)
     await api.get("/v1/events", params={"after": 3, "wait": "20s"})
+    program = {name: RUN[name] for name in ("entrypoint", "jobs")}
+    await api.post("/v1/sweeps", json={"name": "s", "parameters": {"lr": {"values": [1]}}, "program": program})
     return {"lease": lease, "run": run, **await shown(api)}
 
 
@@ -66,7 +68,8 @@ async def shown(api: httpx.AsyncClient) -> dict[str, Any]:
     cluster = (await api.get("/v1/clusters/default")).json()
     runs = (await api.get("/v1/runs")).json()
     sessions = (await api.get("/v1/sessions")).json()["sessions"]
-    return {"cluster": cluster, "runs": runs, "sessions": [each["name"] for each in sessions]}
+    sweeps = (await api.get("/v1/sweeps")).json()
+    return {"cluster": cluster, "runs": runs, "sweeps": sweeps, "sessions": [each["name"] for each in sessions]}
 
 
 def rows(file: Path) -> dict[str, list[Any]]:
@@ -81,7 +84,7 @@ def rows(file: Path) -> dict[str, list[Any]]:
 
 async def test_what_is_restored_is_what_was_there(database: str, other: str, tmp_path: Path) -> None:
     files = tmp_path / "first.zip", tmp_path / "second.zip"
-    async with running_app(create_app(Settings(database=database), Masters())) as api:
+    async with running_app(create_app(Settings(database=database, allow_runs=True), Masters())) as api:
         before = await use(api)
     written = await asyncio.to_thread(write_backup, database, str(files[0]))
     restored = await asyncio.to_thread(restore, other, str(files[0]))
@@ -243,8 +246,8 @@ def test_the_commands(sqlite: str, tmp_path: Path) -> None:
     ]
 
     assert [result.exit_code for result in results] == [0, 0, 1, 0, 1, 1], [result.output for result in results]
-    assert f"b.zip: 5 rows of 11 tables, schema version {SCHEMA_VERSION}" in results[0].output
-    assert results[1].output == f"restored 5 rows of 11 tables, schema version {SCHEMA_VERSION}\n"
+    assert f"b.zip: 5 rows of 12 tables, schema version {SCHEMA_VERSION}" in results[0].output
+    assert results[1].output == f"restored 5 rows of 12 tables, schema version {SCHEMA_VERSION}\n"
     assert "add --force to lose what it holds" in results[2].output
     assert "none.db' cannot be used: there is no such file" in results[4].output
     assert "No such file or directory" in results[5].output

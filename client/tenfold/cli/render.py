@@ -43,7 +43,7 @@ def render() -> None:
     metavar="NUMBERS",
     help="A job for each, as 0-7 or 0-15%4; $SLURM_ARRAY_TASK_ID in an argument is its number.",
 )
-@space_options(required=False)
+@space_options
 @click.option("--wait", is_flag=True, help="`sbatch` ends with the job, and with its exit code.")
 @click.option(
     "--restarts",

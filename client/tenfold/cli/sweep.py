@@ -14,25 +14,25 @@ from tenfold.cli.cluster_options import cluster_options
 from tenfold.cli.group import ProgramCommand
 from tenfold.cli.launching import byte_size, launch_options
 from tenfold.cli.runs import asking, control_option
-from tenfold.cli.sweep_space import space_options
+from tenfold.cli.sweep_space import dimension_options
 from tenfold.cli.tables import plain_console, plain_table
 from tenfold.cli.tokens import token_option
 from tenfold_core.parameter_values import write_value
 
 if TYPE_CHECKING:
     from tenfold.cli.cluster_options import ClusterOptions
+    from tenfold.control import ControlClient, Sweep, Trial
     from tenfold.launchers import Resources
-    from tenfold.sweeps.machine import Room, SweepMachine, Trial
-    from tenfold.sweeps.median import Goal, MedianRule
-    from tenfold.sweeps.space import Point
+    from tenfold.sweeps.space import Dimension
     from tenfold_core.access.credentials import ShownToken
 
-_LOCAL = "local"
+#: Seconds of a look at a sweep in which nothing happens.
+_LOOK_S = 20.0
 
 
 @click.command(cls=ProgramCommand, context_settings={"allow_interspersed_args": False})
 @cluster_options
-@space_options(required=True)
+@dimension_options(required=True)
 @click.option(
     "--total-cores", type=click.IntRange(min=1), help="Cores that the runs share; of --on local this machine's."
 )
@@ -55,12 +55,14 @@ _LOCAL = "local"
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def sweep(
     cluster: ClusterOptions,
-    points: list[Point],
+    dimensions: list[Dimension],
+    draws: int | None,
+    seed: int,
     parallel: int | None,
     total_cores: int | None,
     total_memory: int | None,
     metric: str | None,
-    goal: Goal,
+    goal: str,
     stop_early: bool,
     grace_steps: int,
     min_others: int,
@@ -78,102 +80,99 @@ def sweep(
 
     A parameter becomes an argument --NAME=VALUE, or stands where an argument has {NAME}. The control service starts the
     runs, as of `tenfold submit`: at most --parallel at once, and no more than find room. A run takes the --cores and
-    --memory of its tasks, or one core for each worker. Exit code 1 if a run failed or was not started.
+    --memory of its tasks, or one core for each worker. Ctrl-C cancels the sweep; the same command with the same --name
+    resumes it. Exit code 1 if a run failed or was not started.
     """
     from tenfold.cli.signals import stop_signals
     from tenfold.runs.entrypoint import is_python
     from tenfold.runs.source import source_of
-    from tenfold.sweeps.driver import SweepDriver, SweepProgram
-    from tenfold.sweeps.machine import SweepMachine
-    from tenfold.sweeps.median import MedianRule
 
     if metric is None and stop_early:
         raise click.UsageError("--stop-early compares the runs by a scalar: name it with --metric, as --metric loss")
-    rule = None if metric is None else MedianRule(goal, grace_steps, min_others)
     called = name or f"sweep-{secrets.token_hex(4)}"
     # a file of Python needs no interpreter before it
-    entrypoint = ("python", *command) if command[0].endswith(".py") and not is_python(command[0]) else command
-    try:
-        there = _there(on, total_cores, total_memory)
-        each = _taken(cluster.jobs, resources, there)
-        machine = SweepMachine(
-            points, parallel=parallel or 1, each=each, there=there, rule=rule if stop_early else None
-        )
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    submission = {
-        **{"jobs": cluster.jobs, "working_dir": os.getcwd(), "on": on, "launcher_options": launcher_options},
-        **{
-            "guide_flags": cluster.guide_flags,
-            "as_tensorflow": cluster.as_tensorflow,
-            "source": source_of(os.getcwd()),
-        },
-        "resources": {job: asdict(needed) for job, needed in resources.items()},
+    entrypoint = ["python", *command] if command[0].endswith(".py") and not is_python(command[0]) else list(command)
+    program = {
+        **{"entrypoint": entrypoint, "jobs": cluster.jobs, "working_dir": os.getcwd()},
+        **{"launcher": on, "launcher_options": launcher_options, "tags": list(tags)},
+        **{"guide_flags": cluster.guide_flags, "as_tensorflow": cluster.as_tensorflow},
+        **{"source": source_of(os.getcwd()), "resources": {job: asdict(each) for job, each in resources.items()}},
     }
-    click.echo(f"{called}: {len(points)} settings; `tenfold runs --filter tag={called}` lists their runs", err=True)
+    options = {
+        **{"random": None if draws is None else {"count": draws, "seed": seed}, "parallel": parallel or 1},
+        **{"total_cores": total_cores, "total_memory": total_memory, "metric": metric, "goal": goal},
+        **{"stop_early": {"grace_steps": grace_steps, "min_others": min_others} if stop_early else None},
+    }
+    spaces = {each.name: each.space() for each in dimensions}
     with asking(control, token) as client:
-        driver = SweepDriver(
-            client,
-            SweepProgram(called, entrypoint, metric, submission, tags),
-            machine,
-            say=lambda line: click.echo(line, err=True),
-        )
-        with stop_signals(lambda each: driver.stop(f"stopped by {each.name}")) as signals:
-            driver.run()
-    _show(called, machine, metric, rule, as_json)
+        found = client.create_sweep(spaces, program, name=called, **options)
+        if found.state == "STOPPED":
+            found = client.resume_sweep(called)
+        text = f"{called}: {found.settings} settings; `tenfold runs --filter tag={called}` lists their runs"
+        click.echo(text, err=True)
+        with stop_signals(lambda each: _cancel(client, called, f"stopped by {each.name}")) as signals:
+            found = _follow(client, found)
+    _show(found, as_json)
     if signals.received is not None:
         raise SystemExit(signals.exit_code)
-    raise SystemExit(0 if all(trial.early or trial.state == "SUCCEEDED" for trial in machine.trials) else 1)
+    raise SystemExit(0 if found.succeeded else 1)
 
 
-def _there(on: str, cores: int | None, memory: int | None) -> Room:
-    """What the runs share: what was given, else all of this machine where they run here."""
-    from tenfold.sweeps.machine import Room
+def _cancel(client: ControlClient, name: str, reason: str) -> None:
+    """On the thread of the signals: the sweep's end is seen by who follows it."""
+    from tenfold_core import errors
 
-    if on != _LOCAL:
-        return Room(cores, memory)
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Room(cores or here, memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-
-
-def _taken(jobs: dict[str, int], resources: dict[str, Resources], there: Room) -> Room:
-    """What a run takes: what its tasks ask for, else a core for each worker and the chief, as far as there are any."""
-    from tenfold.sweeps.machine import Room
-
-    asked = {job: needed.cores for job, needed in resources.items() if needed.cores is not None}
-    cores = sum(size * (asked.get(job, 0) if asked else int(job in ("worker", "chief"))) for job, size in jobs.items())
-    if not asked and there.cores is not None:
-        cores = min(cores, there.cores)
-    return Room(cores, sum(size * (resources[job].memory or 0) for job, size in jobs.items() if job in resources))
+    try:
+        client.cancel_sweep(name, reason=reason)
+    except errors.OpError as error:
+        click.echo(f"{name} is not cancelled: {error.message}", err=True)
 
 
-def _show(name: str, machine: SweepMachine, metric: str | None, rule: MedianRule | None, as_json: bool) -> None:
+def _follow(client: ControlClient, found: Sweep) -> Sweep:
+    """Says what becomes of the trials, and gives the sweep at its end. Blocks."""
+    said: dict[int, str] = {}
+    while True:
+        for trial in found.trials:
+            if trial.state not in ("WAITING", said.get(trial.index)):
+                _say(found.name, trial, is_new=trial.index not in said)
+                said[trial.index] = trial.state
+        if found.final:
+            return found
+        found = client.poll_sweep(found.name, after=found.version, wait=_LOOK_S)
+
+
+def _say(sweep: str, trial: Trial, *, is_new: bool) -> None:
+    called = f"{sweep}/{trial.index}"
+    if trial.run is not None and is_new:
+        setting = " ".join(f"{name}={write_value(value)}" for name, value in trial.parameters.items())
+        click.echo(f"{called} is {trial.run}: {setting}", err=True)
+    if trial.state == "REFUSED":
+        click.echo(f"{called} is not started: {trial.reason}", err=True)
+    elif trial.state != "RUNNING":
+        state = "was stopped early" if trial.stopped_early else f"has {trial.state}"
+        click.echo(f"{called} {state}{'' if trial.reason is None else f': {trial.reason}'}", err=True)
+
+
+def _show(found: Sweep, as_json: bool) -> None:
     """The trials, the best first."""
-    trials = machine.trials if rule is None else sorted(machine.trials, key=lambda each: rule.place(each.curve))
+    sign = 1 if found.goal == "min" else -1
+    # those without a value last
+    ranked = {each.index: (each.best is None, sign * float(each.best or 0)) for each in found.trials}
+    trials = sorted(found.trials, key=lambda each: ranked[each.index])
     if as_json:
-        shown = [
-            {
-                **{"trial": each.index, "run": each.run, "state": each.state, "stopped_early": each.early},
-                **{
-                    "reason": each.reason,
-                    "parameters": each.point,
-                    "best": None if rule is None else rule.best(each.curve),
-                },
-            }
-            for each in trials
-        ]
-        click.echo(json.dumps({"sweep": name, "metric": metric, "trials": shown}, indent=2))
+        members = ("run", "state", "stopped_early", "reason", "parameters", "best")
+        shown = [{"trial": each.index, **{name: each[name] for name in members}} for each in trials]
+        click.echo(json.dumps({"sweep": found.name, "metric": found.metric, "trials": shown}, indent=2))
         return
-    names = list(machine.trials[0].point)
-    heads = ("trial", "run", "state", *names, *(() if metric is None else (f"best {metric}",)))
-    plain_console().print(plain_table(heads, [_row(each, names, rule) for each in trials]))
+    names = list(trials[0].parameters)
+    heads = ("trial", "run", "state", *names, *(() if found.metric is None else (f"best {found.metric}",)))
+    plain_console().print(plain_table(heads, [_row(each, names, found.metric is not None) for each in trials]))
 
 
-def _row(trial: Trial, names: list[str], rule: MedianRule | None) -> tuple[str, ...]:
-    state = "stopped early" if trial.early else trial.state or trial.phase
-    values = [write_value(trial.point[name]) for name in names]
+def _row(trial: Trial, names: list[str], compared: bool) -> tuple[str, ...]:
+    state = "stopped early" if trial.stopped_early else trial.state
+    values = [write_value(trial.parameters[name]) for name in names]
     row = (str(trial.index), trial.run or "", state, *values)
-    if rule is None:
+    if not compared:
         return row
-    best = rule.best(trial.curve)
-    return (*row, "" if best is None else f"{best:.6g}")
+    return (*row, "" if trial.best is None else f"{float(trial.best):.6g}")

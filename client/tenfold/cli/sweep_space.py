@@ -15,23 +15,10 @@ if TYPE_CHECKING:
 _COUNT = click.IntRange(min=1)
 
 
-def space_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds the options; the command gets `points`, the settings, which are none where no parameter is given, and
-    `parallel`."""
+def dimension_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the options; the command gets `dimensions`, `draws` (None: every combination), `seed` and `parallel`."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def given(*arguments: Any, dimensions: list[Dimension], draws: int | None, seed: int, **others: Any) -> Any:
-            from tenfold.sweeps.space import SpaceError, draw, grid
-
-            points = []
-            try:
-                if dimensions:
-                    points = grid(dimensions) if draws is None else draw(dimensions, draws, seed)
-            except SpaceError as error:
-                raise click.UsageError(str(error)) from None
-            return command(*arguments, points=points, **others)
-
         param = click.option(
             "--param",
             "dimensions",
@@ -47,10 +34,29 @@ def space_options(*, required: bool) -> Callable[[Callable[..., Any]], Callable[
             click.option("--random", "draws", type=_COUNT, metavar="N", help="Draw N settings; by default, run all."),
             param,
         ):
-            given = option(given)
-        return given
+            command = option(command)
+        return command
 
     return add
+
+
+def space_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options; the command gets `points`, the settings, which are none where no parameter is given, and
+    `parallel`."""
+
+    @wraps(command)
+    def given(*arguments: Any, dimensions: list[Dimension], draws: int | None, seed: int, **others: Any) -> Any:
+        from tenfold.sweeps.space import SpaceError, draw, grid
+
+        points = []
+        try:
+            if dimensions:
+                points = grid(dimensions) if draws is None else draw(dimensions, draws, seed)
+        except SpaceError as error:
+            raise click.UsageError(str(error)) from None
+        return command(*arguments, points=points, **others)
+
+    return dimension_options(required=False)(given)
 
 
 def _dimensions(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[Dimension]:

@@ -19,6 +19,7 @@ from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession
 from tenfold.control.retry import RetryPolicy
 from tenfold.control.run_answers import Comparison, LogLine, Progress, Run, RunProgress, RunTask
 from tenfold.control.spec import Lease, Spec
+from tenfold.control.sweep_answers import Sweep, SweepSummary, Trial
 from tenfold.control.targets import cluster_spec, find_master
 from tenfold.control.trace_answers import NodePlacement, Placement, TaskPlacement
 from tenfold.control.why_answers import Why, WhyTask, WhyThread, WhyWait
@@ -49,10 +50,13 @@ __all__ = [
     "Service",
     "SessionStatus",
     "Spec",
+    "Sweep",
+    "SweepSummary",
     "Task",
     "TaskPlacement",
     "TaskRegistration",
     "TensorMetadata",
+    "Trial",
     "Why",
     "WhyTask",
     "WhyThread",

@@ -18,6 +18,7 @@ from tenfold.control.remote_session import AsyncRemoteSession, RemoteSession, se
 from tenfold.control.request import Request, one, pages
 from tenfold.control.retry import DEFAULT_RETRY, RetryPolicy
 from tenfold.control.run_calls import RunCalls
+from tenfold.control.sweep_calls import SweepCalls
 from tenfold.control.trace_calls import TraceCalls
 from tenfold.control.transport import AsyncTransport, Transport
 from tenfold.control.watch_calls import WatchCalls
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from tenfold_protos.config_pb2 import ConfigProto
 
 
-class ControlCalls(ClusterCalls, ExperimentCalls, MasterCalls, ModelCalls, RunCalls, TraceCalls, WatchCalls, WhyCalls):
+class ControlCalls(
+    ClusterCalls, ExperimentCalls, MasterCalls, ModelCalls, RunCalls, SweepCalls, TraceCalls, WatchCalls, WhyCalls
+):
     """What both clients can do."""
 
     @call

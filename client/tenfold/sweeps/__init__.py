@@ -1,5 +1,5 @@
-"""Sweeps: one program run with many settings of its parameters, the worst stopped early.
+"""Sweeps: one program run with many settings of its parameters. space.py says which, command.py what is started.
 
-space.py says which settings, machine.py decides what starts and stops, median.py which is worst; driver.py does it,
-through a control service. The command is cli/sweep.py.
+The control service drives them (tenfold_control_api/sweeps), or a job array does; the commands are cli/sweep.py and
+cli/render.py.
 """

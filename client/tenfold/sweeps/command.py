@@ -1,4 +1,4 @@
-"""The command of a setting. Pure. Used by driver.py, and by job arrays (cli/render.py)."""
+"""The command of a setting. Pure. Used by the control service, and by job arrays (cli/render.py)."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ import itertools
 import math
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tenfold_core.parameter_values import read_value
+from tenfold_core.parameter_values import read_value, write_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The most settings of one sweep.
 MAX_POINTS = 10_000
+#: Bytes of all settings of one sweep as text, at most.
+MAX_TEXT = 8 << 20
 #: Significant digits of a number that is drawn.
 _DIGITS = 6
 _LOG = "log:"
@@ -35,6 +37,10 @@ class Choice:
     name: str
     values: tuple[Value, ...]
 
+    def space(self) -> dict[str, Any]:
+        """As a member of `parameters` in `POST /v1/sweeps`."""
+        return {"values": list(self.values)}
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -44,6 +50,10 @@ class Interval:
     low: float
     high: float
     log: bool = False
+
+    def space(self) -> dict[str, Any]:
+        """As a member of `parameters` in `POST /v1/sweeps`."""
+        return {"low": self.low, "high": self.high, "log": self.log}
 
 
 Dimension: TypeAlias = Choice | Interval
@@ -74,6 +84,7 @@ def grid(dimensions: Sequence[Dimension]) -> list[Point]:
     choices = [each for each in dimensions if isinstance(each, Choice)]
     if (count := math.prod(len(each.values) for each in choices)) > MAX_POINTS:
         raise SpaceError(f"these are {count} settings, and {MAX_POINTS} is the limit: draw some, with --random N")
+    _check_text(dimensions, count)
     names = [each.name for each in choices]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(each.values for each in choices))]
 
@@ -89,6 +100,7 @@ def draw(dimensions: Sequence[Dimension], count: int, seed: int) -> list[Point]:
     if len(sizes) == len(dimensions) and math.prod(sizes) <= MAX_POINTS:
         every = grid(dimensions)
         return source.sample(every, min(count, len(every)))
+    _check_text(dimensions, count)
     return [{each.name: _drawn(each, source) for each in dimensions} for _ in range(count)]
 
 
@@ -111,25 +123,39 @@ def _check_names(dimensions: Sequence[Dimension]) -> None:
             raise SpaceError(f"{name} is given twice; all its values stand in one, as {name}=1,2,3")
 
 
+def _check_text(dimensions: Sequence[Dimension], count: int) -> None:
+    """Raises SpaceError where `count` settings may take more than MAX_TEXT."""
+    longest = [max(len(write_value(value)) for value in each.values) for each in dimensions if isinstance(each, Choice)]
+    size = count * (sum(longest) + sum(len(each.name) + _DIGITS for each in dimensions))
+    if size > MAX_TEXT:
+        raise SpaceError(f"{count} settings take up to {size} bytes as text, and {MAX_TEXT} is the limit")
+
+
 def _range(name: str, given: str) -> Dimension:
     log = given.startswith(_LOG)
     ends = [read_value(part) for part in given.removeprefix(_LOG).split("..")]
     numbers = [each for each in ends if isinstance(each, (int, float)) and not isinstance(each, bool)]
     if len(numbers) != len(ends) or len(ends) not in (2, 3) or (log and len(ends) == 3):
         raise SpaceError(f"{name}={given!r} is not a range: write 2..4, 0.1..0.5..0.1 or log:1e-4..0.1")
-    low, high = numbers[0], numbers[1]
+    return interval_or_steps(name, numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None, log=log)
+
+
+def interval_or_steps(name: str, low: float, high: float, step: float | None = None, *, log: bool = False) -> Dimension:
+    """From `low` to `high`: the numbers that are `step` apart, 1 for whole numbers; else the interval. Raises
+    SpaceError."""
+    given = f"{low:g} to {high:g}"
     if low >= high:
-        raise SpaceError(f"{name}={given!r} ends before it begins")
+        raise SpaceError(f"{name} from {given} ends before it begins")
     if log and low <= 0:
-        raise SpaceError(f"{name}={given!r} begins at {low:g}, which has no logarithm")
-    whole = all(isinstance(each, int) for each in numbers) and not log
-    if len(numbers) == 2 and not whole:
+        raise SpaceError(f"{name} from {given} begins at {low:g}, which has no logarithm")
+    whole = all(isinstance(each, int) for each in (low, high, step or 1)) and not log
+    if step is None and not whole:
         return Interval(name, float(low), float(high), log)
-    step = numbers[2] if len(numbers) == 3 else 1
+    step = 1 if step is None else step
     if step <= 0:
-        raise SpaceError(f"{name}={given!r} has no step that leads from {low:g} to {high:g}")
-    count = math.floor((high - low) / step * (1 + 1e-9)) + 1
-    if count > MAX_POINTS:
-        raise SpaceError(f"{name}={given!r} has {count} values, and {MAX_POINTS} is the limit")
-    values = [low + at * step for at in range(count)]
+        raise SpaceError(f"{name} has no step that leads from {given}: it is {step:g}")
+    steps = (high - low) / step * (1 + 1e-9)
+    if not steps < MAX_POINTS:
+        raise SpaceError(f"{name} from {given} by {step:g} has {steps + 1:.0f} values, and {MAX_POINTS} is the limit")
+    values = [low + at * step for at in range(math.floor(steps) + 1)]
     return Choice(name, tuple(values if whole else (float(f"{each:.12g}") for each in values)))

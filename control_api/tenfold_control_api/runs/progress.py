@@ -61,6 +61,10 @@ class Curve:
             self.skipped = self.stride
             self.stride *= 2
 
+    def shown(self) -> list[Point]:
+        """The points, the newest of them last."""
+        return self.points if self.last is None or self.last == self.points[-1] else [*self.points, self.last]
+
     def to_json(self) -> dict[str, Any]:
         return {"points": self.points, "stride": self.stride, "skipped": self.skipped, "last": self.last}
 

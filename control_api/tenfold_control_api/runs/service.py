@@ -117,7 +117,7 @@ class RunService:
         """Ends every wait. Never blocks."""
         self.stopping = True
         self._sweeper.begin_stop()
-        self._table.close_watches()
+        self._table.watches.close()
 
     async def stop(self) -> None:
         """Ends the sweeper, and writes what it has of progress. Bounded."""

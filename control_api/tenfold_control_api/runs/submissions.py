@@ -52,7 +52,7 @@ class Submissions:
     async def add_package(self, name: str, content: bytes) -> bool:
         """Keeps an uploaded working directory; False if it was there. Raises what `Packages.add` raises,
         PERMISSION_DENIED where runs are not allowed, and UNAVAILABLE that says what the disk said."""
-        self._require_allowed()
+        self.require_allowed()
         try:
             added = await asyncio.to_thread(self._supervisors.packages.add, name, content)
         except (OSError, OpError) as error:
@@ -90,16 +90,7 @@ class Submissions:
         says what it is called; of a run that there is already they change nothing. Raises
         PERMISSION_DENIED where runs are not allowed, ALREADY_EXISTS for another submission under the same id, or
         another submitter's, RESOURCE_EXHAUSTED, INVALID_ARGUMENT."""
-        if launcher != EXTERNAL:
-            self._require_allowed()
-        self.check(submission, launcher)
-        package = submission.get("package")
-        if package is not None and not await asyncio.to_thread(self._supervisors.packages.has, package):
-            raise ApiError(
-                "no-such-package",
-                f"there is no package {package}. Upload it first: PUT /v1/packages/{package}.",
-                at=("package",),
-            )
+        await self.check(submission, launcher)
         fingerprint = hashlib.sha256(json.dumps(submission, sort_keys=True).encode()).hexdigest()
         run_id = f"run-{uuid.uuid4().hex[:12]}"
         now, owner = self._wall(), self._replicas.id if launcher != EXTERNAL else None
@@ -120,7 +111,8 @@ class Submissions:
         self._table.publish(run)
         return run, True
 
-    def _require_allowed(self) -> None:
+    def require_allowed(self) -> None:
+        """Raises PERMISSION_DENIED where runs are not allowed."""
         if not self._settings.allow_runs:
             raise ApiError(
                 "runs-not-allowed", "this control service starts no programs: it was started without --allow-runs."
@@ -134,8 +126,21 @@ class Submissions:
                 "run-too-large", f"{tasks} tasks are too many: the limit is {self._settings.max_tasks}.", at=("jobs",)
             )
 
-    def check(self, submission: Mapping[str, Any], launcher: str) -> None:
-        """Raises INVALID_ARGUMENT."""
+    async def check(self, submission: Mapping[str, Any], launcher: str) -> None:
+        """Raises PERMISSION_DENIED where runs are not allowed, NOT_FOUND for a package that is not there, and
+        INVALID_ARGUMENT."""
+        if launcher != EXTERNAL:
+            self.require_allowed()
+        self._check_members(submission, launcher)
+        package = submission.get("package")
+        if package is not None and not await asyncio.to_thread(self._supervisors.packages.has, package):
+            raise ApiError(
+                "no-such-package",
+                f"there is no package {package}. Upload it first: PUT /v1/packages/{package}.",
+                at=("package",),
+            )
+
+    def _check_members(self, submission: Mapping[str, Any], launcher: str) -> None:
         self.check_size(submission)
         if not any(job != "ps" for job in submission["jobs"]):
             raise ApiError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_control_api.attempts import attempts
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.watch import Watch
+from tenfold_control_api.watch import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +26,10 @@ class RunTable:
     """All runs. Used on one event loop."""
 
     def __init__(self, store: RunStore, settings: Settings, *, shared: bool, clock: Clock = time.monotonic) -> None:
-        self._store, self._settings, self._shared, self._clock = store, settings, shared, clock
+        self._store, self._settings, self._clock = store, settings, clock
         #: The runs that have not ended: when their supervisor was last heard of, and how many reports had come then.
         self.heard: dict[str, tuple[float, int]] = {}
-        self._watches: dict[str, Watch] = {}
+        self.watches = Watches("a run", settings, shared=shared, clock=clock)
         #: Called with each change made here, the value before (if any) and the new one; must not block.
         self.listeners: list[Callable[[RunRecord | None, RunRecord], None]] = []
         #: Called with the id of each run that has ended, here or at another service.
@@ -47,35 +47,7 @@ class RunTable:
 
     async def wait(self, run_id: str, satisfied: Callable[[RunRecord], bool], limit: float) -> RunRecord:
         """The run as soon as it is `satisfied`, or after `limit` seconds as it is then."""
-        if limit <= 0:
-            return await self.get(run_id)
-        if sum(watch.holders for watch in self._watches.values()) >= self._settings.max_watchers:
-            raise ApiError(
-                "too-many-watchers",
-                f"{self._settings.max_watchers} requests already wait for a run; that is the limit. Ask again later.",
-            )
-        deadline = self._clock() + limit
-        # held from before the first look: a task that drops it meanwhile would take the word of the change along
-        watch = self._watches.setdefault(run_id, Watch())
-        watch.holders += 1
-        try:
-            while True:
-                seen = watch.count
-                run = await self.get(run_id)
-                left = deadline - self._clock()
-                if satisfied(run) or left <= 0:
-                    return run
-                # a replica's changes are not told of: look again
-                await watch.after(seen, min(left, self._settings.refresh_interval) if self._shared else left)
-        finally:
-            watch.holders -= 1
-            if not watch.holders and self._watches.get(run_id) is watch:
-                del self._watches[run_id]
-
-    def close_watches(self) -> None:
-        """Ends every wait. Never blocks."""
-        for watch in self._watches.values():
-            watch.close()
+        return await self.watches.wait(run_id, self.get, satisfied, limit)
 
     def admit(self) -> None:
         """Raises RESOURCE_EXHAUSTED where there may be no further run."""
@@ -114,8 +86,7 @@ class RunTable:
         """A change that was made here has been committed."""
         if run.state.final:
             self.forget(run.id)
-        if (watch := self._watches.get(run.id)) is not None:
-            watch.notify()
+        self.watches.notify(run.id)
         for listener in self.listeners:
             listener(old, run)
 
@@ -127,5 +98,4 @@ class RunTable:
 
     def deleted(self, run_id: str) -> None:
         """Who waits for it is told that it is gone."""
-        if (watch := self._watches.pop(run_id, None)) is not None:
-            watch.notify()
+        self.watches.notify(run_id, gone=True)

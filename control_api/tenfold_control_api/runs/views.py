@@ -128,9 +128,7 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
 
 def curve_view(curve: Curve) -> CurveView:
     """The curve's points, the newest of them last."""
-    points: list[Any] = list(curve.points)
-    if curve.last is not None and curve.last != points[-1]:
-        points.append(curve.last)
+    points: list[Any] = curve.shown()
     return CurveView(
         times=[time for time, _, _ in points],
         steps=[step for _, step, _ in points],

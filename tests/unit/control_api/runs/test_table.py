@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from support.hand_clock import HandClock
+from tenfold_control_api import watch as watch_module
 from tenfold_control_api.attempts import ATTEMPTS
 from tenfold_control_api.problems import ApiError
-from tenfold_control_api.runs import table as table_module
 from tenfold_control_api.runs.record import EXTERNAL, RunRecord
 from tenfold_control_api.runs.table import RunTable
 from tenfold_control_api.service_settings import Settings
@@ -99,7 +99,7 @@ async def test_who_waits_is_told_and_an_end_is_the_end() -> None:
     await table.change("run-1", lambda now: now.fail("gone", 2.0))
 
     assert (await waits).state is RunState.FAILED
-    assert (ended, table.heard, table._watches) == (["run-1"], {}, {})
+    assert (ended, table.heard, table.watches._watches) == (["run-1"], {}, {})
 
 
 async def test_limits() -> None:
@@ -130,7 +130,7 @@ def waits_of(monkeypatch: pytest.MonkeyPatch, clock: HandClock) -> list[float]:
             clock.now += limit
             return False
 
-    monkeypatch.setattr(table_module, "Watch", Passed)
+    monkeypatch.setattr(watch_module, "Watch", Passed)
     return limits
 
 
@@ -185,16 +185,16 @@ async def test_places_to_wait_are_counted_and_given_back() -> None:
     waiting = Waiting(table)
     await waiting.join()
     await waiting.join()
-    assert list(table._watches) == ["run-1"]
+    assert list(table.watches._watches) == ["run-1"]
 
     with pytest.raises(ApiError, match="2 requests already wait for a run"):
         await table.wait("run-1", lambda _: True, PATIENCE)
     await waiting.leave()
-    assert list(table._watches) == ["run-1"], "one waits still"
+    assert list(table.watches._watches) == ["run-1"], "one waits still"
     assert (await table.wait("run-1", lambda _: True, PATIENCE)).id == "run-1"
     await waiting.leave()
 
-    assert table._watches == {}
+    assert table.watches._watches == {}
 
 
 async def test_a_run_that_is_deleted_is_gone_for_all_that_wait() -> None:
@@ -209,7 +209,7 @@ async def test_a_run_that_is_deleted_is_gone_for_all_that_wait() -> None:
     for each in waiting.tasks:
         with pytest.raises(ApiError, match="there is no run 'run-1'"):
             await asyncio.wait_for(each, PATIENCE)
-    assert table._watches == {}
+    assert table.watches._watches == {}
     table.deleted("run-1")
 
 
@@ -217,7 +217,7 @@ async def test_a_service_that_stops_lets_nobody_wait() -> None:
     waiting = Waiting(table_of(FakeStore(a_run())))
     await waiting.join()
 
-    waiting.table.close_watches()
+    waiting.table.watches.close()
 
     with pytest.raises(ApiError, match="the control service is stopping"):
         await asyncio.wait_for(waiting.tasks[0], PATIENCE)

@@ -1,6 +1,7 @@
 """What a sweep starts and stops: a queue of trials that share cores and memory, and a rule for the worst. Pure.
 
-Events in (`started`, `refused`, `observed`, `stop`), decisions out (`decide`); driver.py carries them out.
+Events in (`started`, `refused`, `postponed`, `observed`, `stop`), decisions out (`decide`). driver.py
+carries them out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from tenfold_core.run_states import RunState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenfold.sweeps.median import Curve, MedianRule
     from tenfold.sweeps.space import Point
+    from tenfold_control_api.sweeps.median import Curve, MedianRule
 
 #: Of a trial: it stands in the queue; it is being started; its run goes on; that has ended; it could not be started.
 WAITING, STARTING, RUNNING, ENDED, REFUSED = "waiting", "starting", "running", "ended", "refused"
@@ -45,7 +46,7 @@ class Trial:
     #: The run's name.
     run: str | None = None
     #: How its run has ended.
-    state: str | None = None
+    state: RunState | None = None
     curve: Curve = field(default_factory=list)
     #: Why it was stopped or not started; None for one that was neither.
     reason: str | None = None
@@ -93,6 +94,13 @@ class SweepMachine:
         #: Why nothing more is started.
         self._stopping: str | None = None
 
+    def restore(self, trial: Trial) -> None:
+        """What is known of a trial from an earlier life of this sweep, before anything is decided. One that was being
+        started is started again."""
+        if trial.phase == STARTING:
+            trial.phase = WAITING
+        self.trials[trial.index] = trial
+
     @property
     def over(self) -> bool:
         """Whether every trial has ended, or will not be started."""
@@ -130,13 +138,17 @@ class SweepMachine:
         self.trials[index].phase, self.trials[index].reason = REFUSED, why
         self.stop(f"trial {index} could not be started")
 
+    def postponed(self, index: int) -> None:
+        """The trial cannot be started just now: it goes back to the queue."""
+        self.trials[index].phase = WAITING
+
     def observed(self, index: int, state: str, curve: Curve, *, early: bool = False) -> None:
         """How the trial's run stands, its curve so far, and whether the rule has stopped it, in an earlier life of this
         sweep perhaps."""
         trial = self.trials[index]
         trial.curve, trial.early = curve, trial.early or early
         if trial.phase == RUNNING and RunState(state).final:
-            trial.phase, trial.state = ENDED, state
+            trial.phase, trial.state = ENDED, RunState(state)
 
     def stop(self, reason: str) -> None:
         """Starts nothing more, and stops what runs. The first reason counts."""

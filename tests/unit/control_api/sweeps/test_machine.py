@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenfold.sweeps.machine import ENDED, REFUSED, RUNNING, Room, Start, Stop, SweepMachine
-from tenfold.sweeps.median import MedianRule
+from tenfold_control_api.sweeps.machine import ENDED, REFUSED, RUNNING, Room, Start, Stop, SweepMachine
+from tenfold_control_api.sweeps.median import MedianRule
 
 GB = 1 << 30
 

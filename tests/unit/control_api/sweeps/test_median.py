@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tenfold.sweeps.median import MedianRule
+from tenfold_control_api.sweeps.median import MedianRule
 
 RULE = MedianRule(grace=2, others=2)
 #: Means up to step 2 are 1.5 and 2.5.
