@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.interleaved import interleave
 from support.postgres import PostgresServer, why_not
+from support.rewritten import rewrite_all
 from tenfold_kernels.cpu._compiled import compiling
 
 # a test's kernels are machine code from their first call; processes that tests start go the way that users' do
@@ -36,6 +38,11 @@ gc.disable()
 
 # a shell that runs the tests in the background has Ctrl-C ignored, which children inherit
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        rewrite_all(Path(__file__).parent)
 
 
 class _Kept(logging.Handler):
@@ -87,6 +94,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make test` leaves out both kinds; `make test-thorough` runs what it left out of the first, `test-long` all."""
+    interleave(items, Path(__file__).parent)
     if os.environ.get("TENFOLD_TEST_LONG"):
         return
     later = {"long": pytest.mark.skip(reason="takes long: `make test-long` runs it")}
