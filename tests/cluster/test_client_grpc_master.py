@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from support.ports import free_port
+from tenfold.session import grpc_master
 from tenfold.session.grpc_master import _PINGS, GrpcMaster
 from tenfold_core import errors
 from tenfold_core.tensor_util import make_ndarray, tensor_to_proto
@@ -345,10 +346,13 @@ def test_ctrl_c_cancels_the_step_at_the_server(server: ScriptedServer, master: G
 
     server.answer("RunStep", interrupted)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as raised:
         master.run_step("h", {}, [], ["x"], NO_OPTIONS, None)
 
     assert over.wait(10)
+    # what Python prints of it ends in our file, without the frames of gRPC in which it arrived
+    assert str(raised.traceback[-1].path) == grpc_master.__file__
+    assert raised.value.__suppress_context__
 
 
 def test_errors_name_the_task_once_it_is_known(server: ScriptedServer, master: GrpcMaster) -> None:

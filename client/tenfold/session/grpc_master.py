@@ -290,9 +290,11 @@ class GrpcMaster:
             raise
         except KeyboardInterrupt as interrupt:
             # gRPC cancels a call when nothing refers to it any more, and the traceback's frames do, and maybe a cycle.
+            # Who has pressed Ctrl-C learns nothing from gRPC's frames: they are left out of what Python prints.
             traceback.clear_frames(interrupt.__traceback__)
+            interrupt.__traceback__ = None
             gc.collect()
-            raise
+            raise interrupt from None
         told: dict[str, Any] = {}
         if self.task is None or self._as_role is not None:
             told = dict(call.initial_metadata())
