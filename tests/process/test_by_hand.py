@@ -395,7 +395,7 @@ def test_a_service_that_does_not_answer_does_not_disturb(programs: Programs, mut
     took = time.monotonic() - began
 
     # said once at most, at any moment, and the end is not held up for long: far below the time-outs of all requests
-    said = "the program goes on without the control service: "
+    said = "the program continues without the control service: "
     lines = [line for line in output.splitlines() if not line.startswith(said)]
     assert (code, lines[0], lines[1].startswith("grpc://"), len(lines)) == (0, "ran", True, 2), output
     assert output.count(said) <= 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from support.ports import free_ports
 from support.task_processes import CLI, PATIENCE
 from tenfold.cli.children import LINE_CHARACTERS, Children
 
@@ -51,6 +52,22 @@ def test_who_never_ends_after_a_failure_is_stopped(tmp_path: Path) -> None:
 
     assert done.returncode == 9
     assert "0.2 s after the first failure: stopping worker/1, worker/2." in done.stderr
+
+
+@pytest.mark.thorough
+def test_a_control_service_that_is_away_is_mentioned_once(tmp_path: Path) -> None:
+    text = "import tenfold as tf\nwith tf.Session() as sess:\n    print(sess.run(tf.constant('ran')).decode())\n"
+    (port,) = free_ports(1)
+
+    done = run(tmp_path, text, "--ps", "0", "--workers", "2", "--control", f"http://127.0.0.1:{port}")
+
+    shown = (done.stdout + done.stderr).splitlines()
+    about = [line for line in shown if "control service" in line]
+    assert (done.returncode, sum(line.endswith("| ran") for line in shown)) == (0, 2), shown
+    assert about[0].startswith(
+        f"This run is not reported to the control service: the control service at http://127.0.0.1:{port}"
+    )
+    assert len(about) == 1, about
 
 
 @pytest.mark.thorough

@@ -104,8 +104,8 @@ def run(
 
     given = (program, *arguments)
     entrypoint = read_entrypoint(given if is_python(program) else ("python", *given))
-    if not entrypoint.command and entrypoint.program[0] != "-m" and not os.path.isfile(entrypoint.program[0]):
-        raise click.UsageError(f"there is no program {entrypoint.program[0]!r}: give a file, or -m MODULE")
+    if entrypoint.file is not None and not os.path.isfile(entrypoint.file):
+        raise click.UsageError(f"there is no program {entrypoint.file!r}: give a file, or -m MODULE")
     plan = RunPlan(
         cluster.jobs,
         entrypoint.program,
@@ -214,11 +214,12 @@ class _Listing:
 
 
 class _Told:
-    """What a control service is told of this run. A service that does not answer is no error: the run goes on."""
+    """What a control service is told of this run. A service that does not answer is no error: the run continues."""
 
     def __init__(self, listing: _Listing, plan: RunPlan, stack: ExitStack) -> None:
         from tenfold.control import ControlClient
         from tenfold.runs import program_report
+        from tenfold.runs.by_hand import REPORT
         from tenfold.runs.source import source_of
         from tenfold_core import errors
 
@@ -241,7 +242,9 @@ class _Told:
                 **self._described,
             )["name"]
         except errors.OpError as error:
-            click.echo(f"The control service is not told of this run: {error.message}", err=True)
+            click.echo(f"This run is not reported to the control service: {error.message}", err=True)
+            # else each task would try to join a run by itself, and say the same again
+            self.environment = {REPORT: "0"}
             return
         click.echo(f"This is {self._run} at {listing.control}", err=True)
         self.environment = program_report.of_run(self._run, listing.control)
@@ -281,4 +284,4 @@ class _Told:
     def finish(self) -> None:
         """Waits, within a bound, until the service has the end."""
         if self._reporter is not None and not self._reporter.finish(_REQUEST_S):
-            click.echo("The control service was not told of the end.", err=True)
+            click.echo("The end of this run was not reported to the control service.", err=True)

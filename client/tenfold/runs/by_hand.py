@@ -61,7 +61,7 @@ class Service:
 class ByHand:
     """This process as a member of the run of its programs."""
 
-    joins_again = True
+    is_supervised, joins_again = False, True
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -215,7 +215,7 @@ def _named() -> Service | None:
     try:
         return Service(url, shown_token(), os.environ.get("TENFOLD_CLUSTER_NAME") or "default")
     except errors.InvalidArgumentError as error:
-        log.warning("the control service is not told of this program: %s", error.message)
+        log.warning("this program is not reported to the control service: %s", error.message)
         return None
 
 

@@ -73,6 +73,11 @@ class Membership(Protocol):
         ...
 
     @property
+    def is_supervised(self) -> bool:
+        """Whether the process that runs the run says that the service is away, so that its tasks need not."""
+        ...
+
+    @property
     def joins_again(self) -> bool:
         """Whether it asks for another place once the service does not know it at its own any more."""
         ...
@@ -81,7 +86,7 @@ class Membership(Protocol):
 class OfRun:
     """A task that a supervisor started: it knows its place, and the supervisor sees its end."""
 
-    joins_again = False
+    is_supervised, joins_again = True, False
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -199,7 +204,8 @@ class ProgramReporter:
             self._away = isinstance(error, errors.UnavailableError)
             if not self._said:
                 self._said = True
-                log.warning("the program goes on without the control service: %s", error.message)
+                level = logging.INFO if self._membership.is_supervised else logging.WARNING
+                log.log(level, "the program continues without the control service: %s", error.message)
             return every
         except errors.OpError as error:
             self._away = False

@@ -86,7 +86,7 @@ class RunReporter:
         return not self._thread.is_alive() and self._sent == self._count
 
     def _keep(self) -> None:
-        due = time.monotonic()
+        due, away = time.monotonic(), False
         while True:
             with self._changed:
                 self._changed.wait_for(
@@ -101,9 +101,12 @@ class RunReporter:
             due = time.monotonic() + self._heartbeat
             try:
                 self._take(self._client.report_run(self._run, {**report, "supervisor": self._supervisor}))
-                self._sent = count
+                self._sent, away = count, False
             except (errors.UnavailableError, errors.DeadlineExceededError) as error:
-                log.warning("run %s: the control service is not there: %s", self._run, error)
+                # once, however often it is asked again: the programs of the run say nothing of it
+                level = logging.INFO if away else logging.WARNING
+                log.log(level, "run %s continues without the control service: %s", self._run, error.message)
+                away = True
                 self._pause()
             except errors.OpError as error:
                 # it was deleted, or has ended for the service: there is nobody to report to any more
