@@ -31,12 +31,13 @@ REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
 
 def next_steps() -> str:
     """What is printed at the end, when the demo's own cluster is gone."""
-    python, program = (os.path.relpath(path) for path in (sys.executable, digits.__file__))
+    # beside the interpreter: `make demo` leaves no environment active in which `tenfold` alone would be found
+    tenfold, program = (os.path.relpath(path) for path in (Path(sys.executable).with_name("tenfold"), digits.__file__))
     return f"""
-To watch a training in the dashboard:
-  {python} -m tenfold.cli up --ps 1 --workers 2           # leave it running
-  TENFOLD_CONTROL=http://localhost:8080 {python} {program}    # in another terminal
-  and open http://localhost:8080/ in a browser"""
+To watch a training run in the dashboard, http://localhost:8080/, start a cluster and keep it running:
+  {tenfold} up --control-port 8080
+In another terminal, submit the program that was trained here:
+  {tenfold} submit --ps 1 --workers 2 --wait --control http://localhost:8080 -- python {program}"""
 
 
 class Curve:

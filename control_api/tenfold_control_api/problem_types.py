@@ -236,6 +236,9 @@ _ROWS = (
     ProblemType(
         "no-such-working-dir", _BAD, "No such folder on the service's machine.", "Specify another, or upload it."
     ),
+    ProblemType(
+        "no-such-program", _BAD, "The folder or package does not have the program's file.", "See `errors`; correct it."
+    ),
     ProblemType("submission-differs", _TAKEN, "The submission id belongs to another run.", "Choose another id."),
     ProblemType("too-many-runs", _FULL, "The maximum number of active runs is reached.", "Wait, or stop one."),
     ProblemType("too-many-followers", _FULL, "Too many clients follow logs.", "Try later, or without `follow`."),

@@ -385,18 +385,22 @@ async def test_a_package_is_uploaded_once_and_used(
     runs: httpx.AsyncClient, supervisors: ScriptedSupervisors, tmp_path: Path
 ) -> None:
     supervisors.packages = Packages(tmp_path, unpacked_limit=1000)
-    name, content = a_zip(trainer=b"print()")
+    name, content = a_zip(**{"t.py": b"print()"})
 
     missing = await runs.post("/v1/runs", json={**BODY, "package": name})
     before = await runs.get(f"/v1/packages/{name}")
     first, again = await put(runs, name, content), await put(runs, name, content)
     there = await runs.get(f"/v1/packages/{name}")
     run = await submit(runs, package=name)
+    typo = await runs.post("/v1/runs", json={**BODY, "package": name, "entrypoint": ["python", "u.py"]})
     both = await runs.post("/v1/runs", json={**BODY, "package": name, "working_dir": str(tmp_path)})
 
     assert (missing.status_code, "Upload it first" in missing.text, before.status_code) == (404, True, 404)
     assert (first.status_code, again.status_code, there.status_code) == (201, 200, 200)
     assert (run["package"], both.status_code) == (name, 400)
+    assert (typo.status_code, typo.json()["errors"][0]["pointer"]) == (400, "#/entrypoint/1")
+    assert typo.json()["detail"] == f"there is no file 'u.py' in the package {name}, in which the run starts."
+    assert len((await runs.get("/v1/runs")).json()["runs"]) == 1
 
 
 async def test_a_package_that_cannot_be_used(

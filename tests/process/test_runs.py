@@ -258,14 +258,21 @@ def test_submit_shows_the_output_and_ends_as_the_run_does(service: Service, tmp_
 
     good = tenfold("submit", *common, "--env", "NAME=me", "--", "python", "trainer.py")
     bad = tenfold("submit", *common, "--", "sh", "-c", "echo no; exit 7")
+    missing = tenfold("submit", *common, "--", "python", "trianer.py")
+    unsent = tenfold("submit", *common, "--upload", "--", "python", "trianer.py")
     listed = json.loads(tenfold("runs", "--control", service.url, "--json").output)["runs"]
 
     name = good.output.splitlines()[0]
     assert (good.exit_code, f"{name} has SUCCEEDED: every worker has finished" in good.output) == (0, True), good.output
     assert " INFO    worker/0 hello from me" in good.output
     assert (bad.exit_code, "worker/0 ended with exit code 7" in bad.output) == (1, True), bad.output
+    words = f"there is no file 'trianer.py' in the folder {tmp_path}, "
+    assert (missing.exit_code, f"{words}in which the run starts." in missing.output) == (1, True), missing.output
+    assert "by-symptom.md#no-such-program" in missing.output
+    assert (unsent.exit_code, f"{words}which would be sent" in unsent.output) == (2, True), unsent.output
     assert [run["state"] for run in listed] == ["FAILED", "SUCCEEDED"]
     assert listed[1]["name"] == name
+    assert not (service.runs / "packages").exists()
 
 
 @pytest.mark.thorough

@@ -146,6 +146,8 @@ def submit(
 
     elsewhere = is_url(working_dir)
     upload = upload or elsewhere  # the service may not reach that store
+    if upload:
+        _check_program(command, working_dir)
     with asking(control, token) as client:
         run = client.submit_run(
             command,
@@ -172,6 +174,20 @@ def submit(
         with moving_line(client, run.name):
             _follow(client, run.name, (), _ALL_LINES)
         raise SystemExit(_verdict(client.run(run.name).json))
+
+
+def _check_program(command: tuple[str, ...], folder: str) -> None:
+    """Before anything is sent: the service could only say that the package lacks the program. Of a folder that it has
+    itself, it looks there."""
+    from tenfold.runs.entrypoint import read_entrypoint
+    from tenfold_core.files import EVERYWHERE
+
+    file = read_entrypoint(command).file
+    if file is None or os.path.isabs(file):
+        return
+    where = folder if is_url(folder) else os.path.abspath(folder)
+    if not EVERYWHERE.exists(os.path.join(where, os.path.normpath(file))):
+        raise click.UsageError(f"there is no file {file!r} in the folder {where}, which would be sent")
 
 
 @click.command()

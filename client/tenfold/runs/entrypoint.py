@@ -27,6 +27,11 @@ class Entrypoint:
     interpreter: tuple[str, ...] = ()
 
     @property
+    def file(self) -> str | None:
+        """The program's file; None for a module and for a command of another kind."""
+        return None if self.command or self.program[0] == "-m" else self.program[0]
+
+    @property
     def whole(self) -> list[str]:
         """As a user would type it."""
         return list(self.program) if self.command else ["python", *self.interpreter, *self.program]

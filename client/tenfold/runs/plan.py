@@ -101,7 +101,8 @@ class RunPlan:
 
     def request(self, run: str, working_dir: str, options: Mapping[str, str], page: str = "") -> LaunchRequest:
         """What a launcher is asked for. `page`: where people watch the run."""
-        files = [] if self.command or self.program[0] == "-m" else [self.program[0]]
+        file = Entrypoint(self.program, self.command).file
+        files = [] if file is None else [file]
         return LaunchRequest(run, self.jobs, working_dir, files, self.resources, options, page)
 
     def arguments(self, job: str, index: int, cluster: Mapping[str, list[str]]) -> list[str]:

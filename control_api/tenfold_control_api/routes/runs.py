@@ -54,6 +54,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
         "working-dir-and-package",
         "no-such-working-dir",
         "no-such-package",
+        "no-such-program",
         "submission-differs",
         "too-many-runs",
         "run-deleted",

@@ -65,6 +65,13 @@ class Packages:
             file.write(content)
         return True
 
+    def contains(self, name: str, path: str) -> bool:
+        """Whether the package has that file or folder, named from its root. Raises FileNotFoundError for a package
+        that is gone."""
+        wanted = os.path.normpath(path)
+        with zipfile.ZipFile(self._path(name)) as package:
+            return any(each == wanted or each.startswith(f"{wanted}/") for each in package.namelist())
+
     def unpack(self, name: str, into: Path) -> None:
         """Raises FileNotFoundError for a package that is gone, OSError."""
         with zipfile.ZipFile(self._path(name)) as package:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.launchers import LaunchRefusedError, registry
 from tenfold.launchers.interface import checked_options
+from tenfold.runs.entrypoint import read_entrypoint
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.details import taken_out
 from tenfold_control_api.runs.record import EXTERNAL, LOCAL, RunRecord
@@ -101,6 +102,7 @@ class Submissions:
         )
         if submission_id is not None and (known := await self._store.by_submission(submission_id)) is not None:
             return self._same(known, run), False
+        await asyncio.to_thread(self._check_program, submission, launcher)
         self._table.admit()
         if not await self._store.add(run, diff):
             known = await self._store.by_submission(run.submission_id)
@@ -169,6 +171,23 @@ class Submissions:
                 f"working_dir {folder!r} is not an absolute path of a folder on the control service's machine.",
                 at=("working_dir",),
             )
+
+    def _check_program(self, submission: Mapping[str, Any], launcher: str) -> None:
+        """Raises INVALID_ARGUMENT for a program whose file is not in the package or, where the tasks run on this
+        machine, not in the working directory. Blocks for a look at the disk."""
+        entrypoint = read_entrypoint(submission["entrypoint"])
+        file, folder, package = entrypoint.file, submission["working_dir"], submission.get("package")
+        if file is None:
+            return
+        if package is not None and not os.path.isabs(file):
+            where, found = f"the package {package}", self._supervisors.packages.contains(package, file)
+        elif folder is not None and launcher == LOCAL:
+            where, found = f"the folder {folder}", os.path.exists(os.path.join(folder, file))
+        else:
+            return
+        if not found:
+            at = ("entrypoint", 1 + len(entrypoint.interpreter))
+            raise ApiError("no-such-program", f"there is no file {file!r} in {where}, in which the run starts.", at=at)
 
     @staticmethod
     def _check_launcher(name: str, options: Mapping[str, str]) -> None:

@@ -48,6 +48,13 @@ def test_a_package_is_kept_once(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "packages").stat().st_mode) == 0o700
 
 
+def test_what_it_contains_is_known(tmp_path: Path) -> None:
+    kept, (name, content) = packages(tmp_path), package(**{"run.py": b"x", "app/__main__.py": b"x"})
+    kept.add(name, content)
+    asked = ("run.py", "./run.py", "app/", "app/../run.py", "app/__main__.py", "run", "../run.py", "main.py")
+    assert [path for path in asked if kept.contains(name, path)] == list(asked[:5])
+
+
 def test_its_name_is_its_sha256(tmp_path: Path) -> None:
     name, content = package(run=b"x")
     error = refusal(packages(tmp_path), "0" * 64, content)

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 class Packages:
     def __init__(self) -> None:
         self.names = {"there"}
+        self.files = {"trainer.py"}
         self.error: Exception | None = None
         self.forgotten: list[float] = []
         self.probes = 0
 
     def has(self, name: str) -> bool:
         return name in self.names
+
+    def contains(self, name: str, path: str) -> bool:
+        return name in self.names and path in self.files
 
     def add(self, name: str, _: bytes) -> bool:
         if self.error is not None:
@@ -207,6 +211,16 @@ async def test_programs_are_started_only_where_that_is_allowed() -> None:
             "no-such-package",
             "there is no package gone. Upload it first: PUT /v1/packages/gone.",
         ),
+        (
+            {"package": "there", "entrypoint": ["python", "-O", "gone.py", "--steps=2"]},
+            "no-such-program",
+            "there is no file 'gone.py' in the package there, in which the run starts.",
+        ),
+        (
+            {"working_dir": "/", "entrypoint": ["python", "no/trainer.py"]},
+            "no-such-program",
+            "there is no file 'no/trainer.py' in the folder /, in which the run starts.",
+        ),
     ],
 )
 async def test_what_cannot_run_is_refused(given: dict[str, Any], kind: str, words: str) -> None:
@@ -219,15 +233,41 @@ async def test_what_cannot_run_is_refused(given: dict[str, Any], kind: str, word
 
 async def test_what_can_run_is_accepted(tmp_path: Path) -> None:
     service = Service(max_tasks=4)
+    (tmp_path / "trainer.py").touch()
     for number, given in enumerate(
         (
             {"jobs": {"worker": 3, "ps": 1}},
             {"jobs": {"chief": 1}},
             {"package": "there"},
             {"working_dir": str(tmp_path)},
+            {"package": "there", "entrypoint": ["/opt/env/bin/python", "trainer.py"]},
+            {"working_dir": str(tmp_path), "entrypoint": ["python", "./trainer.py"]},
+            {"working_dir": str(tmp_path), "entrypoint": ["python", "-m", "http.server"]},
+            {"working_dir": str(tmp_path), "entrypoint": ["sh", "no.sh"]},
+            {"entrypoint": ["python", "trainer.py"]},
         )
     ):
         assert (await service.submissions.submit(submission(**given), str(number)))[1]
+
+
+async def test_a_run_that_there_is_needs_its_program_no_more(tmp_path: Path) -> None:
+    service = Service()
+    program = tmp_path / "trainer.py"
+    program.touch()
+    given = submission(working_dir=str(tmp_path), entrypoint=["python", "trainer.py"])
+    run, _ = await service.submissions.submit(given, "once")
+    program.unlink()
+
+    assert await service.submissions.submit(given, "once") == (run, False)
+
+
+async def test_the_files_of_an_engines_hosts_are_not_known_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Submissions, "_check_launcher", lambda *_: None)
+    given = submission(working_dir=str(tmp_path), entrypoint=["python", "trainer.py"])
+
+    assert (await Service().submissions.submit(given, None, "kubernetes"))[1]
 
 
 async def test_packages_are_kept_and_forgotten() -> None:
