@@ -111,8 +111,11 @@ lint: $(VENV)/.installed-dev ## Check style, types, and the English of what user
 	$(BIN)/python tests/support/typed_programs.py
 
 # Material's notice of MkDocs 2 is an advertisement; pyproject.toml keeps MkDocs below 2. With --quiet, --strict would see no warning.
-docs: $(DOCS)/.installed ## Build the site of docs/ into build/site; a warning, such as a dead link, is an error
-	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+# mkdocs empties its folder first: a build that fails leaves the former site.
+docs: $(DOCS)/.installed ## Build the site of docs/ into build/site, in about a minute; a warning, such as a dead link, is an error
+	@rm -rf build/site.next
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --site-dir build/site.next
+	@rm -rf build/site && mv build/site.next build/site
 	@echo "build/site/index.html"
 
 verify-docs: $(VENV)/.installed-dev ## Type the code of tutorials and how-to pages, and note the date on which it passed (PAGE=tutorials/curl.md)

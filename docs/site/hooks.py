@@ -1,7 +1,8 @@
 """What mkdocs calls while it builds the site: thin, the work is in the other files of this folder.
 
-Pages link as a checkout has them (outside.py), list public names by a marker (public_names.py) and end with the date on
-which their code last passed (verified.py). llms.txt lists the pages for programs that read documentation.
+Pages link as a checkout has them (outside.py), list public names by a marker (public_names.py), show output apart from
+commands (outputs.py) and end with the date on which their code last passed (verified.py). llms.txt lists the pages for
+programs that read documentation.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its 
 import verified
 from llms import llms_txt
 from mkdocs.structure.files import File
+from outputs import FOLDERS, with_outputs
 from outside import Outside, notebook_of
 from public_names import filled
 
@@ -68,6 +70,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """The page's text as the site has it. A page of the repository or a list of files has no line on its code."""
     place = page.file.src_uri
     text = filled(_site.texts.get(place, markdown), ROOT)
+    if place.startswith(FOLDERS):
+        text = with_outputs(text)
     source = next((each for each in (place, notebook_of(place)) if (ROOT / "docs" / each).exists()), None)
     if source is None:
         return text

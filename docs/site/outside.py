@@ -123,13 +123,19 @@ class Outside:
             self.pages[place] = f"# {named}\n\n````{language}\n{path.read_text(encoding='utf-8')}````\n"
 
     def _listing(self, named: str) -> str:
-        paths = [path for path in sorted((self.root / named).rglob("*")) if path.is_file()]
+        found = sorted((self.root / named).rglob("*"))
+        paths = [path for path in found if path.is_file() and not _is_clutter(path.relative_to(self.root / named))]
         pages = [path for path in paths if path.suffix == ".md"]
         lines = [f"# {PurePosixPath(named).name.capitalize()}", ""]
         for path in pages or paths:
             inside = path.relative_to(self.root / named).as_posix()
             lines.append(f"- [{_title(path) if pages else inside}]({inside})")
         return "\n".join([*lines, ""])
+
+
+def _is_clutter(path: Path) -> bool:
+    """Whether programs and tools left it in the folder: it belongs to no page, and may be no text."""
+    return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
 def _title(path: Path) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from support.typed_pages import typed_pages
+from support.typed_pages import blocks, typed_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +34,7 @@ def site() -> Iterator[None]:
     sys.path.insert(0, str(DOCS / "site"))
     yield
     sys.path.remove(str(DOCS / "site"))
-    for name in {"notebooks", "outside", "public_names", "verified"} - before:
+    for name in {"notebooks", "outputs", "outside", "public_names", "verified"} - before:
         sys.modules.pop(name, None)
 
 
@@ -64,6 +66,18 @@ def test_what_a_page_links_to_outside_of_docs_is_a_page_of_the_site(repository: 
     )
     assert outside.pages["repository/examples/a.py.md"] == "# examples/a.py\n\n````python\nprint(1)\n````\n"
     assert "[One](0001-one.md)" in outside.pages["decisions/index.md"]
+
+
+def test_a_folder_is_listed_without_what_programs_left_in_it(repository: Path) -> None:
+    for name in ("examples/__pycache__/a.cpython-311.pyc", "examples/.cache/b"):
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_bytes(b"\xa7\r\r\n")
+    outside = load("outside").Outside(repository)
+
+    outside.rewritten("[examples](../examples/)", "docs/index.md")
+
+    assert outside.pages["repository/examples/index.md"] == "# Examples\n\n- [a.py](a.py.md)\n"
+    assert set(outside.pages) == {"repository/examples/index.md", "repository/examples/a.py.md"}
 
 
 def test_pages_of_the_repository_bring_what_they_link_to(repository: Path) -> None:
@@ -122,6 +136,47 @@ def test_the_navigation_has_four_parts() -> None:
     nav = yaml.safe_load(text)["nav"]
 
     assert [next(iter(each)) for each in nav] == ["Home", "Tutorials", "How-to", "Concepts", "Reference"]
+
+
+def test_each_block_of_output_is_shown_as_output() -> None:
+    outputs = load("outputs")
+    marked = re.compile(r'^``` \{ \.text \.output \.no-copy title="Output(?: in [^"]+)?" \}$', re.MULTILINE)
+
+    for page in typed_pages():
+        name, text = page.relative_to(DOCS).as_posix(), page.read_text(encoding="utf-8")
+        shown = outputs.with_outputs(text)
+
+        assert name.startswith(outputs.FOLDERS)
+        assert len(marked.findall(shown)) == sum(block.language == "text" for block in blocks(text)), name
+        # nothing else has changed: what is typed can be copied
+        typed = [block for block in blocks(marked.sub("```text", shown)) if block.language != "text"]
+        assert typed == [block for block in blocks(text) if block.language != "text"], name
+
+
+def test_output_of_another_terminal_names_it() -> None:
+    shown = load("outputs").with_outputs('```text title="Terminal 2"\nx\n```\n')
+
+    assert shown == '``` { .text .output .no-copy title="Output in terminal 2" }\nx\n```\n'
+    assert "extra_css: [assets/output.css]" in (ROOT / "mkdocs.yml").read_text()
+    assert "\n.md-typeset .output " in (DOCS / "assets/output.css").read_text()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_build_that_fails_leaves_the_former_site(tmp_path: Path, code: int) -> None:
+    """`make docs` with an mkdocs that writes a page, and then succeeds or fails."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", ".venv-docs/.installed", "build/site/index.html", ".venv-docs/bin/mkdocs"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("old")
+    mkdocs = tmp_path / ".venv-docs/bin/mkdocs"
+    mkdocs.write_text(f'#!/bin/sh\nmkdir -p "$4" && echo new > "$4/index.html"\nexit {code}\n')
+    mkdocs.chmod(0o755)
+
+    done = subprocess.run(["make", "-C", str(tmp_path), "docs"], capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode == 0) == (code == 0), done.stderr
+    assert (tmp_path / "build/site/index.html").read_text().strip() == ("old" if code else "new")
 
 
 def test_warnings_of_mkdocs_are_errors() -> None:
