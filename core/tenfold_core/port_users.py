@@ -1,4 +1,4 @@
-"""Who listens on a port of this machine, for messages about ports that are taken: read from /proc, where there is one.
+"""Whether a port of this machine can be had and, if not, who listens there: read from /proc, where there is one.
 
 Used wherever something of ours listens: the control service, a task, the commands. Of processes of other users the
 system does not tell which sockets they hold; then it stays open who it is.
@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from pathlib import Path
 
 #: The state of a listening socket in /proc/net/tcp.
 _LISTEN = "0A"
 #: Characters of a command line in a message.
 _CHARACTERS = 100
+
+
+def refusal(port: int, host: str = "127.0.0.1") -> str:
+    """Why nobody can listen at that address now, as `taken` words it; empty: one can. Listens there for a moment."""
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        return taken(error, port)
+    return ""
 
 
 def taken(error: OSError, port: int) -> str:

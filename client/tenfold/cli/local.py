@@ -7,13 +7,13 @@ line with its address (control.py, task.py); this module reads nothing else of t
 from __future__ import annotations
 
 import os
-import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tenfold.cli.children import Children, Echo
 from tenfold.cli.scratch import scratch_folder
 from tenfold_core.blas_env import thread_share
+from tenfold_core.port_users import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,18 +130,10 @@ class LocalCluster:
             self.children.forget(name)
         program = ["-m", "tenfold.cli", "task", "--job", job, "--index", str(index), "--control", self.control_url]
         former = self.addresses.get((job, index))
-        same = former is not None and _is_free(former)
-        if same and former is not None:
-            program += ["--bind", former]
+        same = False
+        if former is not None:
+            host, _, port = former.rpartition(":")
+            if same := not refusal(int(port), host):
+                program += ["--bind", former]
         self.children.start(name, program, stage=TASK_STAGE, env=self._task_environment)
         return same
-
-
-def _is_free(address: str) -> bool:
-    """Whether a process could listen at "host:port"."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_server((host, int(port))).close()
-    except OSError:
-        return False
-    return True

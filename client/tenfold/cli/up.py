@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import sys
 import threading
 import time
@@ -162,15 +161,13 @@ def _say_what_was_found(cluster: LocalCluster, held: HeldDatabase, began: float)
 
 def _check_port(port: int) -> None:
     """Raises ClickException if the control service could not have the port: it would say so itself, but later."""
-    from tenfold_core.port_users import taken
+    from tenfold_core.port_users import refusal
 
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError as error:
+    if why := refusal(port):
         raise click.ClickException(
-            f"the control service cannot listen on 127.0.0.1:{port}: {taken(error, port)}. End that process, or choose "
+            f"the control service cannot listen on 127.0.0.1:{port}: {why}. End that process, or choose "
             "another port with --control-port (TENFOLD_HTTP_PORT); 0 takes a free one."
-        ) from None
+        )
 
 
 def _watch(cluster: LocalCluster, restarts: Restarts) -> None:

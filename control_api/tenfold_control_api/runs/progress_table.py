@@ -128,10 +128,10 @@ class ProgressTable:
         if not found:
             return found
         async with self._engine.connect() as db:
-            rows = (await db.execute(select(progress).where(progress.c.run.in_(list(found))))).mappings().all()
-        for row in rows:
-            key = row["job"], row["task_index"]
-            found[row["run"]][key] = TaskProgress.from_json(*key, json.loads(row["body"]))
+            for part in in_parts(list(found)):
+                for row in (await db.execute(select(progress).where(progress.c.run.in_(part)))).mappings():
+                    key = row["job"], row["task_index"]
+                    found[row["run"]][key] = TaskProgress.from_json(*key, json.loads(row["body"]))
         return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tenfold_core.port_users import listener, taken
+from tenfold_core.port_users import listener, refusal, taken
 
 
 def fake_proc(folder: Path, state: str, command: bytes) -> Path:
@@ -50,8 +50,9 @@ def test_this_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
-        assert taken(OSError(errno.EADDRINUSE, "Address already in use"), port).startswith(
-            f"address already in use by process {os.getpid()} ("
-        )
+        why = f"address already in use by process {os.getpid()} ("
+        assert taken(OSError(errno.EADDRINUSE, "Address already in use"), port).startswith(why)
+        assert refusal(port).startswith(why)
+    assert refusal(port) == ""
     assert taken(OSError(errno.EADDRINUSE, ""), port) == "address already in use by another process"
     assert taken(OSError(errno.EACCES, "Permission denied"), 80) == "permission denied"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.cli.doctor.finding import fail, ok, warn
 from tenfold_core.open_files import REMEDY, attainable
-from tenfold_core.port_users import taken
+from tenfold_core.port_users import refusal
 from tenfold_core.running_versions import running_versions
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ def look(port: int, database: str, link_port: int = 0) -> Machine:
     gpus, no_gpu = _gpus()
     return Machine(
         versions=running_versions(),
-        no_port=_bind(0),
+        no_port=refusal(0),
         port=port,
-        port_taken=_bind(port),
+        port_taken=refusal(port),
         name=name,
         addresses=_resolved(name),
         shared=None if shared is None else (shared.total, shared.free),
@@ -84,7 +84,7 @@ def look(port: int, database: str, link_port: int = 0) -> Machine:
         database=database,
         database_trouble=database_trouble(database),
         link_port=link_port,
-        link_port_taken=_bind(link_port) if link_port else "",
+        link_port_taken=refusal(link_port) if link_port else "",
         no_gpu=no_gpu,
     )
 
@@ -176,15 +176,6 @@ def _gpus() -> tuple[tuple[str, ...], str]:
 
     described = ((text.rpartition("name: ")[2].partition(", ")[0], memory) for memory, text in found_gpus())
     return tuple(f"{name} with {_size(memory)}" for name, memory in described), why_no_gpu()
-
-
-def _bind(port: int) -> str:
-    """Why nobody can listen on that port of loopback now; empty: one can."""
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError as error:
-        return taken(error, port)
-    return ""
 
 
 def _resolved(name: str) -> tuple[str, ...]:
