@@ -92,11 +92,16 @@ def fill(cluster: LocalCluster, folder: Path) -> dict[str, str]:
 
 def take(browser: Browser, name: str, url: str, ready: str, size: tuple[int, int], dark: bool = False) -> None:
     """One picture once `ready` holds."""
-    from PIL import Image
-
     browser.resize(*size, dark=dark)
     browser.open(url)
     browser.until(f"{LIVE} && {ready}")
+    shoot(browser, name)
+
+
+def shoot(browser: Browser, name: str) -> None:
+    """The picture of what the page shows."""
+    from PIL import Image
+
     # two frames later what is there is drawn
     browser.execute_async("requestAnimationFrame(() => requestAnimationFrame(() => done(true)))")
     path = IMAGES / f"dashboard-{name}.png"
@@ -120,6 +125,12 @@ def main() -> None:
             take(browser, "run", going, f"{curves} && {moving}", (1280, 1060))
             take(browser, "overview", url, sparks, (1280, 620))
             take(browser, "overview-dark", url, sparks, (1280, 620), dark=True)
+            browser.open(going)
+            browser.press("Trace", ".head")
+            browser.until("document.querySelector('#trace canvas')")
+            browser.execute("document.querySelector('#trace').scrollIntoView()")
+            browser.resize(1280, 760)
+            shoot(browser, "trace")
             failure = "document.querySelector('#failures pre')"
             take(browser, "failure", f"{url}runs/{runs['failed']}", failure, (1280, 712), dark=True)
             uneven = "document.querySelector('#variables .notice')"

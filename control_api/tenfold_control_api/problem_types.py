@@ -250,7 +250,7 @@ _ROWS = (
     ProblemType("run-without-process", _BAD, "The report does not identify its process.", "Add `process`."),
     ProblemType("no-run-to-join", _GONE, "These programs have no active run.", "Join later, or with `create`."),
     ProblemType("no-such-sweep", _GONE, "There is no such sweep.", "GET /v1/sweeps lists them."),
-    ProblemType("invalid-space", _BAD, "These parameters cannot be tried.", "See `detail`."),
+    ProblemType("invalid-space", _BAD, "These parameters have no settings to run.", "See `detail`."),
     ProblemType("sweep-differs", _TAKEN, "The name belongs to another sweep.", "Choose another name."),
     ProblemType("sweep-without-room", _BAD, "One run needs more than all of them may take.", "Ask for less."),
     ProblemType("sweep-active", _STATE, "The sweep has not ended.", "Cancel it, and wait for its end."),

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from support.browser import Browser, chromium, missing
+from tenfold_protos.trace_pb2 import ProgramTrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,6 +240,74 @@ def test_what_a_run_uses_is_drawn_and_its_logs_are_saved(quiet: Service, browser
     # nobody kept its logs here: the button says so
     browser.press("Download", "#logs")
     browser.until_shown("has no logs here", "#logs .refusal")
+
+
+def a_traced_step() -> bytes:
+    """What worker/0 traced: a step of 100 µs with a wide node of its own, two short ones, and one on ps/0."""
+    trace = ProgramTrace()
+    step = trace.step.add(begin_nanos=1_000_000, end_nanos=1_100_000, fetch=["loss:0"])
+    nodes = {
+        "/job:worker/replica:0/task:0/device:CPU:0": [
+            ("wide", "MatMul", 10, 50),
+            ("a", "Add", 61, 1),
+            ("b", "Add", 63, 1),
+        ],
+        "/job:ps/replica:0/task:0/device:CPU:0": [(EVIL, "Assign", 20, 30)],
+    }
+    for device, found in nodes.items():
+        stats = step.step_stats.dev_stats.add(device=device)
+        for name, op, at, took in found:
+            node = stats.node_stats.add(node_name=name, timeline_label=f"{name} = {op}()", thread_id=7)
+            node.all_start_nanos, node.all_end_rel_nanos = 1_000_000 + at * 1000, took * 1000
+            node.output.add().tensor_description.allocation_description.requested_bytes = 4096
+    return trace.SerializeToString()
+
+
+def test_a_traced_step_is_a_timeline(quiet: Service, browser: Browser) -> None:
+    with client_of(quiet) as api:
+        run = an_external_run(api)
+        browser.open(f"{quiet.url}/#/runs/{run}")
+        browser.press("Trace", ".head")
+        orders: dict[int, Any] = {}
+        while len(orders) < 2:
+            for index in range(2):
+                report = api.post(f"/v1/runs/{run}/tasks/worker/{index}:report", json={})
+                orders |= {index: told} if (told := report.raise_for_status().json()["trace"]) else {}
+        for index, order in orders.items():
+            path = f"/v1/runs/{run}/traces/{order['id']}/tasks/worker/{index}"
+            content = b"" if index else a_traced_step()
+            api.put(path, content=content, headers={"Content-Type": "application/x-protobuf"}).raise_for_status()
+    canvas = "#trace canvas"
+    shown = "document.querySelector('#trace canvas')?.dataset"
+    browser.until(f"{shown}?.slices === '5'")
+    width = browser.execute(f"return document.querySelector('{canvas}').clientWidth")
+
+    def place(moment: float) -> float:
+        """In the row, from microseconds."""
+        return 168 + (width - 168) * moment / 100
+
+    # ps/0 and its thread; worker/0, its client and its thread
+    rows = {"ps thread": 55, "client": 97, "thread": 115}
+    told = {}
+    for name, (row, moment) in {"evil": ("ps thread", 30), "wide": ("thread", 30), "step": ("client", 5)}.items():
+        browser.point(canvas, place(moment), rows[row])
+        browser.until("document.querySelector('.timeline .readout')")
+        told[name] = browser.text(".timeline .readout")
+    browser.point(canvas, place(80), rows["thread"])
+    browser.until("!document.querySelector('.timeline .readout')")
+    browser.point(canvas, place(61.5), rows["thread"], click=True)
+    browser.until(f"Number({shown}.from) > 60 && Number({shown}.to) < 63")
+    browser.press("Whole step", "#trace")
+
+    browser.until(f"{shown}.from === '0' && {shown}.to === '100'")
+    assert told["evil"] == f"Assign  30 µs\n{EVIL}\nps/0 · CPU:0 thread 7 · at 20 µs\n4.0 KiB"
+    assert told["wide"].startswith("MatMul  50 µs\nwide\nworker/0 · CPU:0 thread 7")
+    assert told["step"].startswith("Session.run  100 µs\nworker/0 · client")
+    assert "worker/1: it ran no step" in browser.text("#trace")
+    assert "MatMul\t1\t50 µs\t50 µs\twide on worker/0\n" in browser.text("#trace-ops")
+    assert "Add\t2\t2 µs\t1 µs" in browser.text("#trace-ops")
+    assert browser.execute("return window.hacked") is None
+    assert browser.complaints() == []
 
 
 def test_uneven_variables_are_warned_of(quiet: Service, browser: Browser) -> None:

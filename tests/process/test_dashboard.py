@@ -167,12 +167,20 @@ def test_a_trace_is_taken_by_its_button(url: str, browser: Browser, gate: Gate, 
     browser.execute(SAVING)
 
     browser.press("Trace", ".head")
+    browser.until("document.querySelector('#trace canvas')?.width > 300")
+    names = browser.text("#trace-ops")
+    browser.press("Save as file", "#trace")
     browser.until("document.body.dataset.saved")
     found = json.loads(browser.execute_async("saved.text().then(done);"))
 
     assert browser.execute("return document.body.dataset.saved") == f"{run}-trace.json"
     check_trace(found)
     assert [task["task"] for task in found["metadata"]["tasks"]] == [PS, WORKER]
+    slices = [event for event in found["traceEvents"] if event["ph"] == "X"]
+    assert browser.execute("return document.querySelector('#trace canvas').dataset.slices") == str(len(slices))
+    assert all(op in names for op in ("op", "calls", "on worker/0"))
+    (step,) = [event for event in slices if event["cat"] == "Step"]
+    assert step["name"] == "Session.run"
     assert browser.complaints() == []
 
 

@@ -78,6 +78,15 @@ class Browser:
         self.until(button)
         self._driver.execute_script(f"return {button}").click()
 
+    def point(self, where: str, x: float, y: float, *, click: bool = False) -> None:
+        """Moves the mouse to a place in an element, in pixels from its left upper corner, and clicks there."""
+        shown = "const it = document.querySelector(arguments[0]); it.scrollIntoView({block: 'center'});"
+        box = f"{shown} const box = it.getBoundingClientRect(); return [box.left, box.top]"
+        left, top = self.execute(box, where)
+        for kind in ("mouseMoved", *(("mousePressed", "mouseReleased") if click else ())):
+            event = {"type": kind, "x": left + x, "y": top + y, "button": "left", "clickCount": int(click)}
+            self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+
     def write(self, where: str, text: str) -> None:
         """Types into a field, and Enter."""
         self.until(f"document.querySelector({where!r})")

@@ -36,10 +36,10 @@ class SweepCalls:
         """Runs a program with many settings of its parameters. A parameter is the list of its values, or a range
         {"low", "high"} with "step" or "log"; `program` has the members of a run's submission. Returns the sweep.
 
-        `options` are the other members of docs/rest.md: random ({"count", "seed"}; without it every combination is
-        tried), parallel, total_cores, total_memory, metric, goal, stop_early. The same `name` again gives the sweep
+        `options` are the other members of docs/rest.md: random ({"count", "seed"}; without it every combination
+        runs), parallel, total_cores, total_memory, metric, goal, stop_early. The same `name` again gives the sweep
         that there is; raises AlreadyExistsError if that has another definition, InvalidArgumentError for parameters
-        that cannot be tried, PermissionDeniedError where runs are not allowed.
+        without a setting to run, PermissionDeniedError where runs are not allowed.
         """
         spaces = {
             each: dict(space) if isinstance(space, collections.abc.Mapping) else {"values": list(space)}

@@ -37,6 +37,13 @@ export function rate(n) {
   return n >= 100 ? WHOLE.format(Math.round(n)) : n.toFixed(n >= 10 ? 1 : 2);
 }
 
+/** Microseconds, in the unit that fits. */
+export function micros(n) {
+  if (!Number.isFinite(n)) return UNKNOWN;
+  const [size, unit] = Math.abs(n) < 1000 ? [n, "µs"] : Math.abs(n) < 1e6 ? [n / 1000, "ms"] : [n / 1e6, "s"];
+  return `${Number(size.toPrecision(4))} ${unit}`;
+}
+
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return UNKNOWN;
   const s = Math.max(0, seconds);

@@ -8,12 +8,14 @@ import { useData, useTick } from "./live.js";
 import { Logs } from "./logs.js";
 import { Act, Bars, Card, Choice, Command, Failure, Notice, State, Table, Tile } from "./parts.js";
 import { Plot } from "./plots.js";
+import { Timeline } from "./timeline.js";
 
 const FINAL = ["SUCCEEDED", "FAILED", "STOPPED"];
 
 export function RunPage({ id, config }) {
   const path = `/v1/runs/${encodeURIComponent(id)}`;
   const [ended, end] = useState(false);
+  const [trace, traced] = useState(null);
   const of = (event) => event.run === id;
   const { data: run, error, look } = useData(path, ended ? 15 : 2, of);
   const { data: curves } = useData(`${path}/progress`, ended ? 15 : 1, of);
@@ -23,11 +25,12 @@ export function RunPage({ id, config }) {
   if (!run) return html`<${Failure} error=${error} missing=${`There is no run ${id}. It may have been deleted.`} />`;
   const tasks = curves?.tasks ?? [];
   return html`
-    <${Head} run=${run} final=${final} path=${path} look=${look} />
+    <${Head} run=${run} final=${final} path=${path} look=${look} traced=${traced} />
     <${Failure} error=${error} />
     <${Reason} run=${run} />
     <${Tiles} run=${run} tasks=${tasks} />
     <${Failures} run=${run} />
+    ${trace ? html`<${Traced} name=${run.name} file=${trace} close=${() => traced(null)} />` : null}
     ${final ? null : html`<${Why} path=${path} />`}
     <${Curves} tasks=${tasks} final=${final} />
     <${RunTasks} run=${run} tasks=${tasks} />
@@ -36,14 +39,14 @@ export function RunPage({ id, config }) {
     <${Logs} run=${run} path=${path} />`;
 }
 
-function Head({ run, final, path, look }) {
+function Head({ run, final, path, look, traced }) {
   const stop = () => call(`${path}:stop`, { method: "POST", body: { reason: "stopped in the dashboard" } });
   return html`
     <div class="head">
       <h1>${run.name} <${State} is=${run.state} /></h1>
       <span class="grow"></span>
       <div class="actions">
-        <${Trace} path=${path} name=${run.name} disabled=${final} />
+        <${Trace} path=${path} disabled=${final} then=${traced} />
         ${final
           ? html`<${Act} label="Delete" danger question=${`Forget run ${run.name}, its curves and its logs? They are gone then.`}
               act=${() => call(path, { method: "DELETE" })} then=${() => { location.hash = "#/"; }} />`
@@ -54,14 +57,13 @@ function Head({ run, final, path, look }) {
     </div>`;
 }
 
-/** Takes a trace of the next steps and hands it to the browser as a file for Perfetto. */
-function Trace({ path, name, disabled }) {
+/** Takes a trace of the next step of every task. */
+function Trace({ path, disabled, then }) {
   const [state, set] = useState({});
   async function take() {
     set({ busy: true });
     try {
-      const answer = await call(`${path}:trace`, { method: "POST", body: {}, raw: true, limit: 120_000 });
-      saved(await answer.blob(), `${name}-trace.json`);
+      then(await call(`${path}:trace`, { method: "POST", body: {}, limit: 120_000 }));
       set({});
     } catch (error) {
       set({ error: [404, 405, 501].includes(error.status) && !error.problem.type?.includes("no-such-run") ? new Error(`No trace can be taken here: ${error.message}`) : error });
@@ -69,8 +71,17 @@ function Trace({ path, name, disabled }) {
   }
   return html`
     <button type="button" disabled=${disabled || state.busy} onClick=${take}
-      title="The next steps of all tasks, as a file for ui.perfetto.dev or chrome://tracing">${state.busy ? "Tracing …" : "Trace"}</button>
+      title="Shows the next step of all tasks, node by node">${state.busy ? "Tracing …" : "Trace"}</button>
     ${state.error ? html`<span class="refusal" role="alert">${state.error.message}</span>` : null}`;
+}
+
+/** The traced step, and the same as a file for Perfetto. */
+function Traced({ name, file, close }) {
+  const save = () => saved(new Blob([JSON.stringify(file)], { type: "application/json" }), `${name}-trace.json`);
+  const actions = html`<div class="actions">
+    <button type="button" title="For ui.perfetto.dev or chrome://tracing" onClick=${save}>Save as file</button>
+    <button type="button" onClick=${close}>Close</button></div>`;
+  return html`<${Card} title="Traced step" id="trace" actions=${actions}><${Timeline} file=${file} /><//>`;
 }
 
 /** Asks every task what it waits for, when the reader wants to know, and says who keeps the others waiting. */

@@ -19,8 +19,8 @@ class _Request(BaseModel):
 
 
 class SweepParameter(_Request):
-    """What a parameter may be: one of `values`, or a number from `low` to `high`: those that are `step` apart (whole
-    numbers: 1), otherwise any, which only a random sweep can try."""
+    """The possible values of a parameter: `values`, or the numbers from `low` to `high` that are `step` apart (whole
+    numbers: 1). Without a step, a random sweep draws any number of the interval."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"values": [0.1, 0.01]}, {"low": 1e-4, "high": 0.1, "log": True}]}
@@ -35,7 +35,7 @@ class SweepParameter(_Request):
 class RandomSettings(_Request):
     """Settings drawn at random."""
 
-    count: Annotated[int, Field(ge=1, le=10_000)] = Field(description="How many are tried.")
+    count: Annotated[int, Field(ge=1, le=10_000)] = Field(description="How many settings.")
     seed: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] = Field(
         default=0, description="The same seed draws the same settings."
     )
@@ -79,7 +79,7 @@ class SweepDefinition(_Request):
     program: RunSubmission = Field(
         description="What each run is, with any launcher except `external`, and without a submission_id."
     )
-    random: RandomSettings | None = Field(default=None, description="By default, every combination is tried.")
+    random: RandomSettings | None = Field(default=None, description="By default, the sweep runs every combination.")
     parallel: Annotated[int, Field(ge=1, le=10_000)] = Field(default=1, description="The most runs at once.")
     total_cores: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None,
