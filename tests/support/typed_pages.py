@@ -1,4 +1,5 @@
-"""A page of the documentation as its reader works through it: every block typed in order, in an empty folder.
+"""A page of the documentation as its reader works through it: every block typed in order, in an empty folder, which is
+`~/tenfold-lessons/NAME` for a page NAME.md, as docs/tutorials/index.md has it.
 
     ```sh                                            typed in the first terminal
     ```sh title="Terminal 2"                         typed in another one
@@ -207,7 +208,10 @@ def type_page(page: Path, folder: Path) -> None:
         "XDG_DATA_HOME": str(home / ".local/share"),
         "XDG_STATE_HOME": str(home / ".local/state"),
     }
-    (work := folder / "work").mkdir()
+    (work := home / "tenfold-lessons" / page.stem).mkdir(parents=True)
+    # the reader's environment, which each new terminal activates; here its commands are on PATH anyway
+    (activate := home / "tenfold-env/bin/activate").parent.mkdir(parents=True)
+    activate.touch()
     names = hosts_of(text)
     with ExitStack() as stack:
         lan = stack.enter_context(Lan(*names)) if names else None
