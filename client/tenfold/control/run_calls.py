@@ -60,7 +60,8 @@ class RunCalls:
         resources. `options` are the other members of the submission: package, environment, success, restarts, deadline,
         grace, stop_grace, guide_flags, as_tensorflow, and what the run is called: display_name, tags, notes,
         parameters, source. The same `submission_id` again gives the run that there is;
-        raises AlreadyExistsError if that was submitted otherwise, PermissionDeniedError where runs are not allowed.
+        raises AlreadyExistsError if that was submitted otherwise, PermissionDeniedError where runs are not allowed, and
+        InvalidArgumentError if the folder or the package does not have the program's file.
         """
         body = {"entrypoint": list(entrypoint), "submission_id": submission_id, "working_dir": working_dir, **options}
         if jobs is not None:
