@@ -25,6 +25,8 @@ class FakeExecution:
         self.takes = takes
         self.had: list[Any] = []
         self.shapes = 7
+        self.pairs: list[int] | None = None
+        self.usual: frozenset[int] | None = None
         #: Whether each stretch was a careful one.
         self.careful: list[bool] = []
 

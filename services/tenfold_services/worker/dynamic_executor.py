@@ -48,6 +48,7 @@ class DynamicExecution:
         self._program, self._edges = program, edges
         #: Of what came from outside; see Execution.
         self.shapes = 0
+        self.pairs = self.usual = None
         #: What `shapes` counts: a loop may bring the same again and again.
         self._seen: set[Any] = set()
         #: A kernel has given what it took from elsewhere since `advance` was called: its size may be any.

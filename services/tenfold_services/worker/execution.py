@@ -66,6 +66,14 @@ class Execution(Protocol):
         combined by ^: sums are alike where two have exchanged their shapes, as a tuple's hash is almost linear.
         """
 
+    @property
+    def pairs(self) -> Sequence[int] | None:
+        """The numbers that `shapes` combines, one for each tensor and its place; None where they are not kept."""
+
+    @property
+    def usual(self) -> frozenset[int] | None:
+        """RunPolicy.usual as it was at the start, as long as all of `pairs` are in it; else None."""
+
     def take_wanted(self) -> Sequence[Wanted]:
         """The tensors to receive that were not handed out yet."""
 

@@ -44,7 +44,7 @@ class LoadedProgram:
         """A new step. Raises InvalidArgumentError for a feed that is missing or of the wrong type."""
         compiled = self.compiled
         if compiled.generated is not None:
-            return StaticExecution(compiled, compiled.generated, io)
+            return StaticExecution(compiled, compiled.generated, io, self.policy.usual)
         if self.halves:
             return SplitExecution([half.start for half in self.halves], compiled.cut_keys, io)
         return DynamicExecution(compiled, self.node_edges, io)
@@ -91,6 +91,14 @@ class SplitExecution:
     @property
     def shapes(self) -> int:
         return hash(tuple([half.shapes for half in self._halves]))
+
+    @property
+    def pairs(self) -> None:
+        return None
+
+    @property
+    def usual(self) -> None:
+        return None
 
     def take_wanted(self) -> Sequence[Wanted]:
         wanted, self._wanted = self._wanted, []

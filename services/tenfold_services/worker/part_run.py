@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.part.part_graph import node_error
 
 from .execution import StepIO
-from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, clock
+from .run_policy import CALLER, EVENT_LOOP, FUNCTION_STRETCHES, clock, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,8 @@ class PartRun:
 
     # Slots, set at the start: reading a default from the class costs several times as much.
     __slots__ = (
-        "_away", "_early", "_held", "_inbox", "_shapes", "_spent", "_timed", "_tokens", "_waitings",
-        "_was_away", "advanced", "ended", "error", "execution", "policy", "receive", "stop", "wake",
+        "_away", "_early", "_held", "_inbox", "_longest", "_shapes", "_spent", "_timed", "_tokens", "_turns",
+        "_waitings", "_was_away", "advanced", "ended", "error", "execution", "policy", "receive", "stop", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -89,17 +89,19 @@ class PartRun:
         self._waitings: dict[Waiting, PartNode] | None = None
         #: Those that have brought what a run that fails gives back; None too once the run has come to its end.
         self._held: list[Waiting] | None = None
-        #: Nanoseconds computed, if it is timed, and Execution.shapes at each stretch on the event loop.
+        #: Nanoseconds computed, if it is timed: all, in so many turns, and in the longest one.
         self._timed = False
-        self._spent = 0
-        self._shapes: tuple[int, ...] = ()
+        self._spent = self._turns = self._longest = 0
+        #: Execution.shapes at each stretch on the event loop; None before the first.
+        self._shapes: list[int] | None = None
         #: `advance` is under way or queued elsewhere; it was, and `advanced` was not called since.
         self._away = self._was_away = False
 
     def turn(self, place: int) -> int:
         """Takes the run as far as it goes at `place` (run_policy.py): DONE, WAITS or LONG. Raises its first error."""
         execution, policy, inbox = self.execution, self.policy, self._inbox
-        stretches = 0
+        stretches, spent_before = 0, self._spent
+        self._turns += 1
         assert execution is not None
         if self._was_away and self.error is None and not execution.done:
             self._was_away = False
@@ -118,18 +120,19 @@ class PartRun:
                     return WAITS
                 break
             if place == EVENT_LOOP:
-                shapes, seen = execution.shapes, self._shapes
-                if not seen:
+                shapes, seen, spent = execution.shapes, self._shapes, self._spent
+                if seen is None:
                     self._timed = policy.times_next()
-                    self._shapes = (shapes,)
+                    self._shapes = [shapes]
                 elif seen[-1] != shapes:
-                    self._shapes = (*seen, shapes)
-                if not policy.is_short(shapes, self._spent):
+                    seen.append(shapes)
+                if not policy.is_short(shapes, held(spent, self._turns, spent - spent_before), execution.usual):
                     return LONG
                 if self._timed:
                     begin = clock()
                     execution.advance(careful=True)
                     self._spent += clock() - begin
+                    self._longest = max(self._longest, self._spent - spent_before)
                 else:
                     execution.advance(careful=True)
             elif place == CALLER or stretches < FUNCTION_STRETCHES:
@@ -144,9 +147,13 @@ class PartRun:
                 break
             if self.advanced is not None:
                 self.advanced()
-        if self._timed or (place == EVENT_LOOP and not self._shapes):
+        if self._timed or (place == EVENT_LOOP and self._shapes is None):
             # a program that only hands on what it was given was never ready
-            policy.note(self._spent, self._shapes or (execution.shapes,))
+            took = held(self._spent, self._turns, self._longest)
+            if execution.usual is not None:
+                policy.note(took)
+            else:
+                policy.note(took, self._shapes or (execution.shapes,), execution.pairs)
         self._held = None
         return DONE
 
@@ -160,7 +167,9 @@ class PartRun:
         assert execution is not None
         begin = clock()
         execution.advance()
-        self._spent += clock() - begin
+        took = clock() - begin
+        self._spent += took
+        self._longest = max(self._longest, took)
         self._timed = self._was_away = True
 
     def came_back(self, error: BaseException | None) -> None:

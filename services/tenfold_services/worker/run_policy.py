@@ -28,6 +28,8 @@ FUNCTION_STRETCHES = 8
 #: Nanoseconds. A program that takes less is timed one time in so many on the event loop: reading the clock takes as
 #: long as a small kernel.
 _TINY, _TIMED_ONE_IN = 100_000, 8
+#: Nanoseconds. A turn that takes less is not worth the way to the pool and back.
+_HOP = 50_000
 #: Shapes with which one program is known as short.
 _KNOWN_SHAPES = 1024
 #: A program that takes less than this part of its deadline needs no timer: nothing in it waits.
@@ -37,7 +39,9 @@ FAR_FROM_DEADLINE = 100
 class RunPolicy:
     """Of one program. Any thread; a note that two threads make at once may be lost."""
 
-    __slots__ = ("_limit", "_loops", "_reshapes", "_short_with", "_untimed", "nanoseconds", "sized_by_values")
+    __slots__ = (
+        "_limit", "_loops", "_reshapes", "_short_with", "_untimed", "nanoseconds", "sized_by_values", "usual",
+    )  # fmt: skip
 
     def __init__(self, limit: int, sized_by_values: bool, loops: bool) -> None:
         """A run of less than `limit` nanoseconds is short. `loops`: its nodes may run more than once."""
@@ -51,18 +55,22 @@ class RunPolicy:
         #: Execution.shapes of runs that were short, while variables have had the shapes that they have.
         self._short_with: set[int] = set()
         self._reshapes = state.reshapes()
+        #: Execution.pairs of a short run; None before the first. A run that has got some of them, and nothing else, is
+        #: short so far. Their order is any, so of 16 tensors 65,536 combinations would have to be known.
+        self.usual: frozenset[int] | None = None
 
-    def is_short(self, shapes: int, spent: int = 0) -> bool:
+    def is_short(self, shapes: int, spent: int = 0, usual: frozenset[int] | None = None) -> bool:
         """Whether the next stretch of a run belongs on an event loop's thread; if not, in a pool.
 
-        `shapes` are those of all that has come from outside so far (Execution.shapes), `spent` its nanoseconds so far.
+        `shapes` are those of all that has come from outside so far (Execution.shapes), `usual` is Execution.usual,
+        `spent` the `held` time so far.
         """
         nanoseconds = self.nanoseconds
         return (
             nanoseconds is not None
             and nanoseconds < self._limit
             and spent < self._limit
-            and shapes in self._short_with
+            and ((usual is not None and usual is self.usual) or shapes in self._short_with)
             and not self.sized_by_values
             and self._reshapes == state.reshapes()
         )
@@ -83,9 +91,9 @@ class RunPolicy:
         self._untimed = 0
         return True
 
-    def note(self, nanoseconds: int, shapes: Iterable[int] = ()) -> None:
+    def note(self, nanoseconds: int, shapes: Iterable[int] = (), pairs: Iterable[int] | None = None) -> None:
         """A run took so long by `clock`: it counts a quarter, the ones before three. If it was short, so are `shapes`,
-        its Execution.shapes.
+        its Execution.shapes, and what it got in `pairs` is usual.
         """
         last = self.nanoseconds
         self.nanoseconds = nanoseconds if last is None else last * 0.75 + nanoseconds * 0.25
@@ -95,7 +103,10 @@ class RunPolicy:
         if self._reshapes != reshapes or len(known) > _KNOWN_SHAPES:
             self._reshapes = reshapes
             known = self._short_with = set()
+            self.usual = None
         known.update(shapes)
+        if pairs is not None:
+            self.usual = frozenset(pairs)
 
     def is_far_from(self, seconds: float) -> bool:
         """Whether a run surely ends long before its deadline in `seconds`, so that no timer has to watch it."""
@@ -106,6 +117,12 @@ class RunPolicy:
         """A run has come near its deadline, and the times of earlier ones say nothing any more: the next one is
         watched, and measured anew."""
         self.nanoseconds = None
+
+
+def held(spent: int, turns: int, longest: int) -> int:
+    """What counts of a run that has computed for `spent` nanoseconds in so many turns on an event loop's thread: all of
+    it, or the longest turn where turns are short. Others have theirs in between."""
+    return spent if spent >= turns * _HOP else longest
 
 
 def is_callable(program: Program) -> bool:

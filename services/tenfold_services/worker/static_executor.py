@@ -33,21 +33,25 @@ class StaticExecution:
 
     __slots__ = (
         "_branches", "_dead", "_fresh", "_generated", "_left", "_missing", "_program", "_rest", "_schedule", "_slots",
-        "_values", "_waits", "_wanted", "done", "io", "ready", "shapes",
+        "_values", "_waits", "_wanted", "done", "io", "pairs", "ready", "shapes", "usual",
     )  # fmt: skip
 
-    def __init__(self, program: Program, generated: GeneratedCode, io: StepIO) -> None:
-        self.io = io
+    def __init__(
+        self, program: Program, generated: GeneratedCode, io: StepIO, usual: frozenset[int] | None = None
+    ) -> None:
+        """`usual` is the RunPolicy's."""
+        self.io, self.usual = io, usual
         self._program, self._generated = program, generated
         #: Values from outside the regions and across their borders, by slot.
         self._slots: list[Any] = [None] * generated.slot_count
         #: Of what came from outside; see Execution.
         self.shapes = 0
+        self.pairs: list[int] = []
         #: A kernel has given what it took from elsewhere since `advance` was called: its size may be any.
         self._fresh = False
         for slot, feed in program.feed_slots:
             value = self._slots[slot] = feed_value(feed, io.feeds)
-            self.shapes ^= hash((slot, extent(value)))
+            self._note_shape(slot, value)
         #: Fetched values by number.
         self._values: list[Any] = [None] * len(program.transfers.fetch_keys)
         #: Regions that did not run, and Execution.done: there is none.
@@ -86,7 +90,7 @@ class StaticExecution:
                 self._dead.add(region)
         else:
             self._slots[slot] = read_only(value)
-            self.shapes ^= hash((slot, extent(value)))
+            self._note_shape(slot, value)
         self._count_down(region)
 
     def _settle(self, start: AwaitedNode, result: Any) -> None:
@@ -96,8 +100,15 @@ class StaticExecution:
         # one that is in a branch that was not taken: nothing reads it
         for slot, value in zip(start.outputs, outputs, strict=True) if result is not DEAD else ():
             self._slots[slot] = read_only(value)
-            self.shapes ^= hash((slot, extent(value)))
+            self._note_shape(slot, value)
         self._count_down(start.region)
+
+    def _note_shape(self, slot: int, value: Value) -> None:
+        pair = hash((slot, extent(value)))
+        self.shapes ^= pair
+        self.pairs.append(pair)
+        if self.usual is not None and pair not in self.usual:
+            self.usual = None
 
     def advance(self, careful: bool = False) -> None:
         schedule, queue, dead, stop = self._schedule, self.ready, self._dead, self.io.stop

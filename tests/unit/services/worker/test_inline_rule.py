@@ -10,6 +10,8 @@ import pytest
 
 import tenfold as tf
 from support.functions import program_of as program_of_graph
+from support.parts import PartBuilder
+from support.programs import compiled
 from tenfold_core import opdefs
 from tenfold_core.opdefs.runtime_ops import COUNTING_OPS, PICKING_OPS, UNIQUE_OPS
 from tenfold_core.shape_inference import ShapeContext
@@ -18,6 +20,8 @@ from tenfold_kernels.resources import state
 from tenfold_protos.types_pb2 import DT_FLOAT
 from tenfold_services.limits import Limits
 from tenfold_services.worker.execution import extent
+from tenfold_services.worker.part_run import DONE, LONG, WAITS, PartRun
+from tenfold_services.worker.run_policy import EVENT_LOOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +50,35 @@ def test_a_shape_that_was_not_measured_is_not_run_inline() -> None:
     program.policy.note(LIMIT * 2, (2,))
     program.policy.nanoseconds = SHORT
     assert not program.policy.is_short(2)
+
+
+def test_tensors_that_come_in_another_order_stay_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenfold_services.worker.part_run.clock", lambda: 0)
+    part = PartBuilder()
+    keys = [part.recv(f"x{number}", tf.float32, "/job:worker/replica:0/task:0/device:CPU:0", 7) for number in range(6)]
+    for number in range(6):
+        part.node("Neg", f"n{number}", [f"x{number}"], T=tf.float32)
+        part.send(f"n{number}", tf.float32, "/job:worker/replica:0/task:0/device:CPU:0", f"edge{number}")
+    program = compiled(part)
+
+    def turns(order: list[str], *, value: Any) -> list[int]:
+        run = PartRun(program, {}, lambda *_: None)
+        run.receive = lambda key: None
+        found = [run.turn(EVENT_LOOP)]
+        for key in order:
+            run.arrived(key, value, False)
+            found.append(run.turn(EVENT_LOOP))
+            if found[-1] == LONG:
+                run.leave()
+                run.advance()
+                run.came_back(None)
+                run.turn(EVENT_LOOP)
+        return found
+
+    small = np.float32(1)
+    assert LONG in turns(keys, value=small)
+    assert turns(keys[::-1], value=small) == turns(keys[3:] + keys[:3], value=small) == [WAITS] * 6 + [DONE]
+    assert LONG in turns(keys, value=np.ones(100_000, np.float32))
 
 
 def test_what_was_measured_is_void_once_a_variable_has_another_shape() -> None:

@@ -73,16 +73,18 @@ class Notes(RunPolicy):
         self.times, self.answers = times, list(stays)
         self.asked: list[tuple[int, int]] = []
         self.noted: list[tuple[int, tuple[int, ...]]] = []
+        self.pairs: list[Any] = []
 
-    def is_short(self, shapes: int, spent: int = 0) -> bool:
+    def is_short(self, shapes: int, spent: int = 0, usual: frozenset[int] | None = None) -> bool:
         self.asked.append((shapes, spent))
         return self.answers.pop(0) if self.answers else True
 
     def times_next(self) -> bool:
         return self.times
 
-    def note(self, nanoseconds: int, shapes: Any = ()) -> None:
+    def note(self, nanoseconds: int, shapes: Any = (), pairs: Any = None) -> None:
         self.noted.append((nanoseconds, tuple(shapes)))
+        self.pairs.append(pairs)
 
 
 def noting(execution: FakeExecution, policy: Notes) -> PartRun:
@@ -300,6 +302,41 @@ def test_each_stretch_on_the_event_loop_is_timed_and_what_came_between_counts(cl
     assert execution.careful == [True] * 4
 
 
+def test_a_run_of_many_short_turns_stays_and_counts_as_its_longest(clock: Clock) -> None:
+    took = iter([LIMIT - 1, *[10] * 30])
+    wants = [tensor(str(number)) for number in range(30)]
+
+    def computes() -> None:
+        clock.now += next(took)
+        execution.waits_for = 1 if execution.left else 0
+
+    execution, policy = FakeExecution(31, takes=computes), Notes(times=True)
+    run = noting(execution, policy)
+    for want in wants:
+        assert run.turn(EVENT_LOOP) == WAITS
+        run._inbox.append((want.token, 1, False))
+    assert run.turn(EVENT_LOOP) == DONE
+
+    before = LIMIT - 1
+    # all counts at first; from the turn on that makes them short in the mean, what this one has taken
+    whole = [before + 10 * number for number in range(30) if before + 10 * number >= (number + 2) * 50_000]
+    assert [spent for _, spent in policy.asked] == [0, *whole, *[0] * (30 - len(whole))]
+    assert policy.noted == [(LIMIT - 1, (7,))]
+
+
+def test_what_is_usual_is_noted_without_its_shapes(clock: Clock) -> None:
+    policy = Notes(times=True)
+    execution = FakeExecution()
+    execution.pairs = [1, 2]
+    assert noting(execution, policy).turn(EVENT_LOOP) == DONE
+    usual = FakeExecution()
+    usual.usual = frozenset([1, 2])
+    assert noting(usual, policy).turn(EVENT_LOOP) == DONE
+
+    assert policy.noted == [(0, (7,)), (0, ())]
+    assert policy.pairs == [[1, 2], None]
+
+
 def test_a_run_that_is_not_timed_reads_no_clock_and_notes_nothing(clock: Clock) -> None:
     execution, policy = FakeExecution(stretches=2), Notes(times=False)
 
@@ -323,7 +360,7 @@ def test_a_program_that_was_never_ready_is_noted_as_short_on_the_event_loop_only
 
 def test_a_stretch_elsewhere_adds_to_the_time_and_makes_it_a_timed_run(clock: Clock) -> None:
     execution, policy = (
-        FakeExecution(3, takes=lambda: setattr(clock, "now", clock.now + 10)),
+        FakeExecution(3, takes=lambda: setattr(clock, "now", clock.now + 100_000)),
         Notes(times=False, stays=[False]),
     )
     run = noting(execution, policy)
@@ -334,8 +371,8 @@ def test_a_stretch_elsewhere_adds_to_the_time_and_makes_it_a_timed_run(clock: Cl
     run.came_back(None)
     assert run.turn(EVENT_LOOP) == DONE
 
-    assert policy.asked == [(7, 0), (7, 10), (7, 20)]
-    assert policy.noted == [(30, (7,))]
+    assert policy.asked == [(7, 0), (7, 100_000), (7, 200_000)]
+    assert policy.noted == [(300_000, (7,))]
     assert execution.careful == [False, True, True]
 
 

@@ -11,6 +11,7 @@ from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.resources import state
 from tenfold_services.worker.run_policy import (
     RunPolicy,
+    held,
     is_callable,
     waits_for_kernels_only,
     waits_for_links_only,
@@ -143,6 +144,44 @@ def test_shapes_are_forgotten_when_variables_have_others(monkeypatch: pytest.Mon
     found.note(1, (2,))
     assert found.is_short(2)
     assert not found.is_short(1)
+
+
+def test_some_of_what_a_short_run_got_is_short_in_any_order() -> None:
+    found = policy()
+    found.note(1, (3,), [1, 2])
+    usual = found.usual
+    assert usual == {1, 2}
+    assert found.is_short(77, 0, usual)
+    assert not found.is_short(77, 0, None)
+    assert not found.is_short(77, LIMIT, usual)
+    found.note(1)
+    assert found.usual is usual
+
+    found.note(LIMIT, (4,), [1, 9])
+    assert found.usual is usual
+    found.note(1, (4,), [1, 9])
+    found.nanoseconds = 1.0
+    assert found.usual == {1, 9}
+    # what began with the former ones
+    assert not found.is_short(77, 0, usual)
+    assert found.is_short(3, 0, usual)
+
+
+def test_what_is_usual_is_forgotten_when_variables_have_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = policy()
+    found.note(1, (3,), [1, 2])
+    usual, now = found.usual, state.reshapes()
+    monkeypatch.setattr(state, "reshapes", lambda: now + 1)
+    assert not found.is_short(3, 0, usual)
+    found.note(1)
+    assert found.usual is None
+    assert not found.is_short(3, 0, usual)
+
+
+def test_of_many_short_turns_the_longest_counts() -> None:
+    assert held(5_000_000, 101, 70_000) == 70_000
+    assert held(5_000_000, 100, 70_000) == 5_000_000
+    assert held(60_000, 1, 60_000) == held(40_000, 1, 40_000) + 20_000 == 60_000
 
 
 def test_a_program_at_the_border_of_tiny_is_timed_now_and_then() -> None:
