@@ -109,6 +109,14 @@ def test_a_device_of_an_earlier_graph_stays_and_says_so() -> None:
     assert reasons("\n".join(grown))["c"] == "beside y: a source is made where it is used"
 
 
+def test_a_graph_that_could_not_be_placed_now_says_when_it_was() -> None:
+    graph, fewer = placed(f"a = NoOp() @{PS0}\nb = NoOp()"), DeviceSet([fake_device(W0)], fake_device(W0).name)
+
+    found = placement_reasons(graph, fewer, devices_with_kernel=gpu_for_matmul, soft=False)
+
+    assert found == dict.fromkeys("ab", "placed when it was added to the graph")
+
+
 def test_nodes_and_variables_are_counted_by_task() -> None:
     graph = "w = VariableV2() dtype=float shape=[3,5] @/job:ps\nv = VarHandleOp() dtype=double shape=[2] @/job:worker"
 
