@@ -29,7 +29,7 @@ import which
 from mutants import equivalent, imports, nets
 from mutants.draw import AREAS, Mutant, draw_changes, draw_files, path_of
 from mutants.scratch import FOLDER, environment_alone, interpreter_of, scratch_tree
-from support.mirror import ROOT, modules
+from support.mirror import PACKAGES, ROOT, modules
 
 RESULTS = FOLDER / "results.jsonl"
 #: Seconds of the processor that the tests of a file may take together, as it is.
@@ -48,6 +48,8 @@ def main() -> int:
     parser.add_argument("--nice", type=int, default=10, help="how far other work goes first")
     parser.add_argument("--report", action="store_true", help="only say what is known")
     options = parser.parse_args()
+    # what nets.py asks the tables of ops is of these files, also where another checkout is installed
+    sys.path[:0] = [str(ROOT / folder) for folder in PACKAGES]
     paths = [path_of(text) for text in options.file] if options.file else draw_files(options.seed, options.files)
     each = -(-options.count // len(paths))
     drawn = [mutant for path in paths for mutant in draw_changes(options.seed, path, each)]
@@ -97,7 +99,8 @@ def tests_of(path: str) -> list[str]:
     every = [*first, *near, *by_name, *net, *(cover.test for cover in found)]
     every += nets.of_all_rules() if for_all else []
     if users := nets.users_of_code(Path(path)):  # the net runs loops as Python
-        every = [*near, *(test for user in users for test in tests_of(str(user))), *every]
+        naming = [cover.test for cover in found if cover.rank == 2]
+        every = [*near, *naming, *(test for user in users for test in tests_of(str(user))), *every]
         every = [test for test in every if not test.startswith(nets.KERNELS)]
     return [test for test in dict.fromkeys(every) if not test.startswith(_LEFT_OUT)]
 
