@@ -11,11 +11,12 @@ import pytest
 
 from tenfold_kernels import chunks, threads
 from tenfold_kernels.chunks import Payoff
-from tenfold_kernels.cpu._compiled.chunk_loops import fetch_add, load, store
+from tenfold_kernels.cpu._compiled.chunk_loops import Cell, fetch_add, helper, load, store
 from tenfold_kernels.cpu._compiled.machine_code import compile_callback
 from tenfold_kernels.crowd import Crowd
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 MOST = 256
@@ -32,6 +33,22 @@ def meet(arguments, chunk):  # type: ignore[no-untyped-def]
     while load(arguments) < 2:
         pass
     store(arguments + 8 * (1 + chunk), 1)
+
+
+CLAIMED, INSIDE, WAITING = 8 * Cell.CLAIMED.value, 8 * Cell.INSIDE.value, 8 * Cell.WAITING.value
+WAITS, GONE, IS_ITSELF = 1, 2, 3
+
+
+def outlast(arguments, chunk):  # type: ignore[no-untyped-def]
+    """Two chunks that begin together. The second ends once the caller waits for it, is gone, or has done all others."""
+    pool = load(arguments)
+    fetch_add(arguments + 8, 1)
+    while load(arguments + 8) < 2:
+        pass
+    while chunk:
+        if load(pool + WAITING) or not load(pool + CLAIMED) or not load(pool + INSIDE):
+            store(arguments + 16, WAITS if load(pool + WAITING) else IS_ITSELF if load(pool + CLAIMED) else GONE)
+            return
 
 
 @pytest.fixture
@@ -62,6 +79,16 @@ def test_a_helper_takes_a_chunk_while_the_caller_is_in_another(pool: chunks._Poo
     assert cells.tolist() == [2, 1, 1]
 
 
+def test_the_caller_sleeps_until_a_helper_s_chunk_is_done(pool: chunks._Pool) -> None:
+    function, found = compile_callback(outlast), IS_ITSELF
+    while found == IS_ITSELF:  # it got the second chunk before a helper came
+        cells = np.array([pool.address, 0, 0], np.int64)
+        assert pool.share(function, chunks.address_of(cells), 2, 2)
+        while not (found := cells[2]):
+            pass
+    assert found == WAITS
+
+
 def test_a_second_caller_does_its_chunks_alone(pool: chunks._Pool) -> None:
     function = compile_callback(count_up)
     pool.cells[0] = 1  # CLAIMED: by another caller
@@ -85,6 +112,42 @@ def test_callers_at_the_same_time_get_their_own_results(pool: chunks._Pool) -> N
     for caller in callers:
         caller.join()
     assert (all_cells == 200).all()
+
+
+def pool_that_looks(look: Callable[[], object]) -> chunks._Pool:
+    """One without helpers, where `look` is called in place of giving up the core."""
+
+    def between() -> int:
+        look()
+        return 0
+
+    pool, callback = chunks._Pool(0), ctypes.CFUNCTYPE(ctypes.c_int)(between)
+    chunks._kept.append(callback)
+    pool.cells[Cell.YIELD_FN] = ctypes.cast(callback, ctypes.c_void_p).value
+    return pool
+
+
+def test_a_look_at_a_cell_ends_with_a_change_or_after_its_time() -> None:
+    cells = np.array([4711, 0], np.int64)
+    cell = chunks.address_of(cells)
+    pool = pool_that_looks(lambda: cells.put(0, 1))
+    assert pool.await_change(pool.address, cell, 4711, 0, cell + 8) == 4711
+    assert cells[1] == 1, "it says that it looks"
+    assert pool.await_change(pool.address, cell, 4711, 10**15, 0) == 1
+
+
+def test_a_helper_looks_for_a_job_before_it_sleeps() -> None:
+    looks = threading.Event()
+    pool = pool_that_looks(looks.set)
+    pool.cells[Cell.HELPER_SPINS] = 10**15
+    life = ctypes.c_void_p(compile_callback(helper, "void(int64)"))
+    assert not ctypes.CDLL(None).pthread_create(
+        ctypes.byref(ctypes.c_size_t()), None, life, ctypes.c_void_p(pool.address)
+    )
+
+    assert looks.wait(10)
+    pool.cells[Cell.HELPER_SPINS] = 0
+    pool.cells[Cell.JOB] = 1  # there is nothing to do: it sleeps from now on
 
 
 def test_limits_of_a_process_bound_the_width(monkeypatch: pytest.MonkeyPatch) -> None:

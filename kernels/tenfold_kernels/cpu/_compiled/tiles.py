@@ -142,7 +142,7 @@ def tile(  # type: ignore[no-untyped-def]
                 builder.position_at_end(block)
                 loops = _Loops(builder, element, a.dtype.bitwidth // 8, row_count, width)
                 sums = loops.build(start["a"], start["b"], (*a_strides, b_out, b_in), (outer, inner))
-                loops.store(sums, start["c"], c_row, builder.trunc(add, ir.IntType(1)) if add.type.width > 1 else add)
+                loops.store(sums, start["c"], c_row, add)
                 builder.branch(end)
         builder.position_at_end(end)
         return context.get_dummy_value()
