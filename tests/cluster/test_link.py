@@ -274,6 +274,7 @@ async def test_a_peer_that_says_nothing_is_asked_and_given_up(ends: Ends) -> Non
     assert [frame.kind for frame in await asyncio.to_thread(peer.read_to_the_end)] == [
         FrameKind.REQUEST,
         FrameKind.PING,
+        FrameKind.GOODBYE,
     ]
 
 
@@ -281,7 +282,7 @@ async def test_a_peer_that_says_nothing_is_not_given_up_while_bytes_move(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moving, looks = 20, count(1)
-    monkeypatch.setattr(Moving, "look", lambda _: next(looks) <= moving)
+    monkeypatch.setattr(Moving, "look", lambda moves, taken: next(looks) <= moving)
     await ends.listen(FAST)
     peer = ends.raw()
     await asyncio.to_thread(peer.greet)
