@@ -260,13 +260,17 @@ def test_deadline(server: ScriptedServer, master: GrpcMaster, monkeypatch: pytes
         assert over.wait(10)
         return master_pb2.RunStepResponse()
 
+    # it is connected before the time begins, to a task that does not say its name
+    server.metadata = ()
+    server.answer("RunStep", master_pb2.RunStepResponse())
+    master.run_step("h", {}, [], ["x"], NO_OPTIONS, None)
     server.answer("RunStep", never)
 
     with pytest.raises(errors.DeadlineExceededError) as raised:
-        master.run_step("h", {}, ["y:0"], [], NO_OPTIONS, 0.2)
+        master.run_step("h", {}, ["y:0"], [], NO_OPTIONS, 0.5)
 
     assert raised.value.message == (
-        f"RunStep on {server.target} was not answered within 0.2 s: it accepts connections but sent no answer"
+        f"RunStep on {server.target} was not answered within 0.5 s: it accepts connections but sent no answer"
     )
     assert over.wait(10)
 

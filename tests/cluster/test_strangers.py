@@ -122,6 +122,7 @@ async def test_the_owner_goes_on_while_a_stranger_comes_again_and_again(
     server: Http2Server, stranger: Stranger
 ) -> None:
     to = ["127.0.0.1", server.port]  # type: ignore[attr-defined]
+    alone = max([await owners_call(server) for _ in range(3)])
     stranger.begin("flood", to, GREETING.hex(), FLOODS["refused calls"].hex(), 4, 2.0)
     longest, until = 0.0, perf_counter() + 1.5
     while perf_counter() < until:
@@ -129,7 +130,7 @@ async def test_the_owner_goes_on_while_a_stranger_comes_again_and_again(
     done = await asyncio.to_thread(stranger.end)
 
     assert done["ended"] > 0
-    assert longest < 2.0, f"{longest:.2f} s, while {done} went"
+    assert longest < max(2.0, 20 * alone), f"{longest:.2f} s (alone: {alone:.2f} s), while {done} went"
 
 
 @needs_another_user
