@@ -30,6 +30,11 @@ class RunState(StrEnum):
         return self not in (RunState.PENDING, RunState.RUNNING)
 
 
+def is_final(state: str) -> bool:
+    """Whether something in this state has ended; of a state that only a newer service knows, that is not said."""
+    return state in tuple(RunState) and RunState(state).final
+
+
 class RunTaskState(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"

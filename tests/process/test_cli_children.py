@@ -10,22 +10,32 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psutil
 import pytest
 
 from tenfold.cli.children import ChildFailedError, Children
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 #: Writes a program into a file; what it returns is what Children.start takes.
 Program = Callable[[str], list[str]]
 
 #: Says that it is there, then waits for a signal.
 WAITS = "import signal; print('ready', flush=True); signal.pause()"
-#: The same, but deaf to SIGTERM.
+#: The same, but it says whether SIGTERM came because its parent is gone.
+TELLS = """
+import pathlib, signal, sys
+from tenfold.cli.signals import parent_gone
+
+def end(*_):
+    pathlib.Path(f"{__file__}.told").write_text(str(parent_gone.is_set()))
+    sys.exit(0)
+
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+signal.pause()
+"""
+#: The same as the first, but deaf to SIGTERM.
 DEAF = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\n"
     "while True: signal.pause()"
@@ -99,8 +109,8 @@ def test_stopping_goes_stage_by_stage_and_ends_the_deaf(program: Program) -> Non
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-def test_no_child_outlives_a_killed_parent(program: Program) -> None:
-    (grandchild,) = program(WAITS)
+def test_no_child_outlives_a_killed_parent_and_it_knows_why(program: Program) -> None:
+    (grandchild,) = program(TELLS)
     parent = (
         "from tenfold.cli.children import Children\n"
         "import signal\n"
@@ -120,6 +130,7 @@ def test_no_child_outlives_a_killed_parent(program: Program) -> None:
 
         psutil.wait_procs([child], timeout=30)
     assert not child.is_running()
+    assert Path(f"{grandchild}.told").read_text() == "True"
 
 
 def test_a_name_is_used_once(program: Program) -> None:

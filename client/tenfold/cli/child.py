@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from tenfold.cli import run_server
+from tenfold.cli import run_server, signals
 from tenfold.cli.modules_apart import keep_apart
 from tenfold.runs import program_report, recorded, run_cluster
 from tenfold.runs.error_file import ReportedExit, leave_error
@@ -33,6 +33,7 @@ def watch_parent(grace: float = GRACE_S) -> threading.Thread:
     def watch() -> None:
         while os.read(0, 4096):
             pass  # the parent never writes; only the end of the file counts
+        signals.parent_gone.set()
         os.kill(os.getpid(), signal.SIGTERM)
         if not threading.Event().wait(grace):
             os._exit(1)

@@ -23,10 +23,13 @@ _LAST_LOOK_S = 3.0
 
 
 def progress_of(run: dict[str, Any]) -> str:
-    """ "step 1,200 (24%) · 85.3 steps/s · 45 s left"; empty where nothing is known."""
+    """ "step 1,200 (24%) · 85.3 steps/s · 45 s left"; of a run that has ended its step alone; empty where nothing is
+    known."""
     from tenfold.control.run_text import left_text, progress_text
+    from tenfold_core.run_states import is_final
 
-    return " · ".join(filter(None, (progress_text(run["progress"]), left_text(run["progress"]))))
+    progress, ended = run["progress"], is_final(run["state"])
+    return " · ".join(filter(None, (progress_text(progress, ended=ended), left_text(progress))))
 
 
 def listed(found: list[dict[str, Any]], now: datetime, width: int, by: str | None = None) -> Table:

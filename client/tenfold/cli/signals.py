@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
+#: Set once the process that started this one is gone, where child.py watches that: the SIGTERM then was nobody's wish.
+parent_gone = threading.Event()
+
+
 def exit_on_sigterm() -> None:
     """Makes SIGTERM end this process by SystemExit, with 143, where it would end it at once: a command that only waits
     for answers puts its terminal back and closes its connections. Main thread only; `stop_signals` has its own way."""

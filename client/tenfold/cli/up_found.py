@@ -44,7 +44,7 @@ def were_running(runs: Iterable[Run], since: float, began: float) -> list[Run]:
             return False
         if run.ended is None or _seconds(run.ended) >= began:
             return True
-        return run.stop == WITH_SERVICE and _seconds(run.ended) >= since
+        return WITH_SERVICE in (run.stop, run.reason) and _seconds(run.ended) >= since
 
     return [run for run in runs if was_running(run)]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from tenfold.control.answers import Answer, answer
 from tenfold.control.cluster_answers import Condition
-from tenfold_core.run_states import RunState
+from tenfold_core.run_states import RunState, is_final
 
 
 @answer
@@ -143,7 +143,7 @@ class Run(Answer):
     @property
     def final(self) -> bool:
         """Whether it has ended."""
-        return self.state in tuple(RunState) and RunState(self.state).final
+        return is_final(self.state)
 
     @property
     def succeeded(self) -> bool:

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold.state_styles import css_colour
+from tenfold_core.run_states import is_final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,12 +34,15 @@ class Shown(Protocol):
 _SCALARS = 3
 
 
-def progress_text(progress: Mapping[str, Any] | None, *, percent: bool = True) -> str:
+def progress_text(progress: Mapping[str, Any] | None, *, percent: bool = True, ended: bool = False) -> str:
     """ "step 1,200 (24%) · 85.3 steps/s", without the share where it is not known or not wanted; without a global step
-    the speed alone; empty where nothing is known."""
+    the speed alone; empty where nothing is known. A run that has `ended` has no speed, and how far it came is its
+    step."""
     if progress is None:
         return ""
     step, speed, done = progress["global_step"], progress["steps_per_second"], progress.get("percent")
+    if ended:
+        speed = done = None
     share = f" ({int(done)}%)" if percent and done is not None else ""
     parts = ("" if step is None else f"step {step:,}{share}", "" if speed is None else f"{speed:.1f} steps/s")
     return " · ".join(filter(None, parts))
@@ -81,7 +85,8 @@ def what_it_does(run: Shown, *, percent: bool = True) -> str:
     left = left_text(run.progress)
     # it takes the room of a scalar
     scalars = scalars_text(run.progress, _SCALARS - bool(left))
-    told = " · ".join(filter(None, (progress_text(run.progress, percent=percent), scalars, left)))
+    progress = progress_text(run.progress, percent=percent, ended=is_final(run.state))
+    told = " · ".join(filter(None, (progress, scalars, left)))
     return told if told and run.state == "RUNNING" else " · ".join(filter(None, (run.reason, told)))
 
 

@@ -70,11 +70,20 @@ class ByHand:
         self._lock = threading.Lock()
         #: The servers of this process: job, index and the addresses of their cluster. Guarded by _lock.
         self._servers: list[tuple[str, int, dict[str, dict[int, str]]]] = []
-        self._stopping = False
+        self._stopping = self._finished = False
 
     def add_server(self, job: str, index: int, addresses: dict[str, dict[int, str]]) -> None:
         with self._lock:
             self._servers.append((job, index, addresses))
+
+    def remove_server(self, job: str, index: int) -> bool:
+        """Whether that was the last one, with which the program has finished its part of the run."""
+        with self._lock:
+            left = [each for each in self._servers if each[:2] != (job, index)]
+            self._finished = bool(self._servers) and not left
+            if not self._finished:  # the last report is still that task's
+                self._servers = left
+            return self._finished
 
     def find(self, client: ControlClient, active: bool, ending: bool, timeout: float) -> Place | None:
         """Joins. A program that has run no step begins no run: it serves others, or has done nothing yet; unless it
@@ -100,7 +109,8 @@ class ByHand:
     def members(self, ending: bool) -> dict[str, Any]:
         told: dict[str, Any] = {"process": self._process()}
         if ending:
-            told["ending"] = {"state": "stopped"} if self._stopping else how_it_ended()
+            known = {"state": "stopped"} if self._stopping else {"state": "succeeded"} if self._finished else None
+            told["ending"] = known or how_it_ended()
         return told
 
     def stop(self) -> None:
@@ -171,6 +181,8 @@ def serve(
 def leave(registration: ServerRegistration, finished: bool) -> None:
     """The server of this registration stops; the program has `finished` with it, or ends as it can be seen."""
     ended: dict[str, Any] = {"state": "succeeded"} if finished else how_it_ended()
+    if finished:
+        _this.leave(registration.job, registration.index)
     if ended["state"] == "succeeded":
         registration.stop()
     elif ended["state"] == "stopped":
@@ -186,7 +198,7 @@ def sizes(addresses: Mapping[str, Mapping[int, str]]) -> dict[str, int]:
 
 
 class _Process:
-    """The reports of this process: none, or one reporter until it ends."""
+    """The reports of this process: none, or one reporter until the program has stopped its servers, or ends."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -205,6 +217,16 @@ class _Process:
                 self.reporter.start()
                 atexit.register(self.reporter.finish)
             return self.member
+
+    def leave(self, job: str, index: int) -> None:
+        """The program has stopped that server: after the last one it reports once more, and what it does later is
+        another run's. Blocks for a moment."""
+        with self.lock:
+            if self.member is None or self.reporter is None or not self.member.remove_server(job, index):
+                return
+            reporter, self.member, self.reporter = self.reporter, None, None
+        atexit.unregister(reporter.finish)
+        reporter.finish()
 
 
 def _named() -> Service | None:

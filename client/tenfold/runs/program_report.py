@@ -105,7 +105,7 @@ class OfRun:
 
 
 class ProgramReporter:
-    """Reports between `start` and `finish`, both on the main thread."""
+    """Reports between `start` and `finish`."""
 
     def __init__(self, membership: Membership, control: str, token: Shown) -> None:
         self._membership, self._control, self._token = membership, control, token

@@ -49,7 +49,7 @@ class ServerRegistration:
         """`jobs`: sizes of the cluster, for a service that does not know it. `server`: the BackgroundServer. `given`: a
         registration that there is already, which goes over to this object."""
         self._url, self._token, self._cluster = url, token, cluster
-        self._job, self._index, self._address, self._jobs, self._server = job, index, address, dict(jobs), server
+        self.job, self.index, self._address, self._jobs, self._server = job, index, address, dict(jobs), server
         self._stopping = threading.Event()
         self._registration: TaskRegistration | None = None if given is None else given.registration
         self._client: ControlClient | None = None if given is None else given.client
@@ -94,8 +94,8 @@ class ServerRegistration:
                 registration = TaskRegistration(
                     client,
                     self._cluster,
-                    self._job,
-                    self._index,
+                    self.job,
+                    self.index,
                     self._address,
                     devices=devices_of(self._server),
                     insecure=self._server.insecure,
@@ -129,7 +129,7 @@ class ServerRegistration:
             known = client.spec(self._cluster)
         except errors.OpError:
             return False
-        return known.addresses.get(self._job, {}).get(self._index) == self._address
+        return known.addresses.get(self.job, {}).get(self.index) == self._address
 
     def _drain(self, grace: float, reason: str) -> None:
         """Ends the server after its running steps, and then the program, as `tenfold stop` ends it. Never blocks."""
@@ -150,7 +150,7 @@ class ServerRegistration:
         except errors.NotFoundError:
             client.declare_cluster(self._cluster, self._jobs)
             return
-        if self._index < known.jobs.get(self._job, 0):
+        if self.index < known.jobs.get(self.job, 0):
             return
         if "ready" not in known.states.values():
             client.declare_cluster(self._cluster, self._jobs)
@@ -164,7 +164,7 @@ class ServerRegistration:
 
     @property
     def _name(self) -> str:
-        return f"/job:{self._job}/replica:0/task:{self._index}"
+        return f"/job:{self.job}/replica:0/task:{self.index}"
 
     def _say(self, text: str) -> None:
         if not self._stopping.is_set():

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tenfold.cli.signals import stop_signals
+from tenfold.cli.signals import parent_gone, stop_signals
 from tenfold.control import ControlClient
 from tenfold.launchers import LaunchRefusedError
 from tenfold.launchers.local import LocalLauncher, LocalProcesses
@@ -31,9 +31,11 @@ from tenfold_core import log_setup
 from tenfold_core.access.credentials import shown_token
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.errors import OpError
-from tenfold_core.run_states import RunState
+from tenfold_core.run_states import WITH_SERVICE, RunState
 
 if TYPE_CHECKING:
+    import signal
+
     from tenfold.cli.children import Echo
     from tenfold.launchers import TaskProcesses
     from tenfold.runs.plan import RunPlan
@@ -98,7 +100,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
                 return
             reporter.start()
             held.enter_context(processes)
-            with stop_signals(lambda signal: stop(f"stopped by {signal.name}")):
+            with stop_signals(lambda received: stop(why_stopped(received))):
                 driver.run()
             last = driver.report()
         except (OSError, ValueError, LaunchRefusedError) as error:
@@ -118,6 +120,11 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             logging.warning("the end of the run cannot be written down: %s", error)
         if not reporter.finish(_LAST_REPORT_S):
             logging.warning("the control service was not told of the end; state.json has it")
+
+
+def why_stopped(received: signal.Signals) -> str:
+    """What a stop signal means. The service asks before it ends; one that was killed is seen to be gone."""
+    return WITH_SERVICE if parent_gone.is_set() else f"stopped by {received.name}"
 
 
 def _processes(run: dict[str, Any], plan: RunPlan, folder: Path, echo: Echo) -> TaskProcesses:

@@ -1,7 +1,8 @@
 """Alerts to webhooks: a run has ended, or a task was lost. Each is an HTTP POST of JSON to every URL of the settings.
 
 Fed with the events that log.py gets, of changes that this service made: of services on one database one tells of each.
-A queue for each URL, which is bounded, so a receiver that does not answer costs neither memory nor time of others.
+A queue for each URL, which is bounded, so a receiver that does not answer costs neither memory nor time of others; an
+alert that is to be tried again waits beside the queue, and those behind it go out.
 An alert is news, not a promise: what has not been delivered when the service ends is lost. A URL may hold a secret, so
 logs name its host alone. Made by control.py.
 """
@@ -9,8 +10,12 @@ logs name its host alone. Made by control.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import heapq
+import itertools
 import logging
-from collections import deque
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from tenfold_control_api.events.event import Event
+    from tenfold_control_api.leases import Clock
 
 log = logging.getLogger(__name__)
 
@@ -62,15 +68,26 @@ def alert(event: Event) -> dict[str, Any] | None:
 Post: TypeAlias = "Callable[[str, Mapping[str, Any]], Awaitable[int]]"
 
 
+@dataclass(order=True, slots=True)
+class _Alert:
+    """One alert for one URL. Ordered by when it is due, and then as it came."""
+
+    due: float
+    number: int
+    told: Mapping[str, Any] = field(compare=False)
+    #: How often it was tried.
+    tries: int = field(default=0, compare=False)
+
+
 class Webhooks:
     """Used on one event loop, between `start` and `stop`."""
 
-    def __init__(
-        self, urls: Sequence[str], post: Post | None = None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
-        self._post, self._sleep = post or _post, sleep
-        self._waiting: dict[str, deque[dict[str, Any]]] = {url: deque() for url in dict.fromkeys(urls)}
+    def __init__(self, urls: Sequence[str], post: Post | None = None, clock: Clock = time.monotonic) -> None:
+        self._post, self._clock = post or _post, clock
+        #: By URL, a heap.
+        self._waiting: dict[str, list[_Alert]] = {url: [] for url in dict.fromkeys(urls)}
         self._come = {url: asyncio.Event() for url in self._waiting}
+        self._numbers = itertools.count()
         self._senders: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -86,37 +103,49 @@ class Webhooks:
     def note(self, events: Iterable[Event]) -> None:
         """Queues the alerts among the events. Never blocks."""
         for told in filter(None, map(alert, events)):
-            for url, waiting in self._waiting.items():
-                if len(waiting) >= MOST:
-                    dropped = waiting.popleft()
-                    log.warning("%s does not keep up: its alert %s is dropped", host(url), dropped["text"][:200])
-                waiting.append(told)
-                self._come[url].set()
+            for url in self._waiting:
+                self._keep(url, _Alert(self._clock(), next(self._numbers), told))
+
+    def _keep(self, url: str, one: _Alert) -> None:
+        waiting = self._waiting[url]
+        if len(waiting) >= MOST:
+            oldest = min([*waiting, one], key=lambda each: each.number)
+            log.warning("%s does not keep up: its alert %s is dropped", host(url), oldest.told["text"][:200])
+            if oldest is one:
+                return
+            waiting.remove(oldest)
+            heapq.heapify(waiting)
+        heapq.heappush(waiting, one)
+        self._come[url].set()
 
     async def _send_for_ever(self, url: str) -> None:
         waiting, come = self._waiting[url], self._come[url]
         while True:
-            await come.wait()
-            come.clear()
-            while waiting:
-                await self._deliver(url, waiting.popleft())
-
-    async def _deliver(self, url: str, told: Mapping[str, Any]) -> None:
-        why = ""
-        for pause in (0.0, *PAUSES):
-            if pause:
-                await self._sleep(pause)
-            try:
-                status = await self._post(url, told)
-            except OSError as error:
-                why = type(error.__cause__ or error).__name__  # its text may repeat the URL
+            left = waiting[0].due - self._clock() if waiting else None
+            if left is not None and left <= 0:
+                await self._deliver(url, heapq.heappop(waiting))
                 continue
+            come.clear()
+            # Not wait_for: before Python 3.12 it loses a cancellation that comes together with the event.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await come.wait()
+
+    async def _deliver(self, url: str, one: _Alert) -> None:
+        """One attempt; an alert that the receiver may take later is kept for that."""
+        why, again = "", True
+        try:
+            status = await self._post(url, one.told)
+        except OSError as error:
+            why = type(error.__cause__ or error).__name__  # its text may repeat the URL
+        else:
             if status < 300:
                 return
-            why = f"status {status}"
-            if status < 500 and status not in _LATER:
-                break
-        log.warning("%s was not told: %s (%s)", host(url), told["text"][:200], why)
+            why, again = f"status {status}", status >= 500 or status in _LATER
+        if not again or one.tries >= len(PAUSES):
+            log.warning("%s was not told: %s (%s)", host(url), one.told["text"][:200], why)
+            return
+        self._keep(url, _Alert(self._clock() + PAUSES[one.tries], one.number, one.told, one.tries + 1))
 
 
 def host(url: str) -> str:

@@ -20,11 +20,16 @@ def run(name: str, state: str, program: str, progress: dict[str, Any] | None, en
     return {"name": name, "state": state, "entrypoint": program.split(), "progress": progress, **times}
 
 
+#: Of a run that came to the half of its steps.
+HALF = {"global_step": 500, "steps_per_second": 85.3, "last_step": 1000, "percent": 50.0, "seconds_left": None}
+
+
 def test_a_long_program_leaves_room_for_the_progress() -> None:
     program = "python trainer.py 37741 /a/folder/whose/name/is/longer/than/the/whole/line/of/a/terminal/is/wide"
     found = [
         run("run-0123456789ab", "RUNNING", program, {"global_step": 1234, "steps_per_second": 85.31}, None),
         run("run-ba9876543210", "SUCCEEDED", "python -m mnist", None, "2026-11-24T11:30:00Z"),
+        run("run-ba9876543211", "FAILED", "python -m mnist", HALF, "2026-11-24T11:30:00Z"),
     ]
     console = Console(file=io.StringIO(), width=80, highlight=False)
 
@@ -35,6 +40,7 @@ def test_a_long_program_leaves_room_for_the_progress() -> None:
         "run               state      since   progress                   program",
         "run-0123456789ab  RUNNING    59 s    step 1,234 · 85.3 steps/s  python trainer.…",
         "run-ba9876543210  SUCCEEDED  30 min                             python -m mnist",
+        "run-ba9876543211  FAILED     30 min  step 500                   python -m mnist",
     ]
 
 

@@ -28,6 +28,7 @@ def run(name: str, state: str, ended: float | None, stop: str | None = None, **o
 def test_which_runs_were_running() -> None:
     cut = [
         run("stopped-with-it", "STOPPED", 1900, "the control service ended"),
+        run("its-service-was-killed", "STOPPED", 1900, reason="the control service ended"),
         run("found-dead", "FAILED", 2001),
         run("goes-on", "RUNNING", None, launcher="external"),
     ]

@@ -21,7 +21,7 @@ def test_one_line() -> None:
     assert headline(a_run("PENDING", reason="it waits")) == "run-1 is PENDING: it waits"
     assert headline(a_run()) == "run-1 is RUNNING: attempt 1 of 3"
     assert headline(running) == ("run-1 is RUNNING: step 1,234 · 85.3 steps/s · loss 0.1235 · accuracy 0.97 · rate 0.1")
-    assert headline(failed).startswith("run-1 is FAILED: worker/0: exit code 1 · step 1,234 · 85.3 steps/s")
+    assert headline(failed).startswith("run-1 is FAILED: worker/0: exit code 1 · step 1,234 · loss")
 
 
 #: Of a training that says where it stops.

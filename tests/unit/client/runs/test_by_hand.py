@@ -91,3 +91,55 @@ def test_a_session_of_a_process_that_tells_nobody_begins_nothing(monkeypatch: py
         pass
 
     assert by_hand._this.reporter is None
+
+
+class Reporter:
+    """Stands for ProgramReporter: notes what it is told, and how its program says that it ended."""
+
+    def __init__(self, member: by_hand.ByHand, *_: object) -> None:
+        self.member, self.begun, self.finished = member, False, 0
+        self.ending: object = None
+
+    def start(self) -> None:
+        self.begun = True
+
+    def finish(self) -> None:
+        self.finished += 1
+        self.ending = self.member.members(True)["ending"]
+
+
+class Registration:
+    def __init__(self, job: str, index: int) -> None:
+        self.job, self.index, self.left = job, index, 0
+
+    def stop(self) -> None:
+        self.left += 1
+
+
+def test_a_program_that_stops_its_servers_reports_once_more_and_begins_anew_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(by_hand, "_this", this := by_hand._Process())
+    monkeypatch.setattr(by_hand, "ProgramReporter", Reporter)
+    monkeypatch.setattr(by_hand.atexit, "register", lambda _: None)
+    service = by_hand.Service("http://x", None, "c")
+    servers = [Registration("ps", 0), Registration("worker", 0)]
+    for server in servers:
+        this.begin(service).add_server(server.job, server.index, ADDRESSES)
+    first = this.reporter
+
+    by_hand.leave(servers[1], finished=True)  # type: ignore[arg-type]
+    one_left = (this.reporter, first.finished)  # type: ignore[union-attr]
+    by_hand.leave(servers[0], finished=False)  # type: ignore[arg-type]
+    at_exit = first.finished  # type: ignore[union-attr]
+    by_hand.leave(servers[0], finished=True)  # type: ignore[arg-type]
+    later = this.begin(service)
+
+    assert isinstance(first, Reporter)
+    assert one_left == (first, 0)
+    # a server that ends with its program leaves the last report to the program's end
+    assert at_exit == 0
+    assert (first.finished, first.ending) == (1, {"state": "succeeded"})
+    assert [server.left for server in servers] == [2, 1]
+    assert later is not first.member
+    assert this.reporter is not first
