@@ -332,6 +332,18 @@ def test_a_total_that_is_read_from_a_variable_is_not_written() -> None:
     assert [optimized.op(name) for name in ("by_name", "by_reference", "by_view")] == ["AddV2"] * 3
 
 
+def test_a_total_that_enters_a_loop_is_not_written() -> None:
+    """Its next turn reads it again."""
+    part = PartBuilder()
+    for name in "xa":
+        part.feed(name)
+        part.node("Enter", f"{name}_within", [name], T=F32, frame_name="f", is_constant=True)
+    part.node("Neg", "factor", ["a_within"], T=F32)
+    part.node("MatMul", "product", ["factor", "factor"], T=F32, transpose_a=True, transpose_b=False)
+    part.node("AddV2", "total", ["x_within", "product"], T=F32)
+    assert Optimized(part).op("total") == "AddV2"
+
+
 def test_slices_of_another_shape_or_op_are_not_joined() -> None:
     part = PartBuilder()
     for i in range(4):
