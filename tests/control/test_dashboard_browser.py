@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from support.browser import Browser, chromium, missing
+from tenfold_control_api.runs.progress import DISTRIBUTION
 from tenfold_protos.trace_pb2 import ProgramTrace
 
 if TYPE_CHECKING:
@@ -230,13 +231,22 @@ def test_what_a_run_uses_is_drawn_and_its_logs_are_saved(quiet: Service, browser
         run = an_external_run(api)
         for at in range(3):
             figures = {"resident_bytes": 5e8, "cpu_seconds": float(at), "bytes_sent": 1e6 * at, "bytes_received": 0.0}
-            told = {"steps": 9 + at, "figures": figures}
+            figures["variable_bytes"] = 1e6
+            spread = dict(zip(DISTRIBUTION, (-1.0, -0.5, 0.25, 0.5, 1.0, 3.5 + at), strict=True))
+            point = {"time": 1.0 + at, "step": at, "distributions": {f"w {EVIL}": spread}}
+            told = {"steps": 9 + at, "figures": figures, "points": [point]}
             api.post(f"/v1/runs/{run}/tasks/worker/0:report", json=told).raise_for_status()
     browser.open(f"{quiet.url}/#/runs/{run}")
-    for plot in ("memory", "processor cores", "bytes sent per second", "bytes received per second"):
+    traffic = ("bytes sent per second", "bytes received per second")
+    for plot in ("memory", "bytes of variables", "norms", "processor cores", *traffic):
         browser.until(f'document.querySelector("[data-plot={plot!r}]")')
 
     assert "477 MiB" in browser.text("[data-plot=memory]")
+    assert "977 KiB" in browser.text("[data-plot='bytes of variables']")
+    assert "5.5" in browser.text("[data-plot=norms]")
+    spread = browser.text("[data-plot^=spread]")
+    assert ("highest 1" in spread, "median 0.25" in spread) == (True, True)
+    assert browser.execute("return window.hacked") is None
     # nobody kept its logs here: the button says so
     browser.press("Download", "#logs")
     browser.until_shown("has no logs here", "#logs .refusal")

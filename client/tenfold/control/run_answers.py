@@ -175,6 +175,23 @@ class Checkpoint(Answer):
 
 
 @answer
+class DistributionCurve(Answer):
+    """A histogram over time; a long one is thinned out evenly."""
+
+    #: Wall-clock seconds.
+    times: tuple[float, ...]
+    steps: tuple[int | None, ...]
+    lowest: tuple[float | str, ...]
+    #: 5 % of the values are below it.
+    p5: tuple[float | str, ...]
+    median: tuple[float | str, ...]
+    p95: tuple[float | str, ...]
+    highest: tuple[float | str, ...]
+    #: The square root of the sum of the squares of all values.
+    norm: tuple[float | str, ...]
+
+
+@answer
 class TaskProgress(Answer):
     """How far one program is."""
 
@@ -192,8 +209,10 @@ class TaskProgress(Answer):
     #: The global steps that it saw, and how many a second.
     global_steps: Curve
     speed: Curve
-    #: What its process uses: memory (bytes), processor (cores), sent and received (bytes a second).
+    #: What its process uses: memory and variables (bytes), processor (cores), sent and received (bytes a second).
     used: Mapping[str, Curve] = dataclasses.field(default_factory=dict)
+    #: The histograms that it writes as summaries.
+    distributions: Mapping[str, DistributionCurve] = dataclasses.field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...]
     #: Folders, on its host, with event files for TensorBoard.
     logdirs: tuple[str, ...]

@@ -22,8 +22,11 @@ from tenfold.runs.recorded_news import RecordedNews
 from tenfold_core.access.credentials import shown_token
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tenfold.control import ControlClient
     from tenfold.session.observing import Activity, Checkpoint, Point
+    from tenfold.summary.distributions import Distribution
     from tenfold_core.access.credentials import Shown
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,8 @@ _REQUEST_S, _LAST_S, _LAST_AWAY_S = 5.0, 5.0, 1.0
 _LOADING_S = 30.0
 #: Points and checkpoints that are kept while nobody takes them.
 _KEPT = 1000
+#: Points with histograms that are kept.
+_KEPT_DISTRIBUTIONS = 50
 #: A speed over less than this is noise.
 _SHORTEST_S = 0.1
 
@@ -246,7 +251,7 @@ class ProgramReporter:
         if observer is None:
             return None
         found: Activity = observer.collect(ending)
-        self._points = (self._points + found.points)[-_KEPT:]
+        self._points = _bounded(self._points + found.points)
         self._checkpoints = (self._checkpoints + found.checkpoints)[-_KEPT:]
         self._logdirs += found.logdirs
         self._steps = found.steps
@@ -275,11 +280,12 @@ class ProgramReporter:
             "examples_per_second": self._examples_per_second,
             "points": [
                 {"time": each.time, "step": each.step, "values": {k: json_number(v) for k, v in each.values.items()}}
+                | ({"distributions": _numbers(each.distributions)} if each.distributions else {})
                 for each in self._points
             ],
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
             "logdirs": self._logdirs,
-            "figures": {**process_figures(), "bytes_sent": sent, "bytes_received": received},
+            "figures": {**process_figures(), "bytes_sent": sent, "bytes_received": received, **_variable_figures()},
             **self._membership.members(ending),
         }
 
@@ -304,6 +310,33 @@ class ProgramReporter:
                 self._speed = max(0.0, (step - self._seen[1]) / (moment - self._seen[0]))
             self._seen = moment, step
         self._recent, self._examples, self._reported = 0, 0, now
+
+
+def _bounded(points: list[Point]) -> list[Point]:
+    """The newest, and of those with histograms, which are large, the newest few."""
+    points = points[-_KEPT:]
+    large = [at for at, point in enumerate(points) if point.distributions][:-_KEPT_DISTRIBUTIONS]
+    return points if not large else [point for at, point in enumerate(points) if at not in set(large)]
+
+
+def _numbers(found: Mapping[str, Distribution]) -> dict[str, dict[str, float | str]]:
+    from tenfold_core.open_inference import json_number
+
+    return {
+        name: {member: json_number(getattr(each, member)) for member in each.__slots__} for name, each in found.items()
+    }
+
+
+def _variable_figures() -> dict[str, int]:
+    """Bytes of the variables that this process's servers hold; nothing where it has none."""
+    from tenfold_core import errors
+
+    inprocess = sys.modules.get("tenfold.session.inprocess")
+    held = 0
+    for server in [] if inprocess is None else inprocess.running():
+        with contextlib.suppress(errors.OpError):  # it stops just now
+            held += server.figures()["variable_bytes"]
+    return {"variable_bytes": held} if held else {}
 
 
 class _OwnRequests(logging.Filter):

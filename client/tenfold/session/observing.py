@@ -13,7 +13,7 @@ import re
 import threading
 import time
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core.file_names import is_url
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tenfold.session.base_session import BaseSession
+    from tenfold.summary.distributions import Distribution
 
 #: The variable that names the run.
 RUN = "TENFOLD_RUN"
@@ -30,6 +31,8 @@ RUN = "TENFOLD_RUN"
 _WATCHES = 256
 #: Scalars of one step that are kept.
 _SCALARS = 16
+#: Histograms of one summary that are kept.
+DISTRIBUTIONS = 32
 #: Summaries and checkpoints that wait to be collected; the oldest goes first.
 _NOTES = 1000
 #: Folders of event files that are told.
@@ -42,11 +45,12 @@ _STEP_COLLECTIONS = ("global_step", "global_step_read_op_cache")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Scalars by name at a moment (wall-clock seconds), at a global step where it is known."""
+    """Scalars and histograms by name at a moment (wall-clock seconds), at a global step where it is known."""
 
     time: float
     step: int | None
     values: dict[str, float]
+    distributions: Mapping[str, Distribution] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,11 @@ class StepObserver:
                 if _EXAMPLES.search(name):
                     self._examples_per_second = float(value)
             self._keep(self._points, Point(time.time(), step, values))
+
+    def note_distributions(self, step: int | None, found: Mapping[str, Distribution]) -> None:
+        """Histograms that the program wrote as a summary."""
+        if found:
+            self._keep(self._points, Point(time.time(), step, {}, found))
 
     def note_session(self, session: BaseSession) -> None:
         """The session runs a step."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
 from tenfold.session import observing
+from tenfold.summary.distributions import distribution_of
 from tenfold_core.file_names import file_path
 from tenfold_core.files import EVERYWHERE
 from tenfold_core.records import RecordWriter, is_full
@@ -190,9 +191,13 @@ class FileWriter:
             elif value.HasField("metadata"):
                 self._summary_tags.add(value.tag)
         if observing.observer is not None:
-            scalars = (value for value in message.value if value.WhichOneof("value") == "simple_value")
+            told: dict[str | None, list[Any]] = {"simple_value": [], "histo": []}
+            for value in message.value:
+                told.setdefault(value.WhichOneof("value"), []).append(value)
             step = None if global_step is None else int(global_step)
-            observing.observer.note_scalars(step, {value.tag: value.simple_value for value in scalars})
+            observing.observer.note_scalars(step, {value.tag: value.simple_value for value in told["simple_value"]})
+            found = {value.tag: distribution_of(value.histo) for value in told["histo"][: observing.DISTRIBUTIONS]}
+            observing.observer.note_distributions(step, {tag: each for tag, each in found.items() if each is not None})
         self._add(event_pb2.Event(summary=message), global_step)
 
     def add_session_log(self, session_log: event_pb2.SessionLog, global_step: Any = None) -> None:

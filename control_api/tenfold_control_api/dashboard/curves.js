@@ -1,7 +1,7 @@
 // What the service tells of a run's progress → the plots of the run's view. Pure.
 
 /** What a task's process uses, over time: the member, and what it is called. */
-const USED = [["memory", "memory"], ["processor", "processor cores"], ["sent", "bytes sent per second"], ["received", "bytes received per second"]];
+const USED = [["memory", "memory"], ["variables", "bytes of variables"], ["processor", "processor cores"], ["sent", "bytes sent per second"], ["received", "bytes received per second"]];
 /** How many plots are shown before somebody asks for the rest. */
 export const FIRST = 12;
 
@@ -44,7 +44,23 @@ export function plotsOf(tasks, x) {
     { title: "steps behind the furthest task", lines: staleness(tasks), x: "time", own: "staleness" },
   ];
   const plots = scalars.map((title) => ({ title, lines: byName.get(title).filter((each) => each.xs.length) }));
-  return [...plots.slice(0, 1), ...own, ...plots.slice(1)].filter((plot) => plot.lines.length);
+  return [...plots.slice(0, 1), ...own, ...plots.slice(1), ...histograms(tasks, x)].filter((plot) => plot.lines.length);
+}
+
+/** What is drawn of a histogram, from above. */
+const PARTS = [["highest", "highest"], ["p95", "95%"], ["median", "median"], ["p5", "5%"], ["lowest", "lowest"]];
+
+/** The norms of all histograms in one plot, and a plot for each with how its values are spread. */
+function histograms(tasks, x) {
+  const all = tasks.flatMap((task) => Object.entries(task.distributions ?? {}).map(([name, found]) => ({ task: named(task), name, found })));
+  const several = new Set(all.map((each) => each.task)).size > 1;
+  const titled = all.map((each) => ({ ...each, title: several ? `${each.name} of ${each.task}` : each.name }));
+  const line = (name, { times, steps }, values) => lineOf(name, { times, steps, values }, x);
+  if (!all.length) return [];
+  return [
+    { title: "norms", lines: titled.map(({ title, found }) => line(title, found, found.norm)) },
+    ...titled.map(({ title, found }) => ({ title: `spread of ${title}`, lines: PARTS.map(([part, name]) => line(name, found, found[part])) })),
+  ];
 }
 
 /** At most so many moments are compared, and so many tasks. */

@@ -179,7 +179,7 @@ function ending(task) {
 }
 
 /** How the values of plots are written that are no scalars of the program. */
-const FORMATS = { speed: rate, processor: rate, memory: bytes, sent: bytes, received: bytes };
+const FORMATS = { speed: rate, processor: rate, memory: bytes, variables: bytes, sent: bytes, received: bytes };
 
 function Curves({ tasks, final }) {
   const [wanted, over] = useState("step");

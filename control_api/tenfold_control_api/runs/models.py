@@ -209,13 +209,26 @@ Number = Annotated[float, Field(allow_inf_nan=False)] | Literal["NaN", "Infinity
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=_NO_NULL)]
 
 
+class Distribution(_Part):
+    """The values of a tensor in a histogram: percentiles, and the square root of the sum of their squares."""
+
+    model_config = ConfigDict(extra="forbid")
+    lowest: Number
+    p5: Number
+    median: Number
+    p95: Number
+    highest: Number
+    norm: Number
+
+
 class ProgressPoint(_Part):
-    """Scalars at a time (wall-clock seconds) and, if it is known, a global step."""
+    """Scalars and histograms at a time (wall-clock seconds) and, if it is known, a global step."""
 
     model_config = ConfigDict(extra="forbid")
     time: Moment
     step: int | None = None
     values: Annotated[dict[Name, Number], Field(max_length=100)] = {}
+    distributions: Annotated[dict[Name, Distribution], Field(max_length=100)] = {}
 
 
 class CheckpointReport(_Part):
@@ -330,6 +343,19 @@ class CurveView(BaseModel):
     values: list[Number]
 
 
+class DistributionView(BaseModel):
+    """A histogram over time; a long one is thinned out evenly."""
+
+    times: list[float] = Field(description="Wall-clock seconds.")
+    steps: list[int | None]
+    lowest: list[Number]
+    p5: list[Number] = Field(description="5% of the values are below it.")
+    median: list[Number]
+    p95: list[Number]
+    highest: list[Number]
+    norm: list[Number] = Field(description="The Euclidean norm of all values.")
+
+
 class TaskProgressView(BaseModel):
     job: str
     index: int
@@ -346,7 +372,11 @@ class TaskProgressView(BaseModel):
     speed: CurveView = Field(description="Steps per second.")
     used: dict[str, CurveView] = Field(
         default={},
-        description="What its process uses: bytes of memory, processor cores, and bytes sent and received per second.",
+        description="What its process uses: bytes of memory and of variables, processor cores, and bytes sent and "
+        "received per second.",
+    )
+    distributions: dict[str, DistributionView] = Field(
+        default={}, description="The histograms that it writes as summaries, such as those of its variables."
     )
     checkpoints: list[CheckpointReport]
     logdirs: list[str] = Field(description="Folders, on its host, with event files for TensorBoard.")

@@ -19,6 +19,9 @@ MAX_POINTS = 500
 SHOWN_POINTS = MAX_POINTS + 1
 #: Names of scalars of one task; of further ones nothing is kept.
 MAX_CURVES = 64
+#: Names of histograms of one task, and the numbers that are kept of each.
+MAX_DISTRIBUTIONS = 32
+DISTRIBUTION = ("lowest", "p5", "median", "p95", "highest", "norm")
 #: The newest checkpoints of one task.
 MAX_CHECKPOINTS = 20
 #: Folders of event files of one task.
@@ -29,13 +32,15 @@ STALE_S = 10.0
 #: What a process uses: the name of its curve → the figure of its reports, and whether that is a total which only grows.
 USED = {
     "memory": ("resident_bytes", False),
+    "variables": ("variable_bytes", False),
     "processor": ("cpu_seconds", True),
     "sent": ("bytes_sent", True),
     "received": ("bytes_received", True),
 }
 
-#: (wall-clock seconds, global step or None, value); NaN and the infinities are words, as in JSON.
-Point = tuple[float, int | None, "float | str"]
+#: (wall-clock seconds, global step or None, value); NaN and the infinities are words, as in JSON. Of a histogram the
+#: value is a list, in the order of DISTRIBUTION.
+Point = tuple[float, int | None, Any]
 
 
 @dataclass(slots=True)
@@ -98,6 +103,8 @@ class TaskProgress:
     speed: Curve = field(default_factory=Curve)
     #: What its process uses, by the names of USED.
     used: dict[str, Curve] = field(default_factory=dict)
+    #: The histograms that it wrote.
+    distributions: dict[str, Curve] = field(default_factory=dict)
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     #: Where it writes event files.
     logdirs: list[str] = field(default_factory=list)
@@ -124,13 +131,11 @@ class TaskProgress:
         for point in report["points"]:
             if point["step"] is not None:
                 self.global_steps.add((point["time"], point["step"], point["step"]))
+            place = point["time"], point["step"]
             for name, value in point["values"].items():
-                curve = self.curves.get(name)
-                if curve is None:
-                    if len(self.curves) >= MAX_CURVES:
-                        continue
-                    curve = self.curves[name] = Curve()
-                curve.add((point["time"], point["step"], value))
+                _add(self.curves, name, MAX_CURVES, (*place, value))
+            for name, found in point.get("distributions", {}).items():
+                _add(self.distributions, name, MAX_DISTRIBUTIONS, (*place, [found[each] for each in DISTRIBUTION]))
         self.pace = pace(self.global_steps.points, self.global_steps.last, now - self.moved)
         self.checkpoints = (self.checkpoints + report["checkpoints"])[-MAX_CHECKPOINTS:]
         self.logdirs = list(dict.fromkeys((*self.logdirs, *report["logdirs"])))[-MAX_LOGDIRS:]
@@ -161,6 +166,7 @@ class TaskProgress:
             "global_steps": self.global_steps.to_json(),
             "speed": self.speed.to_json(),
             "used": {name: curve.to_json() for name, curve in self.used.items()},
+            "distributions": {name: curve.to_json() for name, curve in self.distributions.items()},
             "checkpoints": self.checkpoints,
             "logdirs": self.logdirs,
             "figures": self.figures,
@@ -191,7 +197,8 @@ class TaskProgress:
     def from_json(job: str, index: int, kept: Mapping[str, Any]) -> TaskProgress:
         # what an older service wrote has not all members
         own: dict[str, Any] = {name: Curve.from_json(kept[name]) for name in ("global_steps", "speed") if name in kept}
-        own["used"] = {name: Curve.from_json(curve) for name, curve in kept.get("used", {}).items()}
+        for member in ("used", "distributions"):
+            own[member] = {name: Curve.from_json(curve) for name, curve in kept.get(member, {}).items()}
         curves = {name: Curve.from_json(curve) for name, curve in kept["curves"].items()}
         plain = {key: value for key, value in kept.items() if key not in ("curves", *own, "global_steps", "speed")}
         return TaskProgress(job, index, curves=curves, **own, **plain)
@@ -248,6 +255,12 @@ def summed_up(tasks: Iterable[TaskProgress], leaders: Sequence[tuple[str, int]])
         percent(leading.global_step, last_step),
         seconds_left(leading.global_step, last_step, leading.pace),
     )
+
+
+def _add(curves: dict[str, Curve], name: str, limit: int, point: Point) -> None:
+    """Adds a point to the curve of that name, which is new where there is room for one more."""
+    if name in curves or len(curves) < limit:
+        curves.setdefault(name, Curve()).add(point)
 
 
 def _point(kept: Sequence[Any]) -> Point:

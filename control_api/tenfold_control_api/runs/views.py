@@ -11,6 +11,7 @@ from tenfold_control_api.runs.details import parameters_of, source_of
 from tenfold_control_api.runs.models import (
     CheckpointReport,
     CurveView,
+    DistributionView,
     ProgressView,
     Restarts,
     RunProgressView,
@@ -19,7 +20,7 @@ from tenfold_control_api.runs.models import (
     TaskError,
     TaskProgressView,
 )
-from tenfold_control_api.runs.progress import summed_up
+from tenfold_control_api.runs.progress import DISTRIBUTION, summed_up
 from tenfold_control_api.views import timestamp
 from tenfold_core.device import task_name
 from tenfold_core.exit_codes import signal_name
@@ -117,6 +118,7 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
                 global_steps=curve_view(task.global_steps),
                 speed=curve_view(task.speed),
                 used={name: curve_view(curve) for name, curve in task.used.items()},
+                distributions={name: distribution_view(curve) for name, curve in task.distributions.items()},
                 checkpoints=[CheckpointReport(**each) for each in task.checkpoints],
                 logdirs=task.logdirs,
                 figures=task.figures,
@@ -133,6 +135,16 @@ def curve_view(curve: Curve) -> CurveView:
         times=[time for time, _, _ in points],
         steps=[step for _, step, _ in points],
         values=[value for _, _, value in points],
+    )
+
+
+def distribution_view(curve: Curve) -> DistributionView:
+    """The curve of a histogram, the newest of its points last."""
+    points = curve.shown()
+    return DistributionView(
+        times=[time for time, _, _ in points],
+        steps=[step for _, step, _ in points],
+        **{name: [value[at] for _, _, value in points] for at, name in enumerate(DISTRIBUTION)},
     )
 
 

@@ -45,6 +45,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "EventView": cluster_answers.Event,
     "JobList": cluster_answers.Jobs,
     "JobView": cluster_answers.Job,
+    "DistributionView": run_answers.DistributionCurve,
     "DrainView": cluster_answers.Drain,
     "LeaseView": cluster_answers.LeaseStatus,
     "LogLine": run_answers.LogLine,

@@ -13,9 +13,11 @@ import tenfold as tf
 import tenfold.control
 from tenfold.runs import program_report
 from tenfold.session import observing
+from tenfold.summary.distributions import Distribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class FakeClient:
@@ -141,3 +143,36 @@ def test_the_last_report_waits_longer_for_a_service_that_is_there(
 
     assert reports[-1]["global_step"] == 7
     assert timeouts[-1] == getattr(program_report, left)
+
+
+def test_histograms_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def writing(train: Any, loss: Any, step: Any, last: int) -> None:
+        summary = tf.summary.histogram("weights", [1.0, 3.0])
+        with tf.Session() as session, tf.summary.FileWriter(str(tmp_path)) as writer:
+            session.run(tf.global_variables_initializer())
+            writer.add_summary(session.run(summary), 5)
+
+    reports = reported(writing, 1, False, monkeypatch)
+
+    (found,) = (point for report in reports for point in report["points"] if "distributions" in point)
+    assert (found["step"], found["values"]) == (5, {})
+    assert found["distributions"]["weights"]["highest"] == 3.0
+
+
+def test_bytes_of_variables_are_those_of_the_servers_of_this_process() -> None:
+    before = program_report._variable_figures().get("variable_bytes", 0)
+    with tf.train.Server.create_local_server() as server, tf.Graph().as_default():
+        tf.get_variable("w", initializer=tf.zeros([1000]))
+        with tf.Session(server.target) as session:
+            session.run(tf.global_variables_initializer())
+        held = program_report._variable_figures()
+
+    assert held == {"variable_bytes": before + 4000}
+
+
+def test_of_many_histograms_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_report, "_KEPT_DISTRIBUTIONS", 2)
+    plain = observing.Point(1.0, 1, {"loss": 0.5})
+    large = [observing.Point(float(at), at, {}, {"w": Distribution(*[0.0] * 6)}) for at in range(2, 6)]
+
+    assert program_report._bounded([*large, plain]) == [*large[2:], plain]

@@ -7,8 +7,10 @@ import json
 from typing import Any
 
 from tenfold_control_api.runs.progress import (
+    DISTRIBUTION,
     MAX_CHECKPOINTS,
     MAX_CURVES,
+    MAX_DISTRIBUTIONS,
     MAX_LOGDIRS,
     MAX_POINTS,
     STALE_S,
@@ -98,6 +100,18 @@ def test_what_its_process_uses_is_curves_too() -> None:
     assert made.used["processor"].points == [(30.0, 20, 2.0), (42.0, 40, 0.5)]
     assert made.used["sent"].points == [(30.0, 20, 20.0), (42.0, 40, 5.0)]
     assert "received" not in made.used
+    assert TaskProgress.from_json("worker", 0, json.loads(json.dumps(made.to_json()))) == made
+
+
+def test_histograms_are_curves_of_several_numbers_and_bounded() -> None:
+    made = task()
+    for at in range(MAX_DISTRIBUTIONS + 1):
+        found = {name: float(at) for name in DISTRIBUTION}
+        point = {"time": 2.0 + at, "step": at, "values": {}, "distributions": {"w": found, f"w{at}": found}}
+        made.add({**report(at), "points": [point]}, 2.0 + at)
+
+    assert made.distributions["w"].points[1] == (3.0, 1, [1.0] * 6)
+    assert len(made.distributions) == MAX_DISTRIBUTIONS
     assert TaskProgress.from_json("worker", 0, json.loads(json.dumps(made.to_json()))) == made
 
 
