@@ -8,6 +8,7 @@ and with how to watch a training in the dashboard. For how the training itself i
 
 import os
 import re
+import shutil
 import sys
 import threading
 import time
@@ -32,12 +33,19 @@ REPORT = re.compile(r"worker (\d+): step (\d+) loss ([\d.]+)")
 def next_steps() -> str:
     """What is printed at the end, when the demo's own cluster is gone."""
     # beside the interpreter: `make demo` leaves no environment active in which `tenfold` alone would be found
-    tenfold, program = (os.path.relpath(path) for path in (Path(sys.executable).with_name("tenfold"), digits.__file__))
+    command = Path(sys.executable).with_name("tenfold")
+    tenfold = "tenfold" if shutil.which("tenfold") == str(command) else _shown(command)
+    program = _shown(Path(digits.__file__))
     return f"""
 To watch a training run in the dashboard, http://localhost:8080/, start a cluster and keep it running:
   {tenfold} up --control-port 8080
 In another terminal, submit the program that was trained here:
   {tenfold} submit --ps 1 --workers 2 --wait --control http://localhost:8080 -- python {program}"""
+
+
+def _shown(path: Path) -> Path:
+    """Relative to the working directory where it lies below it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 class Curve:
