@@ -214,6 +214,8 @@ _ROWS = (
     ProblemType("invalid-filter", _BAD, "The filter is malformed.", "See `position`, a character index from 0."),
     ProblemType("no-artifacts", _GONE, "The run has no output folder here.", "Read it on the machine that has it."),
     ProblemType("no-such-artifact", _GONE, "The run's output folder has no such file.", "GET …/artifacts lists them."),
+    ProblemType("invalid-artifact", _BAD, "The path or the piece of the file is invalid.", "See `detail`."),
+    ProblemType("output-too-large", _FULL, "The run has sent too many bytes of files.", "Send less.", 413, False),
     ProblemType("range-not-there", "OUT_OF_RANGE", "The file ends before the range.", "Request a smaller range.", 416),
     ProblemType("no-logs", _GONE, "The run has no logs here.", "Wait until it has started."),
     ProblemType("no-such-package", _GONE, "The service does not have the package.", "PUT /v1/packages/{sha256}."),

@@ -51,6 +51,7 @@ TABLE: dict[tuple[str, str], RouteRole] = {
     ("POST", "/v1/runs:join"): RouteRole(Role.REGISTER, "join run"),
     ("PUT", "/v1/runs/{run}/traces/{trace}/tasks/{job}/{index}"): RouteRole(Role.REGISTER, "send trace"),
     ("PUT", "/v1/runs/{run}/why/{asked}/tasks/{job}/{index}"): RouteRole(Role.REGISTER),
+    ("PUT", "/v1/runs/{run}/tasks/{job}/{index}/output"): RouteRole(Role.REGISTER),
     # programs
     ("POST", "/v1/runs"): RouteRole(Role.RUN, "submit run"),
     ("POST", "/v1/runs/{run}:stop"): RouteRole(Role.RUN, "stop run"),

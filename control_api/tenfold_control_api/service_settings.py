@@ -92,6 +92,8 @@ class Settings:
     package_memory: float = 24 * 3600.0
     #: Bytes of an uploaded working directory, unpacked; packed it is bounded by max_body.
     max_unpacked_package: int = 4096 * MIB
+    #: Bytes of files that the tasks of one run on other machines may send; each file counts for 4 KiB at least.
+    max_run_output: int = 4096 * MIB
     #: Runs that have not ended.
     max_active_runs: int = 100
     #: Sweeps that have not ended.

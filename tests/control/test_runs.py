@@ -74,6 +74,9 @@ class ScriptedSupervisors:
     def output(self, run: RunRecord) -> Path | None:
         return self.folder
 
+    def arriving(self, run: RunRecord) -> Path | None:
+        return self.folder
+
 
 def report(state: str = "RUNNING", reason: str = "its tasks run", **more: Any) -> dict[str, Any]:
     return {"state": state, "reason": reason, "attempt": 1, "supervisor": SUPERVISOR, **more}
@@ -363,6 +366,36 @@ async def test_a_run_that_others_start_is_only_told_of(api: httpx.AsyncClient) -
 
     assert (run["launcher"], run["state"]) == ("external", "PENDING")
     assert heard == {"state": "RUNNING", "stop": "enough", "heartbeat": 2.0, "services": []}
+
+
+async def test_tasks_elsewhere_send_what_they_leave(
+    database: str, supervisors: ScriptedSupervisors, tmp_path: Path
+) -> None:
+    binary = {"Content-Type": "application/octet-stream"}
+    async with running_app(app_with(supervisors, database, max_run_output=3 * 4096)) as api:
+        run = (await submit(api))["name"]
+
+        async def send(path: str, content: bytes, task: str = "worker/0", **more: Any) -> httpx.Response:
+            params = {"path": path, "size": len(content), **more}
+            return await api.put(f"/v1/runs/{run}/tasks/{task}/output", params=params, content=content, headers=binary)
+
+        nowhere = await send("a.txt", b"a")
+        supervisors.folder = tmp_path / "output"
+        kept = await send("d/a.txt", b"content")
+        answers = {
+            "invalid-artifact": await send("../a", b"a"),
+            "no-such-task": await send("a", b"a", "worker/7"),
+            "output-too-large": await send("a", b"a" * 8192),
+        }
+        found = await api.get(f"/v1/runs/{run}/artifacts/d/a.txt")
+        await api.post(f"/v1/runs/{run}:stop", json={})
+        answers["run-ended"] = await send("late", b"a")
+
+    assert (kept.status_code, found.content) == (204, b"content")
+    assert nowhere.json()["type"].endswith("no-artifacts")
+    assert {kind: answer.json()["type"].rpartition(":")[2] for kind, answer in answers.items()} == {
+        kind: kind for kind in answers
+    }
 
 
 # -- packages

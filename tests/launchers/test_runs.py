@@ -323,15 +323,31 @@ def task_of(pid: int) -> str:
     return next(each.partition(b"=")[2].decode() for each in variables if each.startswith(b"TENFOLD_TASK="))
 
 
+#: The example, after which each worker leaves a file of two pieces in its folder.
+LEAVING = f"""
+import os, pathlib, runpy
+
+folder = os.environ["TENFOLD_OUTPUT"]
+job, index = os.environ["TENFOLD_TASK"].split("/")
+if job == "worker":
+    at = pathlib.Path(folder, f"worker-{{index}}")
+    at.mkdir()
+    (at / "large.bin").write_bytes(bytes(range(250)) * 4000)
+    (at / "link").symlink_to("/etc/passwd")
+runpy.run_path({str(_EXAMPLES / "between_graph.py")!r}, run_name="__main__")
+"""
+
+
 @pytest.mark.thorough
 def test_a_submitted_run_is_started_over_ssh(hosts: SshHosts, tmp_path: Path) -> None:
     with Children() as children:
         service = Service(children, tmp_path)
+        (tmp_path / "leaving.py").write_text(LEAVING)
         done = subprocess.run(
             [
                 *(*_TENFOLD, "submit", "--control", service.url, "--wait", "--on", "ssh", "-o", "hosts=n[1-3]"),
                 *("-o", f"config={hosts.config}", "--workers", "2", "--"),
-                *("python", str(_EXAMPLES / "between_graph.py"), "--steps", "60"),
+                *("python", str(tmp_path / "leaving.py"), "--steps", "60"),
             ],
             cwd=tmp_path,
             capture_output=True,
@@ -341,7 +357,11 @@ def test_a_submitted_run_is_started_over_ssh(hosts: SshHosts, tmp_path: Path) ->
         )
         with service.client() as api:
             run = api.get("/v1/runs").json()["runs"][0]
+            left = api.get(f"/v1/runs/{run['name']}/artifacts").json()["artifacts"]
+            large = api.get(f"/v1/runs/{run['name']}/artifacts/worker-1/large.bin").content
     assert done.returncode == 0, done.stdout + done.stderr
+    assert [each["path"] for each in left] == ["worker-0/large.bin", "worker-1/large.bin"]
+    assert large == bytes(range(250)) * 4000
     assert len(re.findall(r"worker [01]: global step 6\d, loss 0\.\d+", done.stdout)) == 2, done.stdout
     assert (run["launcher"], run["state"]) == ("ssh", "SUCCEEDED")
     assert [task["state"] for task in run["tasks"] if task["job"] == "worker"] == ["succeeded"] * 2

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tenfold.cli import run_server, signals
 from tenfold.cli.modules_apart import keep_apart
-from tenfold.runs import program_report, recorded, run_cluster
+from tenfold.runs import output_sender, program_report, recorded, run_cluster
 from tenfold.runs.error_file import ReportedExit, leave_error
 from tenfold_core import log_setup
 
@@ -54,9 +54,12 @@ def main(arguments: list[str]) -> None:
     reporter = program_report.begin()
     if reporter is not None:
         recorded.watch()
+    output = output_sender.begin()
     try:
         become(arguments)
     finally:
+        if output is not None:
+            output.finish()
         if reporter is not None:
             reporter.finish()
 

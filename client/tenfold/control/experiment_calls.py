@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tenfold.control.calls import call
-from tenfold.control.request import Request, Work, one, pages, path_of, text
+from tenfold.control.request import Request, Work, nothing, one, pages, path_of, text
 from tenfold.control.run_answers import Artifact, Comparison, Run
 from tenfold_core import errors
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a file that one request brings.
 _PIECE = 8 << 20
+#: Bytes of a file that one request sends: the service takes no more of what is not a package.
+_SENT = 512 << 10
 
 
 class ExperimentCalls:
@@ -107,6 +109,34 @@ class ExperimentCalls:
                 os.unlink(beside)
             raise
         return done
+
+
+    @call
+    def send_output(
+        self, run: str, job: str, index: int, path: str, file: str, *, timeout: float | None = None
+    ) -> Requests[int]:
+        """Sends a file of a task's output folder to the run's, under the same `path`, and returns its bytes. For tasks
+        on other machines than the service's. Raises OSError, FailedPreconditionError once the run has ended, and
+        ResourceExhaustedError."""
+        to = path_of("runs", run, "tasks", job, str(index), "output")
+        headers = {"Content-Type": "application/octet-stream"}
+        size = yield from Work(lambda: os.stat(file).st_size)
+        done = 0
+        while True:
+            piece = yield from Work(lambda at=done: _piece(file, at, min(_SENT, size - at)))  # type: ignore[misc]
+            params = {"path": path, "offset": done, "size": size}
+            yield from Request("PUT", to, nothing, params=params, content=piece, headers=headers, timeout=timeout)
+            done += len(piece)
+            if done >= size:
+                return done
+            if not piece:
+                raise OSError(f"{file} became shorter while it was sent")
+
+
+def _piece(path: str, at: int, size: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(at)
+        return file.read(size)
 
 
 def _append(path: str, content: bytes) -> None:

@@ -22,7 +22,7 @@ from tenfold.control import ControlClient
 from tenfold.launchers import LaunchRefusedError
 from tenfold.launchers.local import LocalLauncher, LocalProcesses
 from tenfold.launchers.registry import launcher
-from tenfold.runs import program_report, recorded_news
+from tenfold.runs import output_sender, program_report, recorded_news
 from tenfold.runs.driver import RunDriver
 from tenfold.runs.plan import plan_of
 from tenfold.runs.reporter import RunReporter, this_process
@@ -94,7 +94,7 @@ def _supervise(folder: Path, run: dict[str, Any]) -> None:
             if isinstance(processes, LocalProcesses):
                 environment |= recorded_news.folder_variables(folder, run["id"], run.get("details", {}))
             else:
-                environment |= token.carried()
+                environment |= {**token.carried(), output_sender.SEND: "1"}
             driver = RunDriver(plan, processes, say=say, observe=reporter.put, environment=environment)
             if not reporter.begin(_FIRST_REPORT_S):
                 return

@@ -3,12 +3,12 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from tenfold_control_api.openapi import problems
-from tenfold_control_api.routes.common import ControlDep
+from tenfold_control_api.routes.common import ControlDep, content_type, unsupported
 from tenfold_control_api.routes.pages import LIMIT, After, Limit, page_of, place
 from tenfold_control_api.runs import artifacts
 from tenfold_control_api.views import timestamp
@@ -50,6 +50,38 @@ async def list_artifacts(run: str, control: ControlDep, limit: Limit = LIMIT, af
     page, more = page_of(found, lambda each: (each.path,), place(after, str), limit)
     views = [ArtifactView(path=each.path, size=each.size, modified=timestamp(each.modified)) for each in page]
     return ArtifactList(run=record.id, artifacts=views, next=more)
+
+
+@router.put(
+    "/{run}/tasks/{job}/{index}/output",
+    summary="Send a file from a task's output folder",
+    status_code=204,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **problems(
+            *("no-such-run", "no-such-task", "run-ended", "no-artifacts", "invalid-artifact", "output-too-large"),
+            "disk-unavailable",
+        ),
+    },
+)
+async def put_output(
+    run: str,
+    job: str,
+    index: int,
+    request: Request,
+    control: ControlDep,
+    path: Annotated[str, Query(min_length=1, max_length=4000, description="Path in the folder, with slashes.")],
+    size: Annotated[int, Query(ge=0, lt=1 << 50, description="The size of the whole file in bytes.")],
+    offset: Annotated[int, Query(ge=0, lt=1 << 50, description="Where this piece begins.")] = 0,
+) -> Response:
+    """For tasks on other machines than the service. The file appears once all its pieces have been sent, in order."""
+    if content_type(request) != "application/octet-stream":
+        raise unsupported(request, "application/octet-stream")
+    await control.runs.take_output(run, job, index, path, await request.body(), offset, size)
+    return Response(status_code=204)
 
 
 @router.get(

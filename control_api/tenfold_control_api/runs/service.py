@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.runs import arriving
 from tenfold_control_api.runs.details import recorded
 from tenfold_control_api.runs.filter import FilterError, parse
 from tenfold_control_api.runs.index import RunIndex
@@ -98,6 +99,8 @@ class RunService:
         #: Runs whose programs report, so that a report needs no look into the database.
         self._reporting: dict[str, RunRecord] = {}
         self._table.end_listeners.append(self._forget)
+        #: Bytes that the tasks of a run have sent of what they left.
+        self._sent: dict[str, int] = {}
         #: As the table's; and those called with each report of a program. They must not block.
         self.listeners = self._table.listeners
         self.report_listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
@@ -206,6 +209,29 @@ class RunService:
             text = "its tasks have not started yet, or run where this service cannot read what they write"
             raise ApiError("no-artifacts", f"run {run.id} has no output folder here: {text}.")
         return folder
+
+    async def take_output(
+        self, run_id: str, job: str, index: int, path: str, piece: bytes, offset: int, size: int
+    ) -> None:
+        """Keeps a piece of a file that a task on another machine has left. Raises NOT_FOUND, 410 for a run that has
+        ended, INVALID_ARGUMENT, RESOURCE_EXHAUSTED, and UNAVAILABLE that says what the disk said."""
+        run = await self.get(run_id)
+        run.require_active()
+        if not 0 <= index < run.submission["jobs"].get(job, 0):
+            raise ApiError("no-such-task", f"run {run_id} has no task {job}/{index}.")
+        folder = await asyncio.to_thread(self._supervisors.arriving, run)
+        if folder is None:
+            text = "its tasks share a folder with it, or another service has started it"
+            raise ApiError("no-artifacts", f"run {run_id} is sent no files here: {text}.")
+        counted = self._sent.get(run_id, 0) + len(piece) + (0 if offset else arriving.FILE_BYTES)
+        if counted > self._settings.max_run_output:
+            limit = self._settings.max_run_output
+            raise ApiError("output-too-large", f"the tasks of run {run_id} have sent the {limit} bytes that they may.")
+        self._sent[run_id] = counted
+        try:
+            await asyncio.to_thread(arriving.keep, folder, f"{job}/{index}", path, piece, offset, size)
+        except OSError as error:
+            raise ApiError("disk-unavailable", f"the file cannot be kept: {error.strerror or error}.") from error
 
     @contextlib.contextmanager
     def follower(self, caller: str) -> Iterator[None]:
@@ -330,6 +356,7 @@ class RunService:
 
     def _forget(self, run_id: str) -> None:
         self._reporting.pop(run_id, None)
+        self._sent.pop(run_id, None)
 
 
 def _where_logs_are(run: RunRecord) -> str:

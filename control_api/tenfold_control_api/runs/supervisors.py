@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenfold_control_api.database import database_url
 from tenfold_control_api.runs.packages import Packages
-from tenfold_control_api.runs.record import LOCAL
+from tenfold_control_api.runs.record import EXTERNAL, LOCAL
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.user_folders import OUTPUT_FOLDER, default_database, run_folder
 
@@ -89,6 +89,9 @@ class Supervisors(Protocol):
 
     def output(self, run: RunRecord) -> Path | None:
         """The folder for what its programs leave; None when it is not of this machine."""
+
+    def arriving(self, run: RunRecord) -> Path | None:
+        """The same for a run whose tasks are on other machines, and send it: it need not be there yet."""
 
 
 class LocalSupervisors:
@@ -178,6 +181,10 @@ class LocalSupervisors:
 
     def output(self, run: RunRecord) -> Path | None:
         return self._kept(run, OUTPUT_FOLDER)
+
+    def arriving(self, run: RunRecord) -> Path | None:
+        folder = self._of(run)
+        return folder / OUTPUT_FOLDER if run.launcher not in (LOCAL, EXTERNAL) and folder.is_dir() else None
 
     def _kept(self, run: RunRecord, name: str) -> Path | None:
         folder = (self._of(run) if run.is_supervised else run_folder(run.id)) / name
