@@ -136,18 +136,37 @@ def test_a_look_at_a_cell_ends_with_a_change_or_after_its_time() -> None:
     assert pool.await_change(pool.address, cell, 4711, 10**15, 0) == 1
 
 
-def test_a_helper_looks_for_a_job_before_it_sleeps() -> None:
-    looks = threading.Event()
+def test_a_helper_looks_for_a_job_before_it_sleeps_and_takes_none_beyond_the_bound() -> None:
+    looks, second, by = threading.Event(), threading.Event(), set[int]()
     pool = pool_that_looks(looks.set)
     pool.cells[Cell.HELPER_SPINS] = 10**15
     life = ctypes.c_void_p(compile_callback(helper, "void(int64)"))
     assert not ctypes.CDLL(None).pthread_create(
         ctypes.byref(ctypes.c_size_t()), None, life, ctypes.c_void_p(pool.address)
     )
-
     assert looks.wait(10)
+
+    def do(most: int, chunk: int) -> None:
+        by.add(threading.get_ident())
+        if chunk:
+            second.set()
+        elif most:
+            second.wait(10)
+        else:
+            for _ in range(2):  # one look may be of the time before this job: with another it was turned away
+                looks.clear()
+                looks.wait(10)
+
+    callback = chunks._PLAIN(do)  # type: ignore[arg-type]
+    function = ctypes.cast(callback, ctypes.c_void_p).value
+    assert function is not None
+    for most in (0, 1):
+        by.clear()
+        second.clear()
+        assert pool.share(function, most, 2, most)
+        assert len(by) == 1 + most
     pool.cells[Cell.HELPER_SPINS] = 0
-    pool.cells[Cell.JOB] = 1  # there is nothing to do: it sleeps from now on
+    pool.cells[Cell.JOB] += 1  # there is nothing to do: it sleeps from now on
 
 
 def test_limits_of_a_process_bound_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
