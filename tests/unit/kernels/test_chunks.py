@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -134,6 +135,35 @@ def test_a_look_at_a_cell_ends_with_a_change_or_after_its_time() -> None:
     assert pool.await_change(pool.address, cell, 4711, 0, cell + 8) == 4711
     assert cells[1] == 1, "it says that it looks"
     assert pool.await_change(pool.address, cell, 4711, 10**15, 0) == 1
+
+
+def pool_whose_clock_ticks(look: Callable[[], object]) -> chunks._Pool:
+    """By 100 ns whenever it is asked; half a microsecond later a second is full."""
+    pool, now = pool_that_looks(look), itertools.count(1_999_999_500, 100)
+
+    def clock(_: int, timespec: Any) -> int:
+        timespec[0], timespec[1] = divmod(next(now), 10**9)
+        return 0
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))(clock)
+    chunks._kept.append(callback)
+    pool.cells[Cell.CLOCK_FN] = ctypes.cast(callback, ctypes.c_void_p).value
+    return pool
+
+
+def test_a_look_at_a_cell_takes_as_long_as_the_clock_says() -> None:
+    cells = np.zeros(1, np.int64)
+    for nanoseconds, looks in ((1000, 9), (1001, 10), (1100, 10)):
+        seen: list[None] = []
+        pool = pool_whose_clock_ticks(lambda seen=seen: seen.append(None))  # type: ignore[misc]
+        pool.await_change(pool.address, chunks.address_of(cells), 0, nanoseconds, 0)
+        assert len(seen) == looks, nanoseconds
+
+
+def test_how_long_a_caller_worked_and_waited() -> None:
+    pool, cells = pool_whose_clock_ticks(bool), np.zeros(3, np.int64)
+    assert pool.share(compile_callback(count_up), chunks.address_of(cells), 3, 0)
+    assert pool.cells[[Cell.OWN, Cell.WORKED, Cell.WAITED]].tolist() == [3, 100, 100]
 
 
 def test_a_helper_looks_for_a_job_before_it_sleeps_and_takes_none_beyond_the_bound() -> None:

@@ -68,16 +68,6 @@ _intrinsic: Callable[[Any], Any] = extending.intrinsic
 
 
 @_intrinsic
-def pointer(typingctx: Any, address: Any) -> Any:
-    """The memory at an address, for numba.carray."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), build
-
-
-@_intrinsic
 def load(typingctx: Any, address: Any) -> Any:
     """The cell at an address, read in one order with all other atomic accesses."""
 
