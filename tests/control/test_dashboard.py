@@ -40,6 +40,13 @@ def test_the_page_and_all_that_it_names_is_there(tmp_path: Path) -> None:
     assert {path.relative_to(FOLDER).as_posix() for path in OURS} <= known
 
 
+def test_modules_are_loaded_at_once_and_not_one_after_another() -> None:
+    page = (FOLDER / "index.html").read_text(encoding="utf-8")
+    modules = {path.name for path in OURS if path.suffix == ".js"} - {"main.js"}
+
+    assert set(re.findall(r'rel="modulepreload" href="/ui/([^"]+)"', page)) == {*modules, "vendor/preact.js"}
+
+
 @pytest.mark.parametrize("path", [*OURS, *VENDORED], ids=lambda path: path.name)
 def test_no_address_leads_elsewhere(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

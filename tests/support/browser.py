@@ -99,6 +99,10 @@ class Browser:
         colours = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [colours]})
 
+    def forget_cache(self) -> None:
+        """What was loaded is loaded again."""
+        self._driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+
     def complaints(self) -> list[str]:
         """What the browser wrote into its console since the last call: refused loads, errors of scripts."""
         return [entry["message"] for entry in self._driver.get_log("browser")]
