@@ -99,7 +99,7 @@ async def objects(api: httpx.AsyncClient) -> dict[str, str]:
     session = (await api.post("/v1/sessions", json=BODIES["/v1/sessions"])).json()["name"]
     run = (await api.post("/v1/runs", json=BODIES["/v1/runs"])).json()["name"]
     known = {"cluster": "default", "job": "worker", "index": "0", "lease": lease, "session": session, "run": run}
-    return {**known, "name": "0" * 64, "model": "m", "trace": "t", "asked": "w", "path": "p"}
+    return {**known, "name": "0" * 64, "model": "m", "trace": "t", "asked": "w", "path": "p", "sweep": "s"}
 
 
 async def ready(api: httpx.AsyncClient) -> None:
