@@ -53,7 +53,7 @@ class Registry:
         self._wall = wall_clock
         self._table = ClusterTable(store, settings, clock)
         self._sweeper = LeaseSweeper(self._table, store, settings, wall_clock)
-        self._renewals = Renewals(store, clock)
+        self._renewals = Renewals(store, settings.heartbeat, clock)
         self.leases = self._table.leases
         #: Called with each new value of a cluster; must not block.
         self.listeners = self._table.listeners

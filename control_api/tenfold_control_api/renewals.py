@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from tenfold_control_api.leases import Clock
 
-#: Seconds from one batch to the next: a heartbeat waits so long at most, and one that comes alone does not wait.
-GAP = 0.02
+#: From one batch to the next, of the time between two heartbeats of a task: so much later is a heartbeat at most, and
+#: one that comes alone is not. A batch has that part of the service's tasks, however many and however often they come.
+GAP = 1 / 20
 #: Leases of one batch: it holds up no other statement for long.
 MOST = 1000
 
@@ -38,7 +39,8 @@ class CountsRenewals(Protocol):
 class RenewalQueue:
     """Leases whose renewals wait to be written, in the order in which they came. Never blocks."""
 
-    def __init__(self, clock: Clock, *, gap: float = GAP, most: int = MOST) -> None:
+    def __init__(self, clock: Clock, gap: float, most: int = MOST) -> None:
+        """`gap`: seconds from one batch to the next."""
         self._clock, self._gap, self._most = clock, gap, most
         #: Lease → the number of its batch. At most one entry a lease, however often it is renewed.
         self._waiting: dict[str, int] = {}
@@ -71,9 +73,10 @@ class RenewalQueue:
 class Renewals:
     """Writes renewals to `store`. Used on one event loop, until `stop`."""
 
-    def __init__(self, store: CountsRenewals, clock: Clock = time.monotonic) -> None:
+    def __init__(self, store: CountsRenewals, heartbeat: float, clock: Clock = time.monotonic) -> None:
+        """`heartbeat`: seconds between two of a task."""
         self._store = store
-        self._queue = RenewalQueue(clock)
+        self._queue = RenewalQueue(clock, heartbeat * GAP)
         #: By number: the batches that have not been written, with the leases that turned out to be live.
         self._batches: dict[int, asyncio.Future[set[str]]] = {}
         self._writing: asyncio.Task[None] | None = None

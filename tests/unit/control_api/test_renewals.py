@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def a_queue(most: int = 3) -> tuple[RenewalQueue, HandClock]:
     clock = HandClock()
-    return RenewalQueue(clock, gap=0.5, most=most), clock
+    return RenewalQueue(clock, 0.5, most), clock
 
 
 def test_one_that_comes_alone_does_not_wait() -> None:
@@ -104,7 +104,7 @@ async def all_of(*calls: Any) -> list[Any]:
 async def test_those_of_a_moment_are_one_statement_and_each_is_told_its_own_fate() -> None:
     store = Store("a", "b")
     store.held = {"b"}
-    writer = Renewals(store)
+    writer = Renewals(store, 0.02)
 
     told = await all_of(*(writer.renew(lease) for lease in ("a", "b", "ended", "a")))
 
@@ -116,7 +116,7 @@ async def test_those_of_a_moment_are_one_statement_and_each_is_told_its_own_fate
 async def test_those_that_come_while_others_are_written_are_the_next_statement() -> None:
     store = Store("a", "b", "c")
     store.gate.clear()
-    writer = Renewals(store, HandClock())
+    writer = Renewals(store, 0.02, HandClock())
     first = asyncio.create_task(writer.renew("a"))
     await store.asked.wait()
     later = [asyncio.create_task(writer.renew(lease)) for lease in ("b", "a", "c")]
@@ -134,7 +134,7 @@ async def test_those_that_come_while_others_are_written_are_the_next_statement()
 async def test_a_database_that_is_away_fails_those_that_it_kept_waiting_and_no_later_one() -> None:
     store = Store("a", "b")
     store.error = DatabaseAwayError(OSError("connection refused"))
-    writer = Renewals(store)
+    writer = Renewals(store, 0.02)
     assert await all_of(writer.renew("a"), writer.renew("b")) == [store.error, store.error]
     store.error = None
     assert await writer.renew("a")
@@ -143,7 +143,7 @@ async def test_a_database_that_is_away_fails_those_that_it_kept_waiting_and_no_l
 async def test_a_heartbeat_is_given_up_in_time_and_without_those_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store("a", "b")
     store.gate.clear()
-    writer = Renewals(store)
+    writer = Renewals(store, 0.02)
     with monkeypatch.context() as patch:
         patch.setattr(renewals, "STATEMENT_S", 0.0)
         given_up = asyncio.create_task(writer.renew("a"))
@@ -161,7 +161,7 @@ async def test_a_heartbeat_is_given_up_in_time_and_without_those_of_its_batch(mo
 async def test_a_stop_ends_what_waits() -> None:
     store = Store("a", "b")
     store.gate.clear()
-    writer = Renewals(store)
+    writer = Renewals(store, 0.02)
     writing = asyncio.create_task(writer.renew("a"))
     await store.asked.wait()
     waiting = asyncio.create_task(writer.renew("b"))
