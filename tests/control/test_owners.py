@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +81,11 @@ OF_A_RUN: list[tuple[str, str, Any]] = [
     ("POST", "/v1/runs/{run}:trace", {}),
     ("PATCH", "/v1/runs/{run}", {"notes": "mine"}),
 ]
+#: What of a sweep is its creator's.
+OF_A_SWEEP: list[tuple[str, str, Any]] = [
+    ("POST", "/v1/sweeps/{sweep}:cancel", {}),
+    ("POST", "/v1/sweeps/{sweep}:resume", {}),
+]
 #: Routes with an object in their path that are everybody's with the role: what they need names it (a lease's id), or
 #: the object is the cluster's, or tasks of the role register trust each other (SECURITY.md).
 EVERYBODYS = {
@@ -93,12 +99,15 @@ EVERYBODYS = {
     ("POST", "/v1/runs/{run}/tasks/{job}/{index}:report"),
     ("PUT", "/v1/runs/{run}/traces/{trace}/tasks/{job}/{index}"),
     ("PUT", "/v1/runs/{run}/why/{asked}/tasks/{job}/{index}"),
+    ("PUT", "/v1/runs/{run}/tasks/{job}/{index}/output"),
     ("PUT", "/v1/packages/{name}"),
 }
 
 
 def test_each_route_that_changes_an_object_is_in_one_table() -> None:
-    tried = {(method, path) for method, path, _ in (*OF_A_SESSION, *OF_A_RUN) if method not in SAFE_METHODS}
+    tried = {
+        (method, path) for method, path, _ in (*OF_A_SESSION, *OF_A_RUN, *OF_A_SWEEP) if method not in SAFE_METHODS
+    }
     named = {(method, path) for (method, path), row in TABLE.items() if "{" in path and row.role.word != "admin"}
     named = {asked for asked in named if not asked[1].startswith("/v2/models/")}  # models are everybody's
 
@@ -194,6 +203,25 @@ async def test_a_run_is_its_submitter_s(api: httpx.AsyncClient) -> None:
             assert (answer.status_code, answer.json()["type"]) == (403, f"urn:tenfold:problem:{kind}"), (role, path)
     assert (await api.get(f"/v1/runs/{run}", headers=by(OWNER))).json()["stop"] is None
     assert (await api.post(f"/v1/runs/{run}:stop", json={}, headers=by(OWNER))).status_code == 200
+
+
+async def test_a_sweep_is_its_creator_s(settings: Settings, masters: Masters) -> None:
+    asked = {"name": "s", "parameters": {"lr": {"values": [1]}}, "program": submission()}
+    async with running_app(create_app(replace(settings, allow_runs=True), masters)) as api:
+        created = await ask(api, OWNER, "POST", "/v1/sweeps", asked)
+        for role, token in OTHERS.items():
+            for method, path, body in OF_A_SWEEP:
+                answer = await ask(api, token, method, path.format(sweep="s"), body)
+
+                kind = "role-too-small" if role in ("read", "run:untrusted") else "owned-by-another"
+                assert (answer.status_code, answer.json()["type"]) == (403, f"urn:tenfold:problem:{kind}"), (role, path)
+        another = await ask(api, OTHERS["run"], "POST", "/v1/sweeps", asked)
+        untouched = await ask(api, OWNER, "GET", "/v1/sweeps/s", None)
+        cancelled = await ask(api, OWNER, "POST", "/v1/sweeps/s:cancel", {})
+
+    assert (created.status_code, another.json()["type"]) == (201, "urn:tenfold:problem:sweep-differs")
+    assert "by another caller" in another.text
+    assert (untouched.json()["stop"], cancelled.json()["stop"]) == (None, "stopped by request")
 
 
 async def test_a_submission_id_gives_nobody_another_s_run(api: httpx.AsyncClient) -> None:
