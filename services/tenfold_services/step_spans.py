@@ -1,6 +1,6 @@
 """What is seen of a task's steps: how many there were, and their spans (OpenTelemetry).
 
-Spans are made only while somebody listens: the steps of master/, master/caller_cluster_run.py and
+Spans are made only while somebody listens: the steps of master/, master/caller_cluster_steps.py and
 worker/graph_manager.py test `telemetry.tracer`, and run the same code in either case. What comes from other processes
 is below their spans by metadata (rpc/service.py) and by links (tenfold_link/aio/serving.py). docs/opentelemetry.md.
 """

@@ -29,7 +29,7 @@ from tenfold_link.blocking.step_link import StepLink
 from tenfold_link.link_settings import LinkSettings
 from tenfold_services.background import BackgroundServer
 from tenfold_services.master import caller_own_steps
-from tenfold_services.master.caller_cluster_run import CallerClusterRun
+from tenfold_services.master.caller_cluster_steps import CallerClusterRun
 from tenfold_services.master.step_runner import StepRunner
 from tenfold_services.rpc.link_worker_service import WorkerEndpoint
 from tenfold_services.server import TaskServer

@@ -62,6 +62,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "control_api/test_cluster_machine.py": ("control_api/tenfold_control_api/cluster.py",),
     "control_api/test_leases_machine.py": ("control_api/tenfold_control_api/leases.py",),
     "control_api/test_session_record_machine.py": ("control_api/tenfold_control_api/session_record.py",),
+    "services/master/test_caller_cluster_run.py": ("services/tenfold_services/master/caller_cluster_steps.py",),
     "services/master/test_request_ids_machine.py": ("services/tenfold_services/master/request_ids.py",),
     "services/master/test_step_state_machine.py": ("services/tenfold_services/master/step_state.py",),
     "services/worker/test_rendezvous_machine.py": ("services/tenfold_services/worker/rendezvous.py",),

@@ -2,7 +2,7 @@
 
 The layouts are in tenfold_link/wire/calls.py, the records of single tensors in tenfold_link/wire/values.py. Used by
 both ends of the asyncio links (rpc/link_worker.py, rpc/link_worker_service.py) and by steps on their caller's thread
-(master/caller_cluster_run.py).
+(master/caller_cluster_steps.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Both ends of an edge must agree, and only the master knows both: an edge is pushed if producer and consumer can be told
 (they are our own worker, or reached by a link) and the producer has a link to the consumer. All others are exchanged by
 RecvTensor, as TensorFlow does it. Called by client_graph_cache.py when a graph was registered; step_runner.py and
-caller_cluster_run.py run what was arranged. Decision 0008.
+caller_cluster_steps.py run what was arranged. Decision 0008.
 """
 
 from __future__ import annotations

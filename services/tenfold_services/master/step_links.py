@@ -1,7 +1,7 @@
 """Links for steps on their caller's thread: each step has a set of them, a `StepLinks`, to itself while it runs.
 
 Sets are kept for the next step (`StepLinkPool`). What is read from any link of a set is read on the step's thread, and
-its one wait is for all of them. caller_cluster_run.py runs steps over them; the link is in tenfold_link.blocking.
+its one wait is for all of them. caller_cluster_steps.py runs steps over them; the link is in tenfold_link.blocking.
 """
 
 from __future__ import annotations

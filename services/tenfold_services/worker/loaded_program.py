@@ -76,6 +76,7 @@ class SplitExecution:
         #: Wanted over a cut edge and not yet sent: (half, its token) by key.
         self._tokens: dict[str, tuple[Execution, Any]] = {}
         self._wanted: list[Wanted] = []
+        self.pairs = self.usual = None
         inner = StepIO(io.feeds, self._send, io.stop)
         self._halves = [start(inner) for start in halves]
         self._collect()
@@ -91,14 +92,6 @@ class SplitExecution:
     @property
     def shapes(self) -> int:
         return hash(tuple([half.shapes for half in self._halves]))
-
-    @property
-    def pairs(self) -> None:
-        return None
-
-    @property
-    def usual(self) -> None:
-        return None
 
     def take_wanted(self) -> Sequence[Wanted]:
         wanted, self._wanted = self._wanted, []

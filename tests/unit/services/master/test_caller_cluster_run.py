@@ -12,10 +12,9 @@ from tenfold_link.wire.calls import STEP, LinkCall
 from tenfold_services import step_spans
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.interfaces import DEFAULT_EXEC_OPTIONS
-from tenfold_services.master import caller_cluster_run as module
+from tenfold_services.master import caller_cluster_steps as module
 from tenfold_services.master.arrangement import Arrangement, Part
-from tenfold_services.master.caller_cluster_run import CallerClusterGraph, CallerClusterRun
-from tenfold_services.master.caller_graph import CallerStep
+from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterRun
 from tenfold_services.master.caller_steps import CallerSteps
 from tenfold_services.master.run_table import RunTable
 from tenfold_services.worker.part_run import DONE
@@ -118,7 +117,7 @@ class Scene:
         }
         plans = {PS: PS_PLAN, OTHER: OTHER_PLAN, OWN: ExchangePlan("h", "g of ours")}
         self.graph = CallerClusterGraph(
-            self.session, CallerStep, part, cast("Any", own), Arrangement(OWN, cast("Any", None), plans, workers,
+            self.session, part, cast("Any", own), Arrangement(OWN, cast("Any", None), plans, workers,
             frozenset()), cast("Any", SimpleNamespace(tell=lambda start: self.told.append(start()), ask=self._ask)),
             lambda error: ("explained", error),
         )  # fmt: skip

@@ -11,8 +11,7 @@ from tenfold_core import errors
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.master import caller_cluster_steps as module
 from tenfold_services.master.arrangement import Arrangement, Part
-from tenfold_services.master.caller_cluster_run import CallerClusterGraph
-from tenfold_services.master.caller_cluster_steps import CallerClusterStep, cluster_graph
+from tenfold_services.master.caller_cluster_steps import CallerClusterGraph, CallerClusterStep, cluster_graph
 from tenfold_services.master.caller_steps import CallerSteps
 from tenfold_services.master.run_table import RunTable
 
@@ -79,9 +78,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 def graph_of(session: RunningSteps, pool: Pool, program: Any = "program") -> CallerClusterGraph:
     part = Part(OWN, {"x:0": "key of x"}, {"a:0": "a", "b:0": "b"})
     pushes = Arrangement(OWN, cast("Any", None), {PS: PS_PLAN}, cast("Any", {PS: "worker"}), frozenset())
-    return CallerClusterGraph(
-        session, CallerClusterStep, part, program, pushes, cast("Any", pool), cast("Any", "explain")
-    )
+    return CallerClusterGraph(session, part, program, pushes, cast("Any", pool), cast("Any", "explain"))
 
 
 def a_session() -> RunningSteps:

@@ -10,8 +10,7 @@ from tenfold_core import telemetry
 from tenfold_services import step_spans
 from tenfold_services.master import caller_graph
 from tenfold_services.master.arrangement import Arrangement, Part
-from tenfold_services.master.caller_cluster_run import CallerClusterGraph
-from tenfold_services.master.caller_cluster_steps import CallerClusterStep
+from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
 from tenfold_services.master.caller_graph import CallerGraph, CallerStep
 from tenfold_services.master.caller_steps import CallerSteps
 from tenfold_services.master.run_table import RunTable
@@ -70,7 +69,7 @@ def test_after_the_end_there_are_no_steps(orders: Any) -> None:
 
 async def test_a_step_across_tasks_that_has_ended_does_not_run() -> None:
     session = CallerSteps(TASK).open("h", None, RunTable())
-    graph = CallerClusterGraph(session, CallerClusterStep, None, None, PUSHES, cast("Any", None), cast("Any", None))
+    graph = CallerClusterGraph(session, None, None, PUSHES, cast("Any", None), cast("Any", None))
     step = graph.step((), ())
     assert step is not None
     graph.end()

@@ -12,7 +12,7 @@ import pytest
 from tenfold_core import errors
 from tenfold_services.master import step_links as lines_module
 from tenfold_services.master.arrangement import Arrangement
-from tenfold_services.master.caller_cluster_run import CallerClusterGraph
+from tenfold_services.master.caller_cluster_steps import CallerClusterGraph
 from tenfold_services.master.step_links import StepLinkPool, StepLinks
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def test_a_new_link_takes_the_place_of_the_old_one(lines: StepLinks, links: dict
 def test_a_task_on_our_core_is_called_last() -> None:
     others: Any = {f"ps:{index}": SimpleNamespace() for index in range(3)}
     pushes = Arrangement("here", cast("Any", None), {"here": cast("Any", None), **others}, {}, frozenset())
-    graph = CallerClusterGraph(*(cast("Any", None),) * 4, pushes, *(cast("Any", None),) * 2)
+    graph = CallerClusterGraph(*(cast("Any", None),) * 3, pushes, *(cast("Any", None),) * 2)
     assert graph.order == ("ps:0", "ps:1", "ps:2")
     graph.call_last("ps:0")
     assert graph.order == ("ps:1", "ps:2", "ps:0")
