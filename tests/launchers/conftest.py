@@ -29,8 +29,10 @@ _DASHBOARD_PORT = free_ports(1)[0]
 _NAMES = {"slurm": ("slurm", "large_slurm"), "ray": ("ray",), "kubernetes": ("kube",), "ssh": ("ssh", "hosts")}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps an engine's tests in one process, where several run beside each other: an engine starts once."""
+    """Keeps an engine's tests in one process, where several run beside each other: an engine starts once. Comes first:
+    xdist reads the groups in a hook of the same name, which it registers after the conftests."""
     here = Path(__file__).parent
     for item in items:
         if isinstance(item, pytest.Function) and item.path.is_relative_to(here):
