@@ -30,11 +30,11 @@ SECONDS := 1800
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check
 CODE   := protos core link client kernels compiler services control_api tests examples benchmarks docs/site
-# Tests run beside each other, a file's tests in one process: they share fixtures. In the order that
-# tests/support/interleaved.py gives them. Two more processes than cores, as about half of them wait for processes of
-# theirs at a time, but no more than four.
+# Tests run beside each other, a file's tests in one process: they share fixtures. In the order of the folders, so that
+# short files come last and no process waits long for another's end. One more process than cores, as many tests wait for
+# processes of theirs, but no more than four.
 PATHS  := tests
-WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1) + 2))")
+WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
 TESTS  = -m pytest $(PATHS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 comma := ,

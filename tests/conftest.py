@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.interleaved import interleave
 from support.postgres import PostgresServer, why_not
 from support.rewritten import rewrite_all
 from tenfold_kernels.cpu._compiled import compiling
@@ -94,7 +93,6 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make test` leaves out both kinds; `make test-thorough` runs what it left out of the first, `test-long` all."""
-    interleave(items, Path(__file__).parent)
     if os.environ.get("TENFOLD_TEST_LONG"):
         return
     later = {"long": pytest.mark.skip(reason="takes long: `make test-long` runs it")}
