@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WORDS = {
+    # distributions and sweeps
+    "lowest": "The lowest value.",
+    "p5": "5% of the values are below it.",
+    "median": "Half of the values are below it.",
+    "p95": "95% of the values are below it.",
+    "highest": "The highest value.",
+    "norm": "The Euclidean norm of all values.",
+    "distributions": "Histograms, by name.",
+    "sweeps": "The sweeps, newest first.",
+    "low": "The lower end of the interval.",
+    "high": "The upper end of the interval.",
+    "metric": "The scalar that compares the runs; null where there is none.",
+    "goal": "Whether the lowest or the highest value of the metric is the best.",
+    "parallel": "Runs at a time, at most.",
+    "trials": "The sweep's runs, each with its settings.",
+    "stopped_early": "It was stopped because it was among the worst.",
     # objects
     "name": "The object's name.",
     "uid": "Distinguishes this object from an earlier one with the same name.",
@@ -207,6 +223,7 @@ _WORDS = {
 _PARAMETERS = {
     **{name: _WORDS[name] for name in ("cluster", "job", "index", "state", "exit_code", "kind")},
     "session": "Id of the session.",
+    "sweep": "Name of the sweep.",
     "run": "Name of the run.",
     "lease": "Id of the lease.",
     "trace": "Id of the trace.",

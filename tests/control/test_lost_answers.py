@@ -44,9 +44,13 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run}:report": REPORT,
     "/v1/runs/{run}/tasks/{job}/{index}:report": {"steps": 1, "process": PROCESS},
     "/v1/runs/{run}:trace": {},
+    "/v1/sweeps": {"program": RUN, "parameters": {"lr": {"values": [0.1]}}},
+    "/v1/sweeps/{sweep}:cancel": {},
+    "/v1/sweeps/{sweep}:resume": {},
 }
-#: Refused here, as no program of the run answers: a refusal frees the key, and the same request asks again.
-REFUSED = {"/v1/runs/{run}:trace"}
+#: Refused here, as no program of the run answers and this service starts none for a sweep: a refusal frees the key, and
+#: the same request asks again.
+REFUSED = {"/v1/runs/{run}:trace", *(path for path in BODIES if path.startswith("/v1/sweeps"))}
 
 
 @dataclass
@@ -90,7 +94,8 @@ async def names(api: httpx.AsyncClient) -> dict[str, Any]:
     session = (await api.post("/v1/sessions", json={"cluster": "default"})).json()["name"]
     run = (await api.post("/v1/runs", json=RUN)).json()["name"]
     assert (await api.post(f"/v1/runs/{run}:report", json=REPORT)).is_success
-    return {"cluster": "default", "job": "worker", "index": 0, "lease": lease, "session": session, "run": run}
+    made = {"lease": lease, "session": session, "run": run}
+    return {"cluster": "default", "job": "worker", "index": 0, "sweep": "s", **made}
 
 
 def test_every_post_is_tried() -> None:
@@ -109,7 +114,7 @@ async def test_a_post_is_done_once(sqlite: str, worked: list[str], path: str, lo
         transport = Losing(httpx.ASGITransport(app))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as api:
             where = path.format(**await names(api))
-            params = {"wait": "50ms"} if path in REFUSED else {}
+            params = {"wait": "50ms"} if path == "/v1/runs/{run}:trace" else {}
 
             async def post() -> httpx.Response:
                 return await api.post(where, json=BODIES[path], headers=KEY, params=params)
