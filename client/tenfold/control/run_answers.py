@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from tenfold.control.answers import Answer, answer
 from tenfold.control.cluster_answers import Condition
-from tenfold_core.run_states import RunState, is_final
+from tenfold.control.ending import Ending
 
 
 @answer
@@ -94,7 +94,7 @@ class Source(Answer):
 
 
 @answer
-class Run(Answer):
+class Run(Ending):
     """One run: a program as every task of a cluster."""
 
     name: str
@@ -139,15 +139,6 @@ class Run(Answer):
     #: The graph-level random seed.
     seed: int | None = None
     source: Source | None = None
-
-    @property
-    def final(self) -> bool:
-        """Whether it has ended."""
-        return is_final(self.state)
-
-    @property
-    def succeeded(self) -> bool:
-        return self.state == RunState.SUCCEEDED
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold.control.calls import call, stream
 from tenfold.control.cluster_answers import Event
+from tenfold.control.ending import poll, wait_for
 from tenfold.control.problem import error_of
 from tenfold.control.request import (
-    LONGEST_POLL,
     Request,
     Stream,
     Work,
     each,
-    milliseconds,
     nothing,
     one,
     pages,
@@ -113,22 +111,14 @@ class RunCalls:
     def poll_run(self, run: str, *, after: int | None, wait: float) -> Request[Run]:
         """One long-poll: the run once its version is above `after` (None: once it has ended), or as it is after `wait`
         seconds."""
-        wait = max(0.0, min(wait, LONGEST_POLL))
-        params = {"after": after, "ended": "true" if after is None else None, "wait": milliseconds(wait)}
-        return Request("GET", path_of("runs", run), one(Run), params=params, wait=wait)
+        return poll(Run, path_of("runs", run), after=after, wait=wait)
 
     @call
     def wait_for_run(self, run: str, *, after: int | None = None, timeout: float = 60.0) -> Requests[Run]:
         """Waits until the run's version is above `after`, or without it until the run has ended. Returns it. Raises
         DeadlineExceededError after `timeout` seconds, saying how it stands."""
-        deadline = time.monotonic() + timeout
-        while True:
-            found = yield from RunCalls.poll_run.of(self, run, after=after, wait=deadline - time.monotonic())
-            if found.final or (after is not None and found.version > after):
-                return found
-            if time.monotonic() >= deadline:
-                text = f"run {run} is {found.state} after {timeout:g} s: {found.reason}."
-                raise errors.DeadlineExceededError(None, None, text)
+        path = path_of("runs", run)
+        return (yield from wait_for(Run, path, f"run {run}", after=after, timeout=timeout))
 
     @call
     def stop_run(self, run: str, *, reason: str | None = None) -> Request[Run]:

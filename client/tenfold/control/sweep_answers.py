@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tenfold.control.answers import Answer, answer
 from tenfold.control.cluster_answers import Condition
-from tenfold_core.run_states import RunState, is_final
+from tenfold.control.ending import Ending
 
 
 @answer
@@ -30,7 +30,7 @@ class Trial(Answer):
 
 
 @answer
-class SweepSummary(Answer):
+class SweepSummary(Ending):
     """One sweep without its trials: one program run with many settings of its parameters."""
 
     name: str
@@ -57,16 +57,6 @@ class SweepSummary(Answer):
     #: How many trials it has, and how many by state.
     settings: int
     counts: Mapping[str, int]
-
-    @property
-    def final(self) -> bool:
-        """Whether it has ended."""
-        return is_final(self.state)
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether each run has succeeded or was stopped early."""
-        return self.state == RunState.SUCCEEDED
 
 
 @answer

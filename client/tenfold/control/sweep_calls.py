@@ -6,13 +6,12 @@ Of both clients; calls.py says how they become methods.
 from __future__ import annotations
 
 import collections.abc
-import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold.control.calls import call
-from tenfold.control.request import LONGEST_POLL, Request, milliseconds, one, pages, path_of
+from tenfold.control.ending import poll, wait_for
+from tenfold.control.request import Request, one, pages, path_of
 from tenfold.control.sweep_answers import Sweep, SweepSummary
-from tenfold_core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,22 +61,14 @@ class SweepCalls:
     def poll_sweep(self, sweep: str, *, after: int | None, wait: float) -> Request[Sweep]:
         """One long-poll: the sweep once its version is above `after` (None: once it has ended), or as it is after
         `wait` seconds."""
-        wait = max(0.0, min(wait, LONGEST_POLL))
-        params = {"after": after, "ended": "true" if after is None else None, "wait": milliseconds(wait)}
-        return Request("GET", path_of("sweeps", sweep), one(Sweep), params=params, wait=wait)
+        return poll(Sweep, path_of("sweeps", sweep), after=after, wait=wait)
 
     @call
     def wait_for_sweep(self, sweep: str, *, after: int | None = None, timeout: float = 60.0) -> Requests[Sweep]:
         """Waits until the sweep's version is above `after`, or without it until the sweep has ended. Returns it.
         Raises DeadlineExceededError after `timeout` seconds, saying how it stands."""
-        deadline = time.monotonic() + timeout
-        while True:
-            found = yield from SweepCalls.poll_sweep.of(self, sweep, after=after, wait=deadline - time.monotonic())
-            if found.final or (after is not None and found.version > after):
-                return found
-            if time.monotonic() >= deadline:
-                text = f"sweep {sweep} is {found.state} after {timeout:g} s: {found.reason}."
-                raise errors.DeadlineExceededError(None, None, text)
+        path = path_of("sweeps", sweep)
+        return (yield from wait_for(Sweep, path, f"sweep {sweep}", after=after, timeout=timeout))
 
     @call
     def cancel_sweep(self, sweep: str, *, reason: str | None = None) -> Request[Sweep]:
