@@ -152,7 +152,7 @@ class CallerClusterRun(CallerRun):
         finally:
             for link in self._lines.links.values():
                 link.on_notice = None
-            # what hangs on the step goes now, and not with the garbage collector: it may be memory that others wait for
+            # what the step holds is freed now, not by the garbage collector: others may wait for that memory
             if self.part_run is not None:
                 self.part_run.end()
                 self.part_run = None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ClientThatIsAway:
-    """Takes reports once it was asked in vain `times` times."""
+    """Refuses the first `times` reports and takes those that follow."""
 
     def __init__(self, times: int) -> None:
         self.times = times
