@@ -164,10 +164,9 @@ class FakeApp:
 
     def __init__(self, settings: Settings) -> None:
         self.events: list[Any] = []
-        runs = SimpleNamespace(end_runs=self._end_runs)
         control = SimpleNamespace(
-            runs=runs,
             settings=settings,
+            end_runs=self._end_runs,
             serve_at=lambda address: self.events.append(("serves at", address)),
             begin_stop=lambda: self.events.append("waits end"),
         )
