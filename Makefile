@@ -19,8 +19,8 @@ OLDEST_TESTS := tests/test_tiny.py tests/unit/core tests/unit/client/session tes
 # run in $(ON_ENGINES): $(VENV), with $(ENGINES) behind it.
 ENGINES := .venv-engines
 ON_ENGINES := .venv-on-engines
-ENGINE_PROGRAMS := sshd slurmctld munged rsync kubectl
-ENGINE_PACKAGES := openssh-client openssh-server slurm-wlm munge rsync kubernetes-client
+# Each program, and Debian's packages that bring it. What is here already, from wherever it came, stays as it is.
+ENGINE_PROGRAMS := ssh=openssh-client sshd=openssh-server slurmctld=slurm-wlm munged=munge rsync=rsync kubectl=kubernetes-client
 ENGINE_EXTRAS := ray kubernetes kubernetes-dev s3 storage-dev
 ENGINE_LIBRARIES := ray[default] aiobotocore[boto3]
 ENGINE_TESTS := tests/launchers tests/storage
@@ -73,12 +73,12 @@ soak: $(VENV)/.installed-dev ## Train under random faults for half an hour (SECO
 	$(BIN)/python benchmarks/soak_faults.py --seconds $(SECONDS)
 
 engines: $(ENGINES)/.tried ## Install what test-engines needs: OpenSSH, Slurm, rsync, kubectl (Debian, as root); Ray and others in .venv-engines
-	@PATH="$$PATH:/usr/sbin"; absent=; for program in $(ENGINE_PROGRAMS); do \
-	  command -v $$program >/dev/null || absent="$$absent $$program"; done; \
+	@PATH="$$PATH:/usr/sbin"; absent=; packages=; for each in $(ENGINE_PROGRAMS); do \
+	  command -v $${each%=*} >/dev/null || { absent="$$absent $${each%=*}"; packages="$$packages $${each#*=}"; }; done; \
 	if test -z "$$absent"; then exit 0; fi; \
 	if test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null; then \
 	  echo "Not installed here:$$absent. That takes root and apt-get: tests that need them are skipped"; exit 0; fi; \
-	export DEBIAN_FRONTEND=noninteractive; install="apt-get install --yes --quiet $(ENGINE_PACKAGES)"; \
+	export DEBIAN_FRONTEND=noninteractive; install="apt-get install --yes --quiet $$packages"; \
 	$$install || { apt-get update --quiet && $$install; } || echo "Not installed:$$absent. Tests that need them are skipped"
 
 # They wait more than they compute. Each engine's tests are in one process: it starts once.
