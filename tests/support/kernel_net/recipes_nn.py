@@ -191,7 +191,13 @@ def _maxima(x: np.ndarray, window: _Window, a: Attrs) -> np.ndarray:
                 before = max(0, (window.out[axis] - 1) * stride + tap - size) // 2
             start = place[axis] * stride - before
             cut.append(slice(max(0, start), max(0, min(size, start + tap))))
-        made[(slice(None), *place)] = x[tuple(cut)].max(axis=tuple(range(1, rank + 1)), initial=-9)
+        taps = x[tuple(cut)]
+        greatest = np.full((x.shape[0], x.shape[-1]), -9.0)
+        # of 0 and -0 the last, on every processor: which of the two NumPy's max gives depends on its vectors
+        for tap in np.ndindex(taps.shape[1:-1]):
+            value = taps[(slice(None), *tap)]
+            greatest = np.where(value >= greatest, value, greatest)
+        made[(slice(None), *place)] = greatest
     return made
 
 

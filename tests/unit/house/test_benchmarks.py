@@ -117,6 +117,25 @@ def test_an_older_checkout_is_compared_side_by_side_and_counts_for_no_demand(har
     assert found["verdicts"] == {"tenfold": "met: 4x of ≥ 2x"}
 
 
+def test_torch_has_demands_of_its_own_and_counts_for_none_of_tensorflows(harness: ModuleType) -> None:
+    times = {"tenfold": rounds(10), "tensorflow": rounds(40), "torch": rounds(9), "torch compiled": rounds(9.5)}
+    those = (harness.TENFOLD, harness.TENSORFLOW, harness.TORCH, harness.TORCH_COMPILED)
+    held = case(harness, demands={"tenfold": 2}, peers={"torch": 1.0, "torch compiled": 0.9})
+
+    found = harness.row_of(held, times, {side.name: side for side in those}, {}, "equal", 0.0)
+
+    assert found["against"] == ["tensorflow"]
+    assert found["verdicts"] == {
+        "tenfold": "met: 4x of ≥ 2x; missed: 0.9x torch of ≥ 1x; met: 0.95x torch compiled of ≥ 0.9x"
+    }
+
+
+def test_a_row_says_which_share_of_the_floor_is_reached(harness: ModuleType) -> None:
+    found = row(harness, {"tenfold": rounds(10)}) | {"floor_us": 4.0}
+
+    assert "40% of the floor, 4 µs" in harness.row_text(found)
+
+
 def test_a_case_that_should_be_flat_is_held_against_the_other_ones_best_round(harness: ModuleType) -> None:
     small = row(harness, {"tenfold": rounds(10, 30), "tensorflow": rounds(50)})
     flat = row(harness, {"tenfold": rounds(90, 11), "tensorflow": rounds(55)}, demands={"tenfold": 1})
@@ -219,15 +238,18 @@ def test_neighbours_are_busy_until_they_are_dismissed(harness: ModuleType) -> No
 
 def test_the_table_of_the_page_on_speed_is_written_between_its_markers(harness: ModuleType) -> None:
     page = importlib.import_module("programs_page")
-    both = row(harness, {"tenfold": rounds(10), "tensorflow": rounds(30), "tensorflow tuned": rounds(25)})
+    those = {**sides(harness), "torch": harness.TORCH}
+    times = {"tenfold": rounds(10), "tensorflow": rounds(30), "tensorflow tuned": rounds(25), "torch": rounds(12)}
+    both = harness.row_of(case(harness), times, those, {}, "equal", 0.0) | {"floor_us": 4.0}
     alone = row(harness, {"tenfold": rounds(10)})
 
     far = row(harness, {"tenfold": rounds(1), "tensorflow": rounds(237)})
 
     text = page.replaced(f"a\n{page.BEGIN}\nold\n{page.END}\nb\n", page.table([both, alone, far]))
 
-    table = "| program | TensorFlow | Tenfold | times as fast |\n|---|---|---|---|\n| a case | 25 µs | 10 µs | 2.5 |"
-    table += "\n| a case | 237 µs | 1 µs | 237 |"
+    table = "| program | TensorFlow | Tenfold | times TensorFlow | times torch | times torch compiled | floor |"
+    table += "\n|---|---|---|---|---|---|---|\n| a case | 25 µs | 10 µs | 2.5 | 1.2 |  | 40% |"
+    table += "\n| a case | 237 µs | 1 µs | 237 |  |  |  |"
     assert text == f"a\n{page.BEGIN}\n{table}\n{page.END}\nb\n"
     with pytest.raises(ValueError, match="no <!-- programs: begin -->"):
         page.replaced("a", [])
