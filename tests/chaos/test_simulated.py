@@ -75,7 +75,7 @@ def test_a_seed_does_not_depend_on_those_before() -> None:
         ("request-ids", "1-500", r"request \d+ of counter"),
         ("cleanup", "1-500", "has steps with a rendezvous"),
         # few seeds stop a task for so long: most of those that do not are left out
-        ("signs-of-life", "215-900", "was not answered within"),
+        ("signs-of-life", "725-999", "was not answered within"),
     ],
 )
 def test_what_is_taken_away_is_noticed(what: str, seeds: str, says: str) -> None:

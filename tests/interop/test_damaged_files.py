@@ -25,6 +25,7 @@ REASONS = {
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.thorough
 def test_errors_are_tensorflows_but_for_those_listed(tmp_path: Path) -> None:
     theirs = printed_json(interpreter("1.15"), PROGRAM, "tensorflow", str(tmp_path))
     ours = printed_json(sys.executable, PROGRAM, "tenfold", str(tmp_path))

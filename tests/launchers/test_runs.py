@@ -105,7 +105,7 @@ print("ends", flush=True)
 _ENGINES = ("ssh", "slurm", "ray", "kubernetes")
 
 
-@pytest.fixture(params=["local", *(pytest.param(name, marks=pytest.mark.thorough) for name in _ENGINES)])
+@pytest.fixture(params=["local", *_ENGINES])
 def engine(request: pytest.FixtureRequest) -> list[str]:
     """What `tenfold run` is given for each engine."""
     on = ["--on", request.param]
@@ -131,12 +131,14 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_a_program_with_tf_config_trains(engine: list[str], tmp_path: Path) -> None:
     program = str(_EXAMPLES / "between_graph.py")
     shown = run(tmp_path, *engine, "--ps", "1", "--workers", "2", program, "--steps", "60")
     assert len(re.findall(r"worker [01]: global step 6\d, loss 0\.\d+", shown)) == 2, shown
 
 
+@pytest.mark.thorough
 def test_a_program_with_flags_trains(engine: list[str], tmp_path: Path) -> None:
     (tmp_path / "trainer.py").write_text(
         "import argparse\nimport tensorflow as tf\np = argparse.ArgumentParser()\n"
@@ -152,6 +154,7 @@ def test_a_program_with_flags_trains(engine: list[str], tmp_path: Path) -> None:
     assert "worker/0 | value 6.0" in shown.replace("worker/0  |", "worker/0 |"), shown
 
 
+@pytest.mark.thorough
 def test_a_task_that_is_killed_takes_the_run_back_to_its_checkpoint(
     engine: list[str], gate: Gate, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from mutants.changes import changes
 from support.mirror import ROOT
 
 
+@pytest.mark.thorough
 def test_areas_have_the_same_share() -> None:
     paths = draw.draw_files(1, 21)
 
@@ -36,6 +37,7 @@ def test_a_file_is_named_by_its_end() -> None:
         draw.path_of("worker/no_such.py")
 
 
+@pytest.mark.thorough
 def test_what_is_said_to_be_equivalent_is_still_there() -> None:
     kept = equivalent.read()
     known = {

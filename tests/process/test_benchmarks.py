@@ -21,6 +21,7 @@ def run(script: str, *options: str, **env: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, timeout=100, env={**os.environ, **env})
 
 
+@pytest.mark.thorough
 def test_a_subject_runs_and_its_figures_become_a_report(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
 

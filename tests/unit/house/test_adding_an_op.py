@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("core/tenfold_core", "kernels/tenfold_kernels", "client/tenfold")
 
@@ -95,6 +97,7 @@ def recipe() -> tuple[list[str], list[str]]:
     return [file for file, _ in rows if file not in for_some], for_some
 
 
+@pytest.mark.thorough
 def test_the_recipe_is_enough(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))

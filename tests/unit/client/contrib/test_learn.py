@@ -293,6 +293,7 @@ def test_a_support_vector_machine(tmp_path: Path) -> None:
         learn.SVM("id", named_columns(), kernels=[1])
 
 
+@pytest.mark.thorough
 def test_linear_models_by_sdca(tmp_path: Path) -> None:
     optimizer = tf.contrib.linear_optimizer.SDCAOptimizer("id", symmetric_l1_regularization=0.1)
     classifier = learn.LinearClassifier(named_columns(), optimizer=optimizer, config=config(tmp_path / "classifier"))
