@@ -7,8 +7,9 @@
 The programs are in models/. `single`: one task in process. `busy`: the same again with two busy neighbours.
 `cluster`: 1 or 2 parameter servers and two workers, MonitoredTrainingSession. `first`: the
 first step, with cold caches too. Every case has processes of its own; a curve of losses is compared before anything is
-timed. `agree`, which no other mode includes: nothing but those curves, compiled before the first step and unfused, on
-one task and over two.
+timed. Where torch is installed (`make peers-env`) a program's counterpart there is measured beside it, eager and
+compiled, and each row says which share of the floor (harness/floor.py) is reached. `agree`, which no other mode
+includes: nothing but those curves, compiled before the first step and unfused, on one task and over two.
 """
 
 from __future__ import annotations
@@ -25,7 +26,29 @@ from typing import TYPE_CHECKING, Any
 import harness
 import numpy as np
 from harness import Case, Context, Measure, Subject, Topology
-from models import clicks, images, loops, mlp, policy, recurrent, same, seq2seq, word2vec
+from models import (
+    clicks,
+    images,
+    in_torch,
+    loops,
+    mlp,
+    pictures,
+    policy,
+    recurrent,
+    same,
+    seq2seq,
+    texts,
+    transformer,
+    word2vec,
+)
+from models.in_torch import clicks as torch_clicks
+from models.in_torch import images as torch_images
+from models.in_torch import mlp as torch_mlp
+from models.in_torch import pictures as torch_pictures
+from models.in_torch import policy as torch_policy
+from models.in_torch import recurrent as torch_recurrent
+from models.in_torch import texts as torch_texts
+from models.in_torch import transformer as torch_transformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,12 +78,17 @@ SIDES = (
     harness.TENSORFLOW_TUNED,
     harness.TENSORFLOW_DIRECT,
     DIRECT_ONE_THREAD,
+    harness.TORCH,
+    harness.TORCH_COMPILED,
 )
+#: How many times as fast as torch's sides it has to be.
+TORCH_DEMANDS = {"torch": 1.0, "torch compiled": 0.9}
 CLUSTER_SIDES = ("tenfold", "tensorflow", "tensorflow tuned")
 SINGLE_SIDES = tuple(side.name for side in SIDES if side is not harness.TENFOLD_COMPILED)
+WITHOUT_TORCH = tuple(name for name in SINGLE_SIDES if name not in TORCH_DEMANDS)
 AGREE_SIDES = ("tenfold compiled", "tenfold unfused", "tensorflow")
 FIRST_SIDES = ("tenfold", "tenfold cold", "tensorflow", "tensorflow direct")
-QUICK_SIDES = ("tenfold", "tensorflow", "tensorflow direct")
+QUICK_SIDES = ("tenfold", "tensorflow", "tensorflow direct", "torch")
 
 
 #: Adam divides a gradient by its own size: the rounding of one near zero becomes a difference of 0.001 in a weight.
@@ -84,6 +112,8 @@ class Program:
     hooks: str = ""
     flat_with: str = ""
     flat_by: float = 1.1
+    #: The same program in torch, where it has a counterpart.
+    in_torch: Callable[[Any, bool], in_torch.Trained] | None = None
 
 
 PROGRAMS = {
@@ -92,21 +122,40 @@ PROGRAMS = {
         1.5,
         rtol=ADAM,
         cluster=(("1 ps async", 3), ("1 ps sync", 4), ("2 ps async", 3), ("2 ps sync", 4)),
+        in_torch=torch_mlp.digits,
     ),
     # TensorFlow's own curves, with oneDNN and without, differ by 0.006
     "word2vec": Program(word2vec.word2vec, 2, rtol=1e-2, cluster=(("1 ps async", 1), ("2 ps async", 1))),
-    "cnn": Program(images.tutorial, 1, rtol=1e-3, stretch=1.3, cluster=(("1 ps async", 1), ("1 ps sync", 1))),
-    "resnet": Program(images.resnet20, 1, rtol=1e-2),
-    "lstm": Program(recurrent.unrolled_lstm, 1.5, rtol=1e-3, cluster=(("1 ps async", 1),)),
-    "dynamic_lstm": Program(recurrent.dynamic_lstm, 1.5, rtol=1e-3),
-    "dynamic_gru": Program(recurrent.dynamic_gru, 1.5, rtol=1e-3),
-    "seq2seq": Program(seq2seq.seq2seq, 1.2, rtol=1e-3),
-    "clicks": Program(clicks.clicks, 1.5, cluster=(("2 ps async", 2), ("2 ps sync", 1))),
-    "small": Program(mlp.small, 6),
+    "cnn": Program(
+        images.tutorial,
+        1,
+        rtol=1e-3,
+        stretch=1.3,
+        cluster=(("1 ps async", 1), ("1 ps sync", 1)),
+        in_torch=torch_images.tutorial,
+    ),
+    "resnet": Program(images.resnet20, 1, rtol=1e-2, in_torch=torch_images.resnet20),
+    "lstm": Program(
+        recurrent.unrolled_lstm, 1.5, rtol=1e-3, cluster=(("1 ps async", 1),), in_torch=torch_recurrent.lstm
+    ),
+    "dynamic_lstm": Program(recurrent.dynamic_lstm, 1.5, rtol=1e-3, in_torch=torch_recurrent.lstm),
+    "dynamic_gru": Program(recurrent.dynamic_gru, 1.5, rtol=1e-3, in_torch=torch_recurrent.gru),
+    "seq2seq": Program(seq2seq.seq2seq, 1.2, rtol=1e-3, in_torch=torch_recurrent.translation),
+    "transformer": Program(transformer.encoder, 1.5, rtol=ADAM, in_torch=torch_transformer.encoder),
+    "bert_tiny": Program(transformer.bert_tiny, 1.2, rtol=ADAM, in_torch=torch_transformer.bert_tiny),
+    "gpt2_sampling": Program(transformer.gpt2_sampling, 1.2, in_torch=torch_transformer.gpt2_sampling),
+    "text_cnn": Program(texts.text_cnn, 1, rtol=ADAM, in_torch=torch_texts.text_cnn),
+    "separable": Program(pictures.separable, 1, rtol=1e-2, in_torch=torch_pictures.separable),
+    "unet": Program(pictures.unet, 1, rtol=ADAM, in_torch=torch_pictures.unet),
+    "dcgan": Program(pictures.dcgan, 1, rtol=ADAM, in_torch=torch_pictures.dcgan),
+    "clicks": Program(
+        clicks.clicks, 1.5, cluster=(("2 ps async", 2), ("2 ps sync", 1)), in_torch=torch_clicks.clicks
+    ),
+    "small": Program(mlp.small, 6, in_torch=torch_mlp.small),
     "small_monitored": Program(mlp.small, 6, hooks="stop", flat_with="small", flat_by=1.3),
     "small_all_hooks": Program(mlp.small, 1, hooks="all"),
-    "autoencoder": Program(mlp.autoencoder, 1, rtol=ADAM),
-    "policy": Program(policy.policy, 1, rtol=ADAM),
+    "autoencoder": Program(mlp.autoencoder, 1, rtol=ADAM, in_torch=torch_mlp.autoencoder),
+    "policy": Program(policy.policy, 1, rtol=ADAM, in_torch=torch_policy.policy),
     "scalar_loop": Program(loops.scalar_loop, 3),
     "scalar_loop_gradient": Program(loops.scalar_loop_gradient, 2),
 }
@@ -209,6 +258,8 @@ def measured(program: Program, hooks: str = "", *, sync: bool = False) -> Callab
     """The `build` of a case. Synchronous workers depend on each other's turns: theirs have no curve of their own."""
 
     def build(ctx: Context) -> Measure:
+        if ctx.side.runtime == "peers":
+            return _measured_in_torch(ctx, program)
         driven = Driven(ctx, program, hooks, sync=sync)
 
         def result() -> dict[str, Any]:
@@ -223,6 +274,24 @@ def measured(program: Program, hooks: str = "", *, sync: bool = False) -> Callab
     return build
 
 
+def _measured_in_torch(ctx: Context, program: Program) -> Measure:
+    torch, build = ctx.tf, program.in_torch
+    assert build is not None
+    started = time.perf_counter()
+    trained = build(torch, ctx.side.compiled)
+    stepper = in_torch.Stepper(torch, trained)
+    losses = [stepper.step()]
+    first_s = time.perf_counter() - started
+
+    def result() -> dict[str, Any]:
+        if not trained.comparable:
+            return {}
+        return {"losses": np.array(losses + [stepper.step() for _ in range(program.curve - 1)], np.float64)}
+
+    floor = harness.floor_s(torch, in_torch.Stepper(torch, build(torch, False)).step, trained.moved)
+    return Measure(stepper.step, result, run_in=RUN_IN, first_s=first_s, floor_s=floor)
+
+
 def _cases() -> Iterator[Case]:
     for name, program in PROGRAMS.items():
         yield Case(
@@ -230,7 +299,8 @@ def _cases() -> Iterator[Case]:
             TASK,
             measured(program, program.hooks),
             {"tenfold": program.demand},
-            sides=SINGLE_SIDES,
+            sides=SINGLE_SIDES if program.in_torch else WITHOUT_TORCH,
+            peers=TORCH_DEMANDS if program.in_torch else {},
             stretch=program.stretch,
             rtol=program.rtol,
             metric="throughput" if program.hooks == "all" else "latency",
@@ -277,7 +347,7 @@ def chosen(only: str, modes: tuple[str, ...]) -> Subject:
     if "busy" not in modes:
         alone = [replace(case, neighbours=0) for case in alone]
     if not {"single", "busy"} & set(modes):
-        alone = [replace(case, demands={}, faults=None, memory=False, flat_with="") for case in alone]
+        alone = [replace(case, demands={}, peers={}, faults=None, memory=False, flat_with="") for case in alone]
     forms = {"cluster": CLUSTER_SIDES, AGREE: AGREE_SIDES}
     more = [case for mode, sides in forms.items() if mode in modes for case in cases if case.sides == sides]
     return replace(SUBJECT, cases=(*alone, *more))

@@ -1,7 +1,8 @@
 """The table and bar chart of programs in docs/speed.md, from the rows of a run. `programs.py --page`.
 
 The table stands between two markers, and nothing else of the page is touched. A ratio is the smallest against any of
-TensorFlow's sides that ran. The chart needs matplotlib (extra `bench`); without it the old one stays.
+TensorFlow's sides that ran; torch's columns are of its eager and its compiled side.
+The chart needs matplotlib (extra `bench`); without it the old one stays.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BEGIN, END = "<!-- programs: begin -->", "<!-- programs: end -->"
+#: Its sides, in the order of their columns.
+TORCH = ("torch", "torch compiled")
 PAGE, CHART = "docs/speed.md", "images/programs.png"
 
 
@@ -27,11 +30,16 @@ def ratio_of(row: Mapping[str, Any]) -> tuple[str, float] | None:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Lines of Markdown: a row for each case that both sides ran."""
-    lines = ["| program | TensorFlow | Tenfold | times as fast |", "|---|---|---|---|"]
+    columns = ("program", "TensorFlow", "Tenfold", "times TensorFlow", *(f"times {side}" for side in TORCH), "floor")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for row in rows:
         if (found := ratio_of(row)) is not None:
             theirs, ours = (time_text(row["figures"][side]["p50_us"] / row["work"]) for side in (found[0], "tenfold"))
-            lines.append(f"| {row['case']} | {theirs} | {ours} | {times_text(found[1])} |")
+            ratios = row["ratios"]["tenfold"]
+            beside = [times_text(ratios[side]) if side in ratios else "" for side in TORCH]
+            floor = row.get("floor_us", 0.0) / row["figures"]["tenfold"]["p50_us"]
+            cells = (row["case"], theirs, ours, times_text(found[1]), *beside, f"{floor:.0%}" if floor else "")
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

@@ -6,6 +6,7 @@ A subject (null_step.py, dense_pull.py, …) is a list of cases. A case is one p
     program.py   the types of a subject: Subject, Case, Measure, Context, Effort
     sides.py     the sides and the topologies
     processes.py the processes of a side, which run role.py
+    floor.py     what the products and the bytes of a step take at least
     rounds.py    the protocol: build, compare, warm up, A/B/A/B
     neighbours.py processes that keep the machine busy
     rows.py      statistics, ratios, verdicts
@@ -15,6 +16,7 @@ A subject (null_step.py, dense_pull.py, …) is a list of cases. A case is one p
 """
 
 from harness.command import INTERRUPTED, Record, add_options, main, measure
+from harness.floor import floor_s
 from harness.machine import doubts, keep_caches, machine
 from harness.neighbours import neighbours
 from harness.processes import HERE, Deployment, Process, SideFailedError, free_ports
@@ -46,6 +48,8 @@ from harness.sides import (
     TENSORFLOW_DIRECT,
     TENSORFLOW_DIRECT_TUNED,
     TENSORFLOW_TUNED,
+    TORCH,
+    TORCH_COMPILED,
     TWO_PS_WORKER,
     Side,
     Topology,
@@ -74,6 +78,8 @@ __all__ = [
     "TENSORFLOW_DIRECT",
     "TENSORFLOW_DIRECT_TUNED",
     "TENSORFLOW_TUNED",
+    "TORCH",
+    "TORCH_COMPILED",
     "TWO_PS_WORKER",
     "Case",
     "Context",
@@ -91,6 +97,7 @@ __all__ = [
     "baseline_of",
     "compare",
     "doubts",
+    "floor_s",
     "free_ports",
     "hold_first",
     "hold_flat",

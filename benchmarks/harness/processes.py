@@ -129,7 +129,7 @@ class Deployment:
         self._client_python = pythons[side.client or side.runtime]
         self.servers: list[Process] = []
         self.clients: list[Process] = []
-        self.first_s = 0.0
+        self.first_s = self.floor_s = 0.0
         self._launch()
 
     def _launch(self) -> None:
@@ -171,13 +171,13 @@ class Deployment:
     def build(self, case: Case, folder: Path) -> dict[str, np.ndarray[Any, Any]]:
         """Builds the program in all clients, one after the other; the first initializes, and its result is returned.
 
-        Sets `first_s` to what the first client's first step took from its session's creation.
+        Sets `first_s` to what the first client's first step took from its session's creation, and `floor_s`.
         """
         path = folder / f"{self.side.name}.npz".replace(" ", "_")
         for index, client in enumerate(self.clients):
             answer = client.ask(do="build", case=case.name, npz=str(path) if index == 0 else "")
             if index == 0:
-                self.first_s = answer["first_s"]
+                self.first_s, self.floor_s = answer["first_s"], answer["floor_s"]
         with np.load(path) as results:
             return {name: results[name] for name in results.files}
 

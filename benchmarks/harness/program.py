@@ -39,6 +39,8 @@ class Measure:
     window: Callable[[float], list[int]] | None = None
     #: Seconds from the session's creation to the end of the first step, where the program took them.
     first_s: float = 0.0
+    #: The step's floor in seconds (floor.py), where the program took it.
+    floor_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Case:
     limits_us: Mapping[str, float] = field(default_factory=dict)
     #: Side names of TensorFlow that the demand is held against; none means all those of the subject.
     against: tuple[str, ...] = ()
+    #: By another side than TensorFlow's: how many times as fast those sides of Tenfold with a demand must be.
+    peers: Mapping[str, float] = field(default_factory=dict)
     #: Sides that take part; none means all of the subject.
     sides: tuple[str, ...] = ()
     #: "latency": p50 of the steps. "throughput": all clients' steps in a window, one global step after another.

@@ -50,7 +50,8 @@ def measure_case(
                 failures[name] = str(error)
     # TensorFlow is the reference wherever it takes part.
     order = sorted(results, key=lambda name: deployments[name].side.runtime != "tensorflow")
-    agreement, worst = compare({name: results[name] for name in order}, case.rtol) if results else ("no side ran", 0.0)
+    held = {name: results[name] for name in order if results[name] or deployments[name].side.runtime != "peers"}
+    agreement, worst = compare(held, case.rtol) if held else ("no side ran", 0.0)
 
     loads = (0, case.neighbours) if case.neighbours else (0,)
     rows: list[dict[str, Any]] = []
@@ -64,6 +65,7 @@ def measure_case(
         row = row_of(case, rounds, sides, failures, agreement, worst)
         for name, figure in row["figures"].items():
             figure["first_s"] = deployments[name].first_s
+        row["floor_us"] = 1e6 * min((each.floor_s for each in deployments.values() if each.floor_s), default=0.0)
         if not load:
             hold_first(row)
         else:

@@ -103,7 +103,8 @@ def row_of(
         for name, values in rounds.items()
     }
     peers = [name for name in rounds if sides[name].runtime not in ("tenfold", "baseline")]
-    counted = [name for name in peers if not case.against or name in case.against]
+    theirs = [name for name in peers if sides[name].runtime != "peers"]
+    counted = [name for name in theirs if not case.against or name in case.against]
     ratios: dict[str, dict[str, float]] = {}
     #: By side: how many times faster than the same side of the older checkout.
     baseline: dict[str, float] = {}
@@ -117,6 +118,11 @@ def row_of(
         if name in figures and counted:
             reached = min(ratios[name][peer] for peer in counted)
             verdicts[name] = f"{'met' if reached >= demand else 'missed'}: {times_text(reached)}x of ≥ {demand:g}x"
+        for peer, least in case.peers.items():
+            if peer in ratios.get(name, {}):
+                reached = ratios[name][peer]
+                kept = "met" if reached >= least else "missed"
+                _add_verdict(verdicts, name, f"{kept}: {times_text(reached)}x {peer} of ≥ {least:g}x")
     for name, limit in case.limits_us.items():
         if name in figures:
             taken = float(figures[name]["p50_us"])

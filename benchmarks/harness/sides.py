@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Side:
     """One way to run a program; all but the name and the runtime differs from its defaults.
 
-    `runtime` is "tenfold", "tensorflow", "tensorflow1" (1.15) or "baseline": Tenfold as an older checkout has it.
+    `runtime` is "tenfold", "tensorflow", "tensorflow1" (1.15), "baseline": Tenfold as an older checkout has it, or
+    "peers": torch, which has no servers.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Side:
     executor: str = ""
     #: The runtime of the clients, where it is another one than the servers'.
     client: str = ""
+    #: By torch.compile.
+    compiled: bool = False
     #: Seconds that a session gives each of its steps; 0 for no deadline.
     step_seconds: float = 120.0
 
@@ -59,6 +62,9 @@ TENSORFLOW_DIRECT_TUNED = Side(
     direct=True,
     executor="SINGLE_THREADED_EXECUTOR",
 )
+
+TORCH = Side("torch", "peers", direct=True)
+TORCH_COMPILED = Side("torch compiled", "peers", direct=True, compiled=True)
 
 
 def baseline_name(name: str) -> str:

@@ -47,6 +47,9 @@ def row_text(row: Mapping[str, Any]) -> str:
         )
         if name in row.get("baseline", {}):
             lines.append(f"    {'':24} {row['baseline'][name]:.3g}x of the baseline")
+        if row.get("floor_us"):
+            share = row["floor_us"] / figure["p50_us"]
+            lines.append(f"    {'':24} {share:.0%} of the floor, {time_text(row['floor_us'])}")
         if "faults" in figure:
             lines.append(f"    {'':24} {usage_text(figure)}")
         if name in row["verdicts"]:

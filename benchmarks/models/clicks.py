@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +27,13 @@ def clicks(tf: TF, wrap: Wrap = same) -> Model:
     y = dense(tf, choose, y, "layer2", 128, 1)
     loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=t, logits=y))
     train = wrap(tf.train.AdagradOptimizer(0.05)).minimize(loss, global_step=step)
+    return Model(loss, train, [{ids: each, t: label} for each, label in batches(choose)])
+
+
+def batches(choose: np.random.Generator) -> list[tuple[Any, Any]]:
+    """Ids, int64 [BATCH, IDS], and labels, float32 [BATCH, 1]."""
     # ids of a field follow a power law within its share of the table
     share = ROWS // IDS
     drawn = (choose.power(0.3, [BATCHES, BATCH, IDS]) * share).astype(np.int64) + np.arange(IDS) * share
     clicked = (drawn.sum(2, keepdims=True) % 7 < 2).astype(np.float32)
-    return Model(loss, train, [{ids: each, t: label} for each, label in zip(drawn, clicked, strict=True)])
+    return list(zip(drawn, clicked, strict=True))

@@ -42,18 +42,25 @@ def policy(tf: TF, wrap: Wrap = same) -> Model:
     train = wrap(tf.train.AdamOptimizer(0.01)).minimize(loss, global_step=step)
 
     def play(run: Callable[..., Any], number: int) -> Any:
-        draw = np.random.default_rng(number)
-        state = draw.uniform(-0.05, 0.05, 4)
-        states, taken, rewards = [], [], []
-        for _ in range(MOVES):
-            states.append(state.astype(np.float32))
-            move = int(draw.random() < run(chances, {seen: states[-1][None]})[0, 1])
-            state = _moved(state, move == 1)
-            taken.append(move)
-            rewards.append(1.0 - abs(state[2]))
-        later = np.cumsum(rewards[::-1])[::-1]
-        spread = np.float32(later.std() + 1e-6)
-        gained = (later - later.mean()).astype(np.float32) / spread
-        return run([loss, train], {seen: np.stack(states), moves: np.int32(taken), gains: gained})[0]
+        states, taken, gained = episode(lambda state: run(chances, {seen: state})[0, 1], number)
+        return run([loss, train], {seen: states, moves: taken, gains: gained})[0]
 
     return Model(loss, train, (), play)
+
+
+def episode(chance: Callable[[Any], float], number: int) -> tuple[Any, Any, Any]:
+    """MOVES moves of the pole, drawn by a generator seeded with `number`: states float32 [M, 4], moves int32 [M], and
+    gains float32 [M]. `chance` gives how likely the right move is in a state, float32 [1, 4].
+    """
+    draw = np.random.default_rng(number)
+    state = draw.uniform(-0.05, 0.05, 4)
+    states, taken, rewards = [], [], []
+    for _ in range(MOVES):
+        states.append(state.astype(np.float32))
+        move = int(draw.random() < chance(states[-1][None]))
+        state = _moved(state, move == 1)
+        taken.append(move)
+        rewards.append(1.0 - abs(state[2]))
+    later = np.cumsum(rewards[::-1])[::-1]
+    spread = np.float32(later.std() + 1e-6)
+    return np.stack(states), np.int32(taken), (later - later.mean()).astype(np.float32) / spread

@@ -125,10 +125,10 @@ async def test_a_connection_cannot_have_every_call() -> None:
 
 
 async def test_a_bomb_is_inflated_as_far_as_the_budget_goes_and_by_others() -> None:
-    """1 MiB becomes 1 GiB; the budget is 64 MiB, which the event loop once found out after 7 s."""
+    """256 KiB become 256 MiB; the budget is 64 MiB, which the event loop found out late, once: 7 s for 1 GiB."""
     portion = zlib.compressobj(6, zlib.DEFLATED, 31)
-    bomb = b"".join(portion.compress(bytes(1 << 24)) for _ in range(64)) + portion.flush()
-    assert len(bomb) < 2 << 20
+    bomb = b"".join(portion.compress(bytes(1 << 24)) for _ in range(16)) + portion.flush()
+    assert len(bomb) < 1 << 19
     async with serving(Http2Settings(buffered_bytes=64 << 20)) as running:
         data = GREETING + opened(1, b"/t/size", (b"grpc-encoding", b"gzip")) + message(1, bomb, 1)
         work = asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, b"decompressed"))
@@ -214,31 +214,33 @@ def _end_while_sending(sock: socket.socket, piece: bytes) -> bool:
 
 
 async def test_tiny_frames_of_a_link_leave_the_loop_to_others(ends: Ends) -> None:
-    """12 MiB of frames of 24 bytes. A Unix socket's buffer is small, which alone keeps turns short."""
+    """5 MiB of frames of 24 bytes. A Unix socket's buffer is small, which alone keeps turns short."""
     await ends.listen()
     peer = ends.raw()
     await asyncio.to_thread(peer.greet)
     tiny = pack(FrameKind.CANCEL, call=7) * 10_000
 
     def flood() -> None:
-        for _ in range(50):
+        for _ in range(20):
             peer.sock.sendall(tiny)
         peer.sock.sendall(pack(FrameKind.PING))
         while all(frame.kind is not FrameKind.PONG for frame in peer.read()):
             pass
 
     # what else a machine does only adds to a turn: the least of three floods is the link's own
-    turns = [await longest_turn(asyncio.ensure_future(asyncio.to_thread(flood))) for _ in range(3)]
+    turns: list[float] = []
+    while len(turns) < 3 and min(turns, default=1.0) >= 0.1:
+        turns.append(await longest_turn(asyncio.ensure_future(asyncio.to_thread(flood))))
     assert min(turns) < 0.1, turns
 
 
 async def test_tiny_frames_leave_the_loop_to_others() -> None:
-    """16 MiB of DATA frames of one byte: one turn of 2.8 s, once."""
+    """4 MiB of DATA frames of one byte: one turn, once, and 2.8 s for 16 MiB."""
     tiny = (frames.header(1, frames.DATA, 0, 1) + b"x") * 1000
     prefix = frames.header(5, frames.DATA, 0, 1) + b"\0" + (1 << 28).to_bytes(4, "big")
     begin = GREETING + opened(1, b"/t/size") + prefix
     async with serving(Http2Settings()) as running:
-        data = begin + tiny * 1000 + frames.header(8, frames.PING) + b"the last"
+        data = begin + tiny * 400 + frames.header(8, frames.PING) + b"the last"
         assert await longest_turn(asyncio.ensure_future(asyncio.to_thread(attack, running.port, data, PONG))) < 0.1
 
 
