@@ -51,7 +51,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshHosts]:
     yield made
     made.close()
     assert left_over(made.folder) == []
-    for kind in ("run", "agent", "tasks"):  # of killed hosts: the next start removes what nobody holds
+    for kind in ("run", "agent", "tasks", "output"):  # of killed hosts: the next start removes what nobody holds
         remove_abandoned(kind, str(made.scratch))
     assert list(made.scratch.iterdir()) == []
 

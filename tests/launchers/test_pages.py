@@ -71,7 +71,7 @@ class Shell:
             timeout=2 * PATIENCE,
             check=False,
         )
-        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
 

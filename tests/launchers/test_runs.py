@@ -280,9 +280,11 @@ def test_a_job_script_runs_in_a_job_that_is_preempted_and_goes_on(
         gate.wait_for("worker/0 1")
         wanted = ["--partition=high", "--ntasks=6", "--output=/dev/null"]
         slurm.run("sbatch", "--wait", *wanted, "--wrap=true")
+        slurm.wait_for_state(job, "PENDING")
         slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")  # which else is two minutes later
         gate.there.pop("worker/0 1").close()
-        gate.wait_for("worker/0 1")  # the job began anew, and so did its count of attempts
+        # the job begins anew, and so does its count of attempts
+        gate.wait_for("worker/0 1", seconds=SLURM_PATIENCE)
         gate.tell("worker/0 1")
         assert waiting.wait(PATIENCE) == 0
     shown = (tmp_path / f"goes-on-{job}.out").read_text()

@@ -1,20 +1,21 @@
 """What a task on another machine than the control service leaves: a folder of its own, sent to the service at its end.
 
 Used by cli/child.py around the program, where supervise.py asked for it. Tasks of the service's machine write into the
-run's folder themselves (recorded_news.py). A program that is killed sends nothing.
+run's folder themselves (recorded_news.py). A program that is killed sends nothing, and the next one of the machine
+removes its folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-import shutil
 import signal
 import socket
 import stat
-import tempfile
 from typing import TYPE_CHECKING
 
+from tenfold.cli.scratch import scratch_folder
 from tenfold.runs.program_report import CONTROL, RUN, TASK
 from tenfold.runs.recorded_news import OUTPUT
 from tenfold_core.access.credentials import shown_token
@@ -36,7 +37,8 @@ class OutputSender:
 
     def __init__(self, run: str, job: str, index: int, control: str) -> None:
         self._place, self._control = (run, job, index), control
-        self.folder = tempfile.mkdtemp(prefix="tenfold-output-")
+        self._scratch = contextlib.ExitStack()
+        self.folder = str(self._scratch.enter_context(scratch_folder("output")))
         self._finished = False
 
     def finish_on_sigterm(self) -> None:
@@ -61,9 +63,14 @@ class OutputSender:
             found = list(_files(self.folder, ""))
             if found:
                 self._send(found)
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._scratch.close()
         except Exception as error:
             why = getattr(error, "message", error)
+            parent, name = os.path.split(self.folder)
+            kept = os.path.join(parent, name.replace("output", "unsent", 1))
+            with contextlib.suppress(OSError):  # under a name that is not removed as abandoned
+                os.rename(self.folder, kept)
+                self.folder = kept
             log.warning("output of this task stays in %s on %s: %s", self.folder, socket.gethostname(), why)
 
     def _send(self, paths: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Client:
 
 @pytest.fixture
 def sender(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[output_sender.OutputSender]:
-    monkeypatch.setattr(output_sender.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(tenfold.control, "ControlClient", Client)
     monkeypatch.delenv("TENFOLD_OUTPUT", raising=False)
     for name, value in ASKED.items():
@@ -78,6 +79,7 @@ def test_what_nobody_takes_stays_and_the_log_says_where(
     sender.finish()
 
     assert (Path(sender.folder) / "a.txt").exists()
+    assert "/tenfold-unsent-" in sender.folder, "what is named tenfold-output is removed by the next task"
     assert f"output of this task stays in {sender.folder}" in caplog.text
     assert "it is away" in caplog.text
 
