@@ -6,6 +6,7 @@ Measured by torch, in the process of its side. Used by programs.py.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,19 @@ def _operations(torch: Any, step: Callable[[], object]) -> int:
     """Floating-point operations of products and convolutions, forwards and back."""
     from torch.utils.flop_counter import FlopCounterMode  # type: ignore[import-not-found, unused-ignore]
 
+    # torch's own count takes the gradient of a depthwise kernel for that of a full one
+    own = {torch.ops.aten.convolution_backward: _backward_operations}
     # oneDNN's recurrent layers are one op, which is not counted; without it they are products
-    with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
+    with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False, custom_mapping=own) as counter:
         step()
     return int(counter.get_total_flops())
+
+
+def _backward_operations(gradient: Any, x: Any, weight: Any, *more: Any, **_: object) -> int:
+    """Of both gradients of a convolution: each takes what the convolution takes. The arguments are shapes."""
+    *_, transposed, _, _, wanted = more
+    batch, _, *places = x if transposed else gradient
+    return 2 * int(math.prod((batch, *places, *weight))) * sum(wanted[:2])
 
 
 def _best_rate(torch: Any) -> float:

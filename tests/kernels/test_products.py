@@ -251,6 +251,25 @@ def test_own_products_in_chunks(
     np.testing.assert_array_equal(_products.product(a, b), a @ b)
 
 
+@needs_own
+@pytest.mark.parametrize(("terms", "times"), [(15, 1), (16, 2), (17, 3), (24, 3)])
+def test_a_long_sum_takes_its_terms_in_turn_and_in_order(
+    own: Any, terms: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(terms)
+    a, b = draw.standard_normal((5, terms), F), draw.standard_normal((terms, 7), F)
+    at_once, total = own.product(a, b, None, own.chunk()), draw.standard_normal((5, 7), F)
+    added = own.product(a, b, total.copy(), own.chunk(), True)
+    asked: list[int] = []
+    monkeypatch.setattr(_products, "OWN_DEPTH", 8)
+    monkeypatch.setattr(_products, "OWN_SHARED", 0)
+    monkeypatch.setattr(own, "_shared", lambda *_: bool(asked.append(1)))
+
+    np.testing.assert_array_equal(own.product(a, b, None, own.chunk()), at_once)
+    assert len(asked) == times
+    np.testing.assert_array_equal(own.product(a.T.copy().T, b, total, own.chunk(), True), added)
+
+
 # -- batches
 
 

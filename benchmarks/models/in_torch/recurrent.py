@@ -42,8 +42,17 @@ def lstm_module(torch: Torch, made: Parameters, inputs: int, units: int, *, cell
 
 
 def _clipped_adam(torch: Torch, weights: list[Tensor]) -> tuple[Any, Callable[[], object]]:
-    """Adam, and what clips before it."""
-    return torch.optim.Adam(weights, 0.001), lambda: torch.nn.utils.clip_grad_norm_(weights, 5.0)
+    """Adam, and what clips before it; with TensorFlow's epsilon, which is added before a step's bias is corrected."""
+    adam = torch.optim.Adam(weights, 0.001)
+    steps = 0
+
+    def clip() -> None:
+        nonlocal steps
+        steps += 1
+        adam.param_groups[0]["eps"] = 1e-8 / (1 - 0.999**steps) ** 0.5
+        torch.nn.utils.clip_grad_norm_(weights, 5.0)
+
+    return adam, clip
 
 
 def _language_model(

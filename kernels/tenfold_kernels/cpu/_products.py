@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 CHUNK = 4 << 20
 #: The same for our own kernels: 5 µs, and 30 µs below which sharing costs more than it saves.
 OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 19
+#: Terms of a sum that they take at a time where there are at least twice as many: a chunk copies a panel of B of all its
+#: terms, which must stay in the cache.
+OWN_DEPTH = 2048
 #: What the columns or rows of a chunk of theirs are a multiple of.
 _OWN_COLUMNS, _OWN_ROWS = 32, 12
 #: Multiplications below which np.matmul is as fast, and a program of nothing else need not load Numba.
@@ -61,11 +64,21 @@ class _Own:
         elif out.shape != (m, n):
             return None
         try:
-            if m * n * k < OWN_SHARED or not self._shared(a, b, out, address, add):
-                self._alone(a, b, out, add, address)
+            if k < 2 * OWN_DEPTH:
+                self._add_terms(a, b, out, address, add)
+            else:
+                # the same terms in the same order
+                for first in range(0, k, OWN_DEPTH):
+                    terms = slice(first, first + OWN_DEPTH)
+                    self._add_terms(a[:, terms], b[terms], out, address, add or first > 0)
         except TypeError:
             return None
         return out
+
+    def _add_terms(self, a: Array, b: Array, out: Array, address: int, add: bool) -> None:
+        """Raises TypeError for what it cannot, and has done nothing then."""
+        if a.size * b.shape[1] < OWN_SHARED or not self._shared(a, b, out, address, add):
+            self._alone(a, b, out, add, address)
 
     def _shared(self, a: Array, b: Array, out: Array, address: int, add: bool) -> bool:
         (m, k), n = a.shape, b.shape[1]
