@@ -161,6 +161,28 @@ def test_sparse_cross_entropy(ops: Any, dtype: Any, label: Any) -> None:
         close(backprop, p - np.eye(classes)[labels])
 
 
+@pytest.mark.parametrize("shape", [(700, 100), (5, 40_000), (2, 70_000), (4000, 80)], ids=str)
+def test_many_rows_are_taken_in_blocks_and_give_what_each_gives_alone(ops: Any, shape: tuple[int, int]) -> None:
+    logits, classes = sample(shape, np.float32), shape[1]
+    labels = RNG.integers(classes, size=shape[0])
+    dense = np.eye(classes, dtype=np.float32)[labels] if shape[0] < 1000 and classes < 1000 else softmax(logits)
+    places = [0, shape[0] // 2, shape[0] - 1]
+
+    for op, inputs in (("Softmax", [logits]), ("LogSoftmax", [logits])):
+        whole = ops.run(op, inputs)
+        for row in places:
+            np.testing.assert_array_equal(whole[row], ops.run(op, [logits[row : row + 1]])[0])
+    for op, second in ((SPARSE, labels), ("SoftmaxCrossEntropyWithLogits", dense)):
+        loss, backprop = ops.run(op, [logits, second])
+        for row in places:
+            alone, gradient = ops.run(op, [logits[row : row + 1], second[row : row + 1]])
+            assert loss[row] == alone[0]
+            np.testing.assert_array_equal(backprop[row], gradient[0])
+    labels[-1] = classes
+    with pytest.raises(errors.InvalidArgumentError, match=rf"label value of {classes} which is outside"):
+        ops.run(SPARSE, [logits, labels])
+
+
 def test_huge_logits_do_not_overflow(ops: Any) -> None:
     x = np.array([[1e4, 0.0, -1e4]], np.float32)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 CHUNK = 4 << 20
 #: The same for our own kernels: 5 µs, and 30 µs below which sharing costs more than it saves.
 OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 19
-#: Terms of a sum that they take at a time where there are at least twice as many: a chunk copies a panel of B of all its
-#: terms, which must stay in the cache.
+#: Terms of a sum that they take at a time where there are at least twice as many: a chunk copies a panel of B of all
+#: its terms, which must stay in the cache.
 OWN_DEPTH = 2048
 #: What the columns or rows of a chunk of theirs are a multiple of.
 _OWN_COLUMNS, _OWN_ROWS = 32, 12

@@ -1,18 +1,43 @@
 """Softmax, log-softmax and the two cross-entropies, each with its gradient in the same pass.
 
 B rows, C classes. float32 and float64 run compiled around NumPy's exp (_compiled/losses.py); half computes in float.
-Outputs are fresh and C-contiguous. Follows softmax_op_functor.h, xent_op.cc, sparse_xent_op.cc.
+Many rows are taken a cacheful at a time, and shared among threads; no sum goes over two rows. Outputs are fresh and
+C-contiguous. Follows softmax_op_functor.h, xent_op.cc, sparse_xent_op.cc.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenfold_kernels.arrays import Array, Shaped, contiguous, input_type, invalid, shape_text
+from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Elements of a block of rows, which stay in the second cache from one pass to the next, and of a part for one thread.
+_BLOCK, _PART = 1 << 15, 1 << 17
+
+
+def _by_rows(shape: tuple[int, ...], compute: Callable[[int, int], None]) -> None:
+    """Calls `compute(first, last)` for all rows of a matrix of this shape, in blocks; large ones on several threads."""
+    rows, classes = shape
+    if rows * classes <= 2 * _BLOCK:
+        compute(0, rows)
+        return
+    step = max(1, _BLOCK // classes)
+
+    def part(first: int, last: int) -> None:
+        # NumPy's settings belong to a thread
+        with np.errstate(all="ignore"):
+            for start in range(first, last, step):
+                compute(start, min(start + step, last))
+
+    in_parts(part, rows, -(-_PART // classes))
 
 
 def _working_type(node: KernelNode) -> Any:
@@ -41,14 +66,19 @@ def build_softmax(node: KernelNode) -> Compute:
         if logits.size == 0:
             return np.empty(logits.shape, dtype=dtype)
         x_BC = contiguous(logits.astype(work, copy=False)).reshape(-1, logits.shape[-1])
-        shifted_BC = np.empty_like(x_BC)
-        shift(x_BC, shifted_BC)
-        if log:
-            out_BC = np.exp(shifted_BC)
-            finish(shifted_BC, out_BC)
-        else:
-            out_BC = np.exp(shifted_BC, out=shifted_BC)
-            finish(out_BC)
+        out_BC = np.empty_like(x_BC)
+
+        def rows(first: int, last: int) -> None:
+            x, out = x_BC[first:last], out_BC[first:last]
+            shifted = np.empty_like(x) if log else out
+            shift(x, shifted)
+            np.exp(shifted, out=out)
+            if log:
+                finish(shifted, out)
+            else:
+                finish(out)
+
+        _by_rows(x_BC.shape, rows)
         return out_BC.reshape(logits.shape).astype(dtype, copy=False)
 
     return compute
@@ -69,10 +99,17 @@ def build_dense_xent(node: KernelNode) -> Compute:
         loss_B = np.zeros(logits.shape[0], dtype=work)
         backprop_BC = np.empty(logits.shape, dtype=work)
         if logits.size:
-            shifted_BC = np.empty(logits.shape, dtype=work)
-            shift(contiguous(logits.astype(work, copy=False)), shifted_BC)
-            np.exp(shifted_BC, out=backprop_BC)
-            finish(shifted_BC, contiguous(labels.astype(work, copy=False)), loss_B, backprop_BC)
+            x_BC = contiguous(logits.astype(work, copy=False))
+            labels_BC = contiguous(labels.astype(work, copy=False))
+
+            def rows(first: int, last: int) -> None:
+                x, out = x_BC[first:last], backprop_BC[first:last]
+                shifted = np.empty_like(x)
+                shift(x, shifted)
+                np.exp(shifted, out=out)
+                finish(shifted, labels_BC[first:last], loss_B[first:last], out)
+
+            _by_rows(shape, rows)
         return loss_B.astype(dtype, copy=False), backprop_BC.astype(dtype, copy=False)
 
     return compute
@@ -123,10 +160,19 @@ def build_sparse_xent(node: KernelNode) -> Compute:
         loss_B = np.empty(logits.shape[0], dtype=work)
         backprop_BC = np.empty(logits.shape, dtype=work)
         if logits.size:
-            shifted_BC = np.empty(logits.shape, dtype=work)
-            shift(contiguous(logits if same else logits.astype(work)), shifted_BC)
-            np.exp(shifted_BC, out=backprop_BC)
-            if finish(shifted_BC, contiguous(labels), loss_B, backprop_BC) >= 0:
+            x_BC, labels_B = contiguous(logits if same else logits.astype(work)), contiguous(labels)
+            wrong: list[int] = []
+
+            def rows(first: int, last: int) -> None:
+                x, out = x_BC[first:last], backprop_BC[first:last]
+                shifted = np.empty_like(x)
+                shift(x, shifted)
+                np.exp(shifted, out=out)
+                if finish(shifted, labels_B[first:last], loss_B[first:last], out) >= 0:
+                    wrong.append(first)
+
+            _by_rows(x_BC.shape, rows)
+            if wrong:
                 raise _wrong_label(labels, logits.shape[1])
         if same:
             return loss_B, backprop_BC
