@@ -3,8 +3,7 @@
 Many channels under a window of 3 × 3 or 5 × 5 that visits every pixel go through _winograd.py, in float32; other floats
 through the compiled convolution of _convolve.py. What it does not take, integers and windows with gaps in
 their rows, is a product on NumPy's BLAS: windows, copied a few megabytes at a time by _compiled/windows.py, times the
-filter; and so is the gradient of a strided input. A window as wide as the image, as over the words of a text, is one of
-width 1 over more channels (`_folded`). Used by nn_conv.py; images are channels last, outputs fresh.
+filter; and so is the gradient of a strided input. Used by nn_conv.py; images are channels last, outputs fresh.
 
 R output positions, K = window places × input channels, O output channels.
 """
@@ -12,7 +11,7 @@ R output positions, K = window places × input channels, O output channels.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,8 +61,6 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
     shape = (place.batch, *place.out, kernel_.shape[-1])
     if not (kernel_.size and math.prod(shape)):
         return np.zeros(shape, x.dtype)
-    if (folded := _folded(place)) is not None:
-        return convolve(loops, folded.image(x), folded.filter(kernel_), folded.place)
     winograd = loops.winograd(place, kernel_.shape[-1])
     if winograd is not None and (made := winograd.forward(x, kernel_, place)) is not None:
         return made
@@ -87,33 +84,6 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
     return out
 
 
-class _Folded(NamedTuple):
-    """A place whose last dimensions, which the window covers, are part of the channels: no element moves."""
-
-    place: Place
-
-    def image(self, x: Array) -> Array:
-        return x.reshape(self.place.batch, *self.place.sizes, self.place.channels)
-
-    def filter(self, kernel_: Array) -> Array:
-        return kernel_.reshape(*self.place.window, self.place.channels, kernel_.shape[-1])
-
-
-def _folded(place: Place) -> _Folded | None:
-    """None where the window covers no last dimension of more than one place."""
-    g, sizes, window, channels = place.geometry.copy(), list(place.sizes), list(place.window), place.channels
-    for axis in range(len(sizes) - 1, -1, -1):
-        at = 3 - len(sizes) + axis
-        if window[axis] != sizes[axis] or place.out[axis] != 1 or g[15 + at]:
-            break
-        channels *= sizes[axis]
-        sizes[axis] = window[axis] = g[at] = g[3 + at] = g[9 + at] = g[12 + at] = 1
-    if channels == place.channels:
-        return None
-    g[18] = channels
-    return _Folded(Place(place.batch, tuple(sizes), tuple(window), place.out, channels, g))
-
-
 def _is_dense(place: Place) -> bool:
     """A window of one place that visits every pixel: the image is its own window matrix.
 
@@ -129,8 +99,6 @@ def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Ar
     shape = (*place.window, place.channels, width)
     if not (math.prod(shape) and x.size and gradient.size):
         return np.zeros(shape, x.dtype)
-    if (folded := _folded(place)) is not None:
-        return filter_gradient(loops, folded.image(x), gradient, folded.place).reshape(shape)
     winograd = loops.winograd(place, width)
     if winograd is not None and (made := winograd.filter_gradient(x, gradient, place)) is not None:
         return made
@@ -159,8 +127,6 @@ def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, 
     shape = (place.batch, *place.sizes, place.channels)
     if not (math.prod(shape) and kernel_.size and gradient.size):
         return np.zeros(shape, gradient.dtype)
-    if (folded := _folded(place)) is not None:
-        return input_gradient(loops, gradient, folded.filter(kernel_), folded.place, slide).reshape(shape)
     if all(s == 1 for s in slide.strides) and _may_turn(place, gradient.dtype):
         # The gradient of a convolution with stride 1 is one with the filter turned round.
         turned = np.flip(kernel_, tuple(range(len(place.window)))).swapaxes(-1, -2)
