@@ -8,7 +8,7 @@ table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ class Trained:
     comparable: bool = True
     #: A step that is more than a batch: gets the module's `train` of one batch and how many steps were before it.
     play: Callable[[Callable[..., Any], int], Any] | None = None
-    #: What the optimizer trains; kept for `moved` and for those who look.
-    weights: Sequence[Tensor] = field(default=())
 
 
 class Stepper:

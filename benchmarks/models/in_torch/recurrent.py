@@ -55,6 +55,14 @@ def _clipped_adam(torch: Torch, weights: list[Tensor]) -> tuple[Any, Callable[[]
     return adam, clip
 
 
+def _sentences(made: Parameters, count: int, turns: int, words: int) -> list[Any]:
+    """Batches of sentences with a word more than there are turns, int64 [turns + 1, count]: torch goes over the first
+    axis.
+    """
+    text = recurrent.sentences(made.choose, count, turns + 1, words)
+    return [np.ascontiguousarray(each.T).astype(np.int64) for each in text]
+
+
 def _language_model(
     torch: Torch, compiled: bool, make: Callable[[Parameters], Any], *, comparable: bool = True
 ) -> Trained:
@@ -69,13 +77,12 @@ def _language_model(
         logits = functional.linear(outputs_TBU.reshape(-1, units), w, b)
         return functional.cross_entropy(logits, t_TB.reshape(-1))
 
-    text = recurrent.sentences(made.choose, recurrent.SENTENCES, recurrent.TURNS + 1, words)
-    turned = [np.ascontiguousarray(each.T).astype(np.int64) for each in text]
+    text = _sentences(made, recurrent.SENTENCES, recurrent.TURNS, words)
     optimizer, clip = _clipped_adam(torch, made.all)
     return Trained(
         compiled_if(torch, compiled, loss),
         optimizer,
-        [(each[:-1], each[1:]) for each in turned],
+        [(each[:-1], each[1:]) for each in text],
         before=clip,
         moved=dense_bytes(made.all, 2),
         comparable=comparable,
@@ -123,13 +130,12 @@ def translation(torch: Torch, compiled: bool) -> Trained:
         logits = functional.linear(torch.cat(outputs), w, b)
         return functional.cross_entropy(logits, target_TB[1:].reshape(-1))
 
-    text = recurrent.sentences(made.choose, seq2seq.SENTENCES, seq2seq.TURNS + 1, words)
-    turned = [np.ascontiguousarray(each.T).astype(np.int64) for each in text]
+    text = _sentences(made, seq2seq.SENTENCES, seq2seq.TURNS, words)
     optimizer, clip = _clipped_adam(torch, made.all)
     return Trained(
         compiled_if(torch, compiled, loss),
         optimizer,
-        [(np.ascontiguousarray(each[:0:-1]), each) for each in turned],
+        [(np.ascontiguousarray(each[:0:-1]), each) for each in text],
         before=clip,
         moved=dense_bytes(made.all, 2),
     )

@@ -40,6 +40,14 @@ def _by_rows(shape: tuple[int, ...], compute: Callable[[int, int], None]) -> Non
     in_parts(part, rows, -(-_PART // classes))
 
 
+def _exponentials(shift: Callable[..., object], x: Array, out: Array, *, in_place: bool = False) -> Array:
+    """Writes exp(x − max of the row) to `out`. Gives the differences; `in_place` there are none any more."""
+    shifted = out if in_place else np.empty_like(x)
+    shift(x, shifted)
+    np.exp(shifted, out=out)
+    return shifted
+
+
 def _working_type(node: KernelNode) -> Any:
     dtype = input_type(node)
     return np.float32 if dtype == np.float16 else dtype
@@ -69,10 +77,8 @@ def build_softmax(node: KernelNode) -> Compute:
         out_BC = np.empty_like(x_BC)
 
         def rows(first: int, last: int) -> None:
-            x, out = x_BC[first:last], out_BC[first:last]
-            shifted = np.empty_like(x) if log else out
-            shift(x, shifted)
-            np.exp(shifted, out=out)
+            out = out_BC[first:last]
+            shifted = _exponentials(shift, x_BC[first:last], out, in_place=not log)
             if log:
                 finish(shifted, out)
             else:
@@ -103,10 +109,8 @@ def build_dense_xent(node: KernelNode) -> Compute:
             labels_BC = contiguous(labels.astype(work, copy=False))
 
             def rows(first: int, last: int) -> None:
-                x, out = x_BC[first:last], backprop_BC[first:last]
-                shifted = np.empty_like(x)
-                shift(x, shifted)
-                np.exp(shifted, out=out)
+                out = backprop_BC[first:last]
+                shifted = _exponentials(shift, x_BC[first:last], out)
                 finish(shifted, labels_BC[first:last], loss_B[first:last], out)
 
             _by_rows(shape, rows)
@@ -164,10 +168,8 @@ def build_sparse_xent(node: KernelNode) -> Compute:
             wrong: list[int] = []
 
             def rows(first: int, last: int) -> None:
-                x, out = x_BC[first:last], backprop_BC[first:last]
-                shifted = np.empty_like(x)
-                shift(x, shifted)
-                np.exp(shifted, out=out)
+                out = backprop_BC[first:last]
+                shifted = _exponentials(shift, x_BC[first:last], out)
                 if finish(shifted, labels_B[first:last], loss_B[first:last], out) >= 0:
                     wrong.append(first)
 
