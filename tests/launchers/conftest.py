@@ -98,8 +98,9 @@ def ray_cluster() -> Iterator[Any]:
                     raise
                 for process in _processes_of_ray():
                     process.kill()
-        for _ in range(2):
-            made.add_node(num_cpus=4)
+        for name in ("second", "third"):
+            # as on machines of their own: in one folder for the packages of jobs, a node removes what another uses
+            made.add_node(num_cpus=4, runtime_env_dir_name=f"runtime_resources_{name}")
         yield made
         processes = _processes_of_ray()
         made.shutdown()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -13,7 +15,7 @@ from support.task_processes import PATIENCE
 from tenfold.cli.children import Children
 from tenfold.launchers import LaunchRefusedError, Resources
 from tenfold.launchers.interface import LaunchRequest
-from tenfold.launchers.ray import RayLauncher
+from tenfold.launchers.ray import RayLauncher, reason_of
 
 from .conformance import LauncherConformance, Lines
 
@@ -112,3 +114,43 @@ def test_rays_dashboard_and_ours_lead_to_each_other(
     assert f"Ray's dashboard: {ray_dashboard}" in logs
     assert ended["state"] == "SUCCEEDED", ended
     assert left_over(tmp_path) == []
+
+
+def test_what_a_node_could_not_set_up_is_tried_once_more(ray_cluster: Any, tmp_path: Path) -> None:
+    import ray
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    package = "gcs://_ray_pkg_0123456789abcdef.zip"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("program.py", "print('runs', flush=True)")
+
+    class Putting(Lines):
+        """Puts the package there once it was missed."""
+
+        def __call__(self, name: str, line: str) -> None:
+            if line.endswith("once more"):
+                _internal_kv_put(package, packed.getvalue())
+            super().__call__(name, line)
+
+    lines = Putting()
+    ray.init(address=ray_cluster.address, runtime_env={"working_dir": package}, log_to_driver=False)
+    try:
+        request = LaunchRequest("late", {"worker": 2}, str(tmp_path), options={"address": ray_cluster.address})
+        with RayLauncher().open(request, lines) as processes:
+            processes.addresses({"worker": 2})
+    finally:
+        ray.shutdown()
+
+    (said,) = [line for _, line in lines.all if line.endswith("once more")]
+    assert "Failed to set up runtime environment. OSError: Failed to download runtime_env file package gcs://" in said
+
+
+def test_what_ray_tells_of_a_failed_environment_is_said_in_a_line() -> None:
+    from ray.exceptions import RayActorError, RuntimeEnvSetupError
+
+    told = "[Node 192.0.2.2] Traceback (most recent call last):\n  File ...\nValueError: /tmp/it does not exist\n"
+    assert reason_of(RuntimeEnvSetupError(told)) == (
+        "Failed to set up runtime environment. ValueError: /tmp/it does not exist"
+    )
+    assert reason_of(RayActorError(error_msg="The actor died.\nThe node has died")) == "The node has died"

@@ -36,6 +36,8 @@ _PLACE_S, _ANSWER_S = 60.0, 30.0
 _AGAIN_S = 1.0
 #: Set in the jobs of `ray job submit`.
 _JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+#: Set in actors whose environment could not be set up before.
+_TRY = "TENFOLD_RAY_TRY"
 
 
 class RayLauncher:
@@ -73,6 +75,8 @@ class RayProcesses(AgentProcesses):
         self._connected = False
         #: Whether all tasks had their actors once.
         self._began = False
+        #: How often what the job needs on its nodes (`ray job submit --working-dir`) could not be set up.
+        self._environments_failed = 0
         #: Ray's dashboard, where it has one that is known here.
         self._dashboard = ""
 
@@ -115,15 +119,20 @@ class RayProcesses(AgentProcesses):
 
     def addresses(self, jobs: Mapping[str, int]) -> dict[str, list[str]]:
         """As TaskProcesses has it. A bundle of a node that has died has it for its place until Ray finds another: an
-        actor that is lost with it is started again, for as long as there is patience."""
+        actor that is lost with it is started again, for as long as there is patience. Before, what a node could not set
+        up is tried once more."""
         end = time.monotonic() + int(self._request.options.get("patience", _PLACE_S))
         while True:
             try:
                 found = super().addresses(jobs)
-            except LaunchRefusedError:
-                if not self._began or time.monotonic() > end:
+            except LaunchRefusedError as error:
+                if not self._began and self._have_no_environment() and not self._environments_failed:
+                    self._environments_failed = 1
+                    self._say(f"{error}; once more")
+                elif self._began and time.monotonic() <= end:
+                    time.sleep(_AGAIN_S)
+                else:
                     raise
-                time.sleep(_AGAIN_S)
             else:
                 self._began = True
                 return found
@@ -161,11 +170,17 @@ class RayProcesses(AgentProcesses):
                 group = self._placed_group(bundles, strategy)
                 for number, (job, index) in enumerate(tasks):
                     shown = f"tenfold {job}/{index} of {self._request.run} {self._request.page}".rstrip()
-                    connect = partial(
-                        RayLine, group, number, bundles[number], self._request.options.get("python"), shown
-                    )
+                    python = self._request.options.get("python")
+                    connect = partial(self._line, group, number, bundles[number], python, shown)
                     found.append(AgentSpec(f"{job}/{index}", connect))
         return found
+
+    def _line(self, *arguments: Any) -> RayLine:
+        return RayLine(self._environments_failed, *arguments)
+
+    def _have_no_environment(self) -> bool:
+        lines = [agent.line for agent in self._agents.values()]
+        return any(isinstance(line, RayLine) and line.has_no_environment for line in lines)
 
     def _placed_group(self, bundles: list[dict[str, float]], strategy: str) -> Any:
         import ray
@@ -187,6 +202,7 @@ class RayLine:
 
     def __init__(
         self,
+        environments_failed: int,
         group: Any,
         number: int,
         bundle: Mapping[str, float],
@@ -208,10 +224,13 @@ class RayLine:
             scheduling_strategy=strategy,
             max_concurrency=4,
             name=None,
+            # a node remembers for ten minutes what it could not set up, by all that it was asked for
+            runtime_env={"env_vars": {_TRY: str(environments_failed)}} if environments_failed else None,
         )
         self._actor = actor.remote(python, shown)
         #: Its id, by which Ray shows it; empty until it runs.
         self.actor = ""
+        self.has_no_environment = False
         self._thread = threading.Thread(target=self._read, name="agent:ray", daemon=True)
         self._thread.start()
 
@@ -245,7 +264,7 @@ class RayLine:
 
     def _read(self) -> None:
         import ray
-        from ray.exceptions import RayError
+        from ray.exceptions import RayError, RuntimeEnvSetupError
 
         why = "its agent has ended"
         try:
@@ -256,11 +275,18 @@ class RayLine:
                     if found is not None and found[0] != "pong":
                         self._heard(*found)
         except RayError as error:
-            said = [line.strip() for line in str(error).splitlines() if line.strip()]
-            why = next((line for line in said if "node" in line.lower()), said[0] if said else type(error).__name__)
+            why, self.has_no_environment = reason_of(error), isinstance(error, RuntimeEnvSetupError)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
         self._lost(self._why or why)
+
+
+def reason_of(error: Exception) -> str:
+    """One line of what Ray tells in many: what was raised, where it shows a traceback, else what it says of a node."""
+    said = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if any(line.endswith("Traceback (most recent call last):") for line in said):
+        return f"{said[0]} {said[-1]}"
+    return next((line for line in said if "node" in line.lower()), said[0])
 
 
 def _require_answer(address: str) -> None:
