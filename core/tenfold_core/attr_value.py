@@ -40,22 +40,27 @@ def to_proto(value: Any, kind: str) -> AttrValue:
     Raises TypeError naming the value and the type that is wanted.
     """
     result = AttrValue()
+    write(result, value, kind)
+    return result
+
+
+def write(into: AttrValue, value: Any, kind: str) -> None:
+    """As `to_proto`, into an AttrValue that is empty."""
     if kind.startswith("list("):
         inner = kind[5:-1]
         if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
             raise TypeError(f"expected a list of {inner}, got {value!r}")
-        field = getattr(result.list, FIELDS[inner])
+        field = getattr(into.list, FIELDS[inner])
         field.extend(_encode(item, inner) for item in value)
         if not field:
-            result.list.SetInParent()
-        return result
+            into.list.SetInParent()
+        return
     encoded = _encode(value, kind)
     name = FIELDS[kind]
     if kind in ("shape", "tensor", "func"):
-        getattr(result, name).CopyFrom(encoded)
+        getattr(into, name).CopyFrom(encoded)
     else:
-        setattr(result, name, encoded)
-    return result
+        setattr(into, name, encoded)
 
 
 def _encode(value: Any, kind: str) -> Any:

@@ -8,6 +8,7 @@ A type and its reference twin (`float32` and `float32_ref`, number + 100) are tw
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -179,10 +180,8 @@ class DType:
         return self._limit("max")
 
     def _limit(self, which: str) -> Any:
-        if self._row.kind == "f":
-            return getattr(ml_dtypes.finfo(self._row.np_type), which)  # type: ignore[no-untyped-call]
-        if self._row.kind in "iu":
-            return getattr(ml_dtypes.iinfo(self._row.np_type), which)  # type: ignore[no-untyped-call]
+        if self._row.kind in "fiu":
+            return _limits(self._row.enum)[which]
         if self._row.kind == "b":
             return which == "max"
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")
@@ -216,6 +215,15 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
+
+
+@functools.cache
+def _limits(enum: int) -> dict[str, Any]:
+    """The lowest and the highest finite value of a type of numbers."""
+    row = _BY_ENUM[enum]._row
+    of = ml_dtypes.finfo if row.kind == "f" else ml_dtypes.iinfo
+    limits = of(row.np_type)
+    return {"min": limits.min, "max": limits.max}
 
 
 _BY_ENUM: dict[int, DType] = {}

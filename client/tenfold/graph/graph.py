@@ -183,7 +183,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
                     node_def.attr[attr.name].tensor.CopyFrom(attrs[attr.name])
                     attrs[attr.name] = node_def.attr[attr.name].tensor
                 elif attr.name in attrs:
-                    node_def.attr[attr.name].CopyFrom(attr_values.to_proto(attrs[attr.name], attr.type))
+                    attr_values.write(node_def.attr[attr.name], attrs[attr.name], attr.type)
             for extras in (extra_attrs or {}, self._scoped_attrs):
                 for key, value in extras.items():
                     if key not in node_def.attr:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from types import CodeType
 
 #: How frames of runpy are named: it is frozen into the interpreter.
 RUNPY = ("<frozen runpy>", runpy.__file__)
@@ -32,23 +33,32 @@ def is_ours(filename: str) -> bool:
 
 
 class Traceback:
-    """Where an operation was made. Keeps code objects and line numbers; the text is made when it is read."""
+    """Where an operation was made. Keeps code objects and places in them; lines and text are made when they are read:
+    to ask a frame for its line takes longer than all else here."""
 
     __slots__ = ("_frames",)
 
     def __init__(self, frame: Any) -> None:
-        frames = []
+        frames: list[Any] = []
         while frame is not None:
-            frames.append((frame.f_code, frame.f_lineno))
+            frames += (frame.f_lasti, frame.f_code)
             frame = frame.f_back
         frames.reverse()
+        #: Code, place, code, place, …, outermost first: one object for an operation.
         self._frames = tuple(frames)
 
     def __iter__(self) -> Iterator[tuple[str, int, str]]:
-        return ((code.co_filename, line, code.co_name) for code, line in self._frames)
+        places = zip(self._frames[::2], self._frames[1::2], strict=True)
+        return ((code.co_filename, _line_of(code, place), code.co_name) for code, place in places)
 
     def __len__(self) -> int:
-        return len(self._frames)
+        return len(self._frames) // 2
 
     def __getitem__(self, index: Any) -> Any:
         return list(self)[index]
+
+
+def _line_of(code: CodeType, place: int) -> int:
+    """The line of the instruction at that offset; of a frame that has not begun, the first line."""
+    lines = (line for start, end, line in code.co_lines() if start <= place < end)
+    return next(lines, None) or code.co_firstlineno
