@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from support.dirty_memory import make_dirty
-from tenfold_kernels.cpu import _convolutions, _convolve
+from tenfold_kernels.cpu import _convolutions, _convolve, _sparse_gradients
+from tenfold_kernels.cpu._compiled import sparse_windows
 from tenfold_kernels.cpu._compiled.intrinsics import lanes
 from tenfold_kernels.cpu._convolutions import Loops, convolve, filter_gradient, input_gradient
 from tenfold_kernels.cpu._windows import Place, Sliding
@@ -98,12 +99,103 @@ def test_each_way_gives_the_same_numbers(case: Any, monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(_convolve, "_SLICE", slice_)
             found = (
                 convolve(loops, a, b, place),
-                input_gradient(loops, g, b, place, slide),
+                input_gradient(loops, g, b, place),
                 filter_gradient(loops, a, g, place),
             )
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(one, other, err_msg=f"{dtype} {block}")
                 assert one.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("x_shape", "w_shape", "strides", "dilations", "padding", "row"),
+    [
+        ((2, 9, 4, 3), (3, 4, 3, 5), (1, 1), (1, 1), "VALID", ((1, 9), (1, 3), (1, 7), 12)),
+        ((2, 9, 1, 3), (3, 1, 3, 5), (2, 1), (1, 1), "SAME", ((1, 9), (1, 3), (1, 5), 3)),
+        ((2, 9, 4, 3), (3, 4, 3, 5), (2, 7), (1, 1), ((1, 2), (0, 0)), ((1, 9), (1, 3), (1, 5), 12)),
+        ((2, 2, 9, 4, 3), (2, 3, 4, 3, 5), (1, 1, 1), (1, 1, 1), "VALID", ((2, 1, 9), (2, 1, 3), (1, 1, 7), 12)),
+        ((2, 9, 1, 3), (3, 1, 3, 5), (1, 1), (1, 2), "SAME", ((1, 9), (1, 3), (1, 9), 3)),  # a gap of one place is none
+        ((2, 1, 4, 3), (1, 4, 3, 5), (1, 1), (1, 1), "VALID", None),  # is a row
+        ((2, 9, 4, 3), (3, 3, 3, 5), (1, 1), (1, 1), "VALID", None),  # narrower than the image
+        ((2, 9, 4, 3), (3, 4, 3, 5), (1, 1), (1, 1), "SAME", None),  # more than one position across
+        ((2, 9, 4, 3), (3, 4, 3, 5), (1, 3), (1, 1), ((0, 0), (1, 0)), None),  # begins before the image
+        ((2, 9, 4, 3), (3, 4, 3, 5), (1, 1), (2, 1), "VALID", None),  # gaps between its rows
+        ((2, 9, 4, 3), (3, 4, 3, 5), (1, 1), (1, 2), ((0, 0), (0, 3)), None),  # reaches beyond the image
+    ],
+)
+def test_a_window_as_wide_as_the_image_goes_along_a_row(
+    x_shape: Any, w_shape: Any, strides: Any, dilations: Any, padding: Any, row: Any
+) -> None:
+    x, w, slide = whole(1, *x_shape), whole(2, *w_shape), slide_of(strides, dilations, padding)
+    place = slide.place(x.shape, w.shape[:-2])
+    given = whole(3, len(x), *place.out, w.shape[-1])
+
+    found = _convolutions._as_row(place)
+
+    assert (found and (found.sizes, found.window, found.out, found.channels)) == row
+    for dtype in TYPES:
+        loops = Loops(dtype, slide)
+        a, b, g = (each.astype(dtype) for each in (x, w, given))
+        computed = convolve(loops, a, b, place), input_gradient(loops, g, b, place), filter_gradient(loops, a, g, place)
+        for one, other in zip(computed, twins(x, w, slide, given), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_gradient_that_is_mostly_zeros_gives_the_same_numbers(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w, slide = whole(1, *case[0]), whole(2, *case[1]), slide_of(*case[2:5])
+    place = slide.place(x.shape, w.shape[:-2])
+    given = whole(3, len(x), *place.out, w.shape[-1]) * (whole(4, len(x), *place.out, w.shape[-1]) == 3)
+    _, of_input, of_filter = twins(x, w, slide, given)
+    for name, value in (("_LEAST", 0), ("_RUN", 1), ("_SPARSE", 1), ("_SHARE", 0)):
+        monkeypatch.setattr(_sparse_gradients, name, value)
+    for dtype in (np.float32, np.float64):
+        a, b, g = (each.astype(dtype) for each in (x, w, given))
+        loops = Loops(dtype, slide)
+        assert loops.sparse is not None
+        assert loops.sparse.count(g, a, place) == np.count_nonzero(given)
+
+        np.testing.assert_array_equal(input_gradient(loops, g, b, place), of_input)
+        np.testing.assert_array_equal(filter_gradient(loops, a, g, place), of_filter)
+
+        lines, outputs = place.lines, w.shape[-1]
+        filters = np.ascontiguousarray(b.reshape(-1, outputs).T)
+        alone = np.zeros(filters.size, dtype), np.zeros(x.shape, dtype)
+        sparse_windows._of_filter_in_numpy(a.ravel(), g.ravel(), place.geometry, 0, lines, outputs, alone[0])
+        sparse_windows._of_input_in_numpy(
+            g.ravel(), filters.ravel(), place.geometry, 0, lines, outputs, alone[1].reshape(-1)
+        )
+        np.testing.assert_array_equal(alone[0].reshape(outputs, -1).T.reshape(w.shape), of_filter)
+        np.testing.assert_array_equal(alone[1], of_input)
+
+
+def test_which_gradients_are_mostly_zeros() -> None:
+    """A sixteenth of the elements at most, of large products with windows of some length, all of it finite."""
+    slide = slide_of((1, 1), (1, 1), "VALID")
+    place = slide.place((2, 40, 32, 1), (3, 32))
+    x, w = np.ones((2, 40, 32, 1), np.float32), np.ones((3, 32, 1, 640), np.float32)
+    sparse = Loops(np.float32, slide).sparse
+    assert sparse is not None
+    given = np.zeros((2, 38, 1, 640), np.float32)
+    assert sparse.count(given, x, place) == 0
+    given.reshape(-1)[::16] = 1
+    assert sparse.count(given, x, place) == given.size // 16
+    given[0, 0, 0, 1] = 1
+    assert sparse.count(given, x, place) is None
+    given[...] = 1
+    assert sparse.count(given, x, place) is None
+
+    given[...] = 0
+    given[1, 2, 0, 3] = 1
+    for bad in (np.inf, np.nan):
+        w[2, 31, 0, 7] = bad  # times zero it is not a number
+        assert sparse.count(given, w, place) is None
+        with np.errstate(invalid="ignore"):
+            assert np.isnan(input_gradient(Loops(np.float32, slide), given, w, place)).any()
+    assert sparse.count(given[..., :100], w, place) is None  # little to multiply
+    short = slide.place((2, 400, 400, 1), (3, 3))
+    assert sparse.count(np.zeros((2, 398, 398, 5), np.float32), x, short) is None  # three elements side by side
+    assert Loops(np.int32, slide).sparse is None
 
 
 def test_how_windows_fall_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +223,7 @@ def test_how_windows_fall_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_convolutions, "_MOST_TURNED", 0)
     convolve(loops, x, w, place)
     filter_gradient(loops, x, g, place)
-    input_gradient(loops, g, w, place, slide)
+    input_gradient(loops, g, w, place)
     assert seen == 3 * [(0, 4), (4, 8), (8, 12), (12, 15)]
 
 
@@ -220,7 +312,7 @@ def test_what_comes_of_nothing(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
             found = (
                 convolve(loops, image, kernel, place),
-                input_gradient(loops, given, kernel, place, slide),
+                input_gradient(loops, given, kernel, place),
                 filter_gradient(loops, image, given, place),
             )
 
@@ -251,6 +343,7 @@ def test_which_way_is_asked_first() -> None:
         loops: Any = SimpleNamespace(
             winograd=lambda _, width, widths=widths, first=first: (widths.append(width), first)[1],
             direct=lambda _, second=second: second,
+            sparse=None,
         )
         asked.clear()
         assert convolve(loops, x, w, place) == answer

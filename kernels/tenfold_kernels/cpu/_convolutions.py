@@ -3,7 +3,8 @@
 Many channels under a window of 3 × 3 or 5 × 5 that visits every pixel go through _winograd.py, in float32; other floats
 through the compiled convolution of _convolve.py. What it does not take, integers and windows with gaps in
 their rows, is a product on NumPy's BLAS: windows, copied a few megabytes at a time by _compiled/windows.py, times the
-filter; and so is the gradient of a strided input. Used by nn_conv.py; images are channels last, outputs fresh.
+filter; and so is the gradient of a strided input. Gradients for outputs that were given little but zeros are
+_sparse_gradients.py's. Used by nn_conv.py; images are channels last, outputs fresh.
 
 R output positions, K = window places × input channels, O output channels.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from tenfold_kernels.cpu._convolve import Direct
 from tenfold_kernels.cpu._products import prepare, product
+from tenfold_kernels.cpu._sparse_gradients import SparseGradients
 from tenfold_kernels.cpu._windows import Place, Sliding, scratch
 from tenfold_kernels.cpu._winograd import Winograd
 
@@ -46,6 +48,7 @@ class Loops:
         self.gather, self.scatter = windows.gather(dtype), windows.scatter(dtype)
         self._direct = Direct.of(dtype)
         self._winograd = Winograd.of(dtype, slide)
+        self.sparse = SparseGradients.of(dtype)
 
     def direct(self, place: Place) -> Direct | None:
         """What needs no matrix of windows, for a place where it is the better way."""
@@ -61,6 +64,9 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
     shape = (place.batch, *place.out, kernel_.shape[-1])
     if not (kernel_.size and math.prod(shape)):
         return np.zeros(shape, x.dtype)
+    if (row := _as_row(place)) is not None:
+        weights = kernel_.reshape(*row.window, row.channels, shape[-1])
+        return convolve(loops, _row_of(x, row), weights, row).reshape(shape)
     winograd = loops.winograd(place, kernel_.shape[-1])
     if winograd is not None and (made := winograd.forward(x, kernel_, place)) is not None:
         return made
@@ -84,6 +90,24 @@ def convolve(loops: Loops, x: Array, kernel_: Array, place: Place) -> Array:
     return out
 
 
+def _as_row(place: Place) -> Place | None:
+    """The place of a window as wide as its images, as over the words of a text, if its positions were in a row instead:
+    the same memory, and neighbours share what a tile reads. None for any other window."""
+    g = place.geometry
+    if g[1] == 1 or g[5] != g[2] or g[8] != 1 or g[17] or g[13] != 1 or (g[14] != 1 and g[5] != 1):
+        return None
+    sizes, window, out = ((*each[:-2], 1, each[-2]) for each in (place.sizes, place.window, place.out))
+    row = g.copy()
+    for at, alone in ((0, 1), (3, 1), (6, 1), (9, 1), (12, 1), (15, 0)):
+        row[at + 1 : at + 3] = alone, g[at + 1]
+    row[18] *= g[2]
+    return Place(place.batch, sizes, window, out, int(row[18]), row)
+
+
+def _row_of(x: Array, row: Place) -> Array:
+    return x.reshape(row.batch, *row.sizes, row.channels)
+
+
 def _is_dense(place: Place) -> bool:
     """A window of one place that visits every pixel: the image is its own window matrix.
 
@@ -99,6 +123,11 @@ def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Ar
     shape = (*place.window, place.channels, width)
     if not (math.prod(shape) and x.size and gradient.size):
         return np.zeros(shape, x.dtype)
+    if loops.sparse is not None and (count := loops.sparse.count(gradient, x, place)) is not None:
+        return loops.sparse.of_filter(x, gradient, place, count)
+    if (row := _as_row(place)) is not None:
+        given = gradient.reshape(row.batch, *row.out, width)
+        return filter_gradient(loops, _row_of(x, row), given, row).reshape(shape)
     winograd = loops.winograd(place, width)
     if winograd is not None and (made := winograd.filter_gradient(x, gradient, place)) is not None:
         return made
@@ -122,17 +151,22 @@ def filter_gradient(loops: Loops, x: Array, gradient: Array, place: Place) -> Ar
     return total.reshape(shape)
 
 
-def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place, slide: Sliding) -> Array:
+def input_gradient(loops: Loops, gradient: Array, kernel_: Array, place: Place) -> Array:
     """gradient [N, out…, O], kernel [window…, C, O] → [N, in…, C]."""
     shape = (place.batch, *place.sizes, place.channels)
     if not (math.prod(shape) and kernel_.size and gradient.size):
         return np.zeros(shape, gradient.dtype)
-    if all(s == 1 for s in slide.strides) and _may_turn(place, gradient.dtype):
+    if loops.sparse is not None and (count := loops.sparse.count(gradient, kernel_, place)) is not None:
+        return loops.sparse.of_input(gradient, kernel_, place, count)
+    width = gradient.shape[-1]
+    if (row := _as_row(place)) is not None:
+        given, weights = gradient.reshape(row.batch, *row.out, width), kernel_.reshape(*row.window, row.channels, width)
+        return input_gradient(loops, given, weights, row).reshape(shape)
+    if (place.geometry[9:12] == 1).all() and _may_turn(place, gradient.dtype):
         # The gradient of a convolution with stride 1 is one with the filter turned round.
         turned = np.flip(kernel_, tuple(range(len(place.window)))).swapaxes(-1, -2)
         return convolve(loops, gradient, turned, _turned(place, gradient.shape[-1]))
     out = np.zeros(shape, gradient.dtype)
-    width = gradient.shape[-1]
     weights = np.ascontiguousarray(kernel_.reshape(-1, width).T)
     image, rows_of, across = out.reshape(-1), gradient.reshape(-1, width), place.out[-1]
     lines, cols = _blocks(place, weights.shape[1], gradient.dtype)

@@ -189,7 +189,7 @@ def build_backprop_input(node: KernelNode) -> Compute:
         allow(shape, wide, 2)
         last, weights = slide.last(gradient.astype(wide, copy=False)), kernel_.astype(wide, copy=False)
         outs = [
-            input_gradient(loops, _of_group(last, i, count), _of_group(weights, i, count), place, slide)
+            input_gradient(loops, _of_group(last, i, count), _of_group(weights, i, count), place)
             for i in range(count)
         ]
         if not count:
