@@ -129,7 +129,7 @@ def test_what_a_node_could_not_set_up_is_tried_once_more(ray_cluster: Any, tmp_p
         """Puts the package there once it was missed."""
 
         def __call__(self, name: str, line: str) -> None:
-            if line.endswith("once more"):
+            if line.endswith("trying again"):
                 _internal_kv_put(package, packed.getvalue())
             super().__call__(name, line)
 
@@ -142,7 +142,7 @@ def test_what_a_node_could_not_set_up_is_tried_once_more(ray_cluster: Any, tmp_p
     finally:
         ray.shutdown()
 
-    (said,) = [line for _, line in lines.all if line.endswith("once more")]
+    (said,) = [line for _, line in lines.all if line.endswith("trying again")]
     assert "Failed to set up runtime environment. OSError: Failed to download runtime_env file package gcs://" in said
 
 

@@ -128,7 +128,7 @@ class RayProcesses(AgentProcesses):
             except LaunchRefusedError as error:
                 if not self._began and self._have_no_environment() and not self._environments_failed:
                     self._environments_failed = 1
-                    self._say(f"{error}; once more")
+                    self._say(f"{error}; trying again")
                 elif self._began and time.monotonic() <= end:
                     time.sleep(_AGAIN_S)
                 else:
