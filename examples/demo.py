@@ -146,7 +146,7 @@ def drawn(
         pixels = (images[chosen].reshape(-1, 8, 8)[:, row, :] * (len(shades) - 1)).round().astype(int)
         lines.append("   ".join("".join(shades[p] * 2 for p in image) for image in pixels))
     verdicts = [
-        f"{predictions[i]}" if predictions[i] == labels[i] else f"{predictions[i]}, is {labels[i]}" for i in chosen
+        f"{predictions[i]}" if predictions[i] == labels[i] else f"read {predictions[i]}, is {labels[i]}" for i in chosen
     ]
     lines.append("   ".join(f"{verdict:^16}" for verdict in verdicts))
     return "\n".join(lines)

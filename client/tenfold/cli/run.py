@@ -48,7 +48,7 @@ _LOCAL = "local"
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="How many times tasks that fail are started again, all together.",
+    help="How many times tasks that fail are started again: alone, or with --on all tasks together.",
 )
 @click.option(
     "--grace",
