@@ -162,7 +162,7 @@ def test_this_task_registers_with_its_service(older: str) -> None:
 
 
 def test_a_caller_of_a_version_that_is_not_spoken_here(service: Service) -> None:
-    with httpx.Client(base_url=service.url, trust_env=False) as client:
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=PATIENCE) as client:
         refused = client.get("/v1/clusters", headers={protocol.HEADER: "2-3; release=0.9.0"})
         malformed = client.get("/v1/clusters", headers={protocol.HEADER: "newest"})
         newer = client.get("/v1/clusters", headers={protocol.HEADER: "1-9; release=0.9.0; can=fly"})

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from support.stranger import a_stranger, needs_another_user
+from support.task_processes import PATIENCE
 from tenfold_core.access.peer_user import CAN_TELL
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def test_no_cluster_is_declared(start_service: Callable[..., Service]) -> None:
         for number in range(TIMES):
             stranger.ask("send_and_reset", to, put(f"stranger-{number}").hex(), port)
 
-        assert httpx.put(f"{service.url}/v1/clusters/mine", json={"jobs": {"w": 1}}).status_code in (200, 201)
-        listed = httpx.get(f"{service.url}/v1/clusters").json()
+        declared = httpx.put(f"{service.url}/v1/clusters/mine", json={"jobs": {"w": 1}}, timeout=PATIENCE)
+        assert declared.status_code in (200, 201)
+        listed = httpx.get(f"{service.url}/v1/clusters", timeout=PATIENCE).json()
     assert [each["name"] for each in listed["clusters"]] == ["mine"], json.dumps(listed)
 
 

@@ -319,7 +319,7 @@ async def test_a_method_that_is_not_offered_names_all_that_are(api: httpx.AsyncC
 
 
 async def test_head_is_get_without_a_body(service: Service) -> None:
-    async with httpx.AsyncClient(base_url=service.url, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=service.url, trust_env=False, timeout=PATIENCE) as client:
         for path in ("/healthz", "/v1/clusters", "/v1/runs/none", "/metrics", "/"):
             got, head = await client.get(path), await client.head(path)
             assert (head.status_code, head.content) == (got.status_code, b"")

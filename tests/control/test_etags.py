@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.task_processes import PATIENCE
 from tenfold_control_api.app import create_app
 from tenfold_control_api.service_settings import Settings
 
@@ -80,7 +81,7 @@ def test_over_a_socket_too(start_service: Callable[..., Service]) -> None:
     """A 304 has no length, and the connection goes on after it."""
     import httpx
 
-    with httpx.Client(base_url=start_service().url) as client:
+    with httpx.Client(base_url=start_service().url, timeout=PATIENCE) as client:
         tag = client.get("/v1/clusters").headers["etag"]
         answers = [client.get("/v1/clusters", headers={"If-None-Match": tag}) for _ in range(3)]
         last = client.get("/v1/clusters")

@@ -61,7 +61,7 @@ def test_https_alone(start: Callable[..., Service], folder: Path) -> None:
     service = start()
 
     assert service.url.startswith("https://")
-    assert httpx.get(f"{service.url}/healthz", verify=https_context(environment(folder))).status_code == 200
+    assert httpx.get(f"{service.url}/healthz", verify=https_context(environment(folder)), timeout=20).status_code == 200
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"{service.url.replace('https', 'http')}/healthz")
     with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
@@ -136,7 +136,8 @@ def test_certificates_change_under_way(start: Callable[..., Service], folder: Pa
     verify = https_context(environment(folder))
 
     def serial() -> int:
-        with httpx.Client(verify=verify) as client, client.stream("GET", f"{service.url}/healthz") as answer:
+        client = httpx.Client(verify=verify, timeout=20)
+        with client, client.stream("GET", f"{service.url}/healthz") as answer:
             shown = answer.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
         return int(shown["serialNumber"], 16)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from support.task_processes import PATIENCE
 from tenfold_protos.master_pb2 import CreateSessionRequest
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def as_protobuf(service: Service) -> httpx.Response:
 @pytest.mark.parametrize("how", [as_json, as_protobuf])
 def test_healthz_goes_on(start_service: Callable[..., Service], how: Callable[[Service], httpx.Response]) -> None:
     service = start_service()
-    httpx.put(f"{service.url}/v1/clusters/x", json={"jobs": {"w": 1}}).raise_for_status()
+    httpx.put(f"{service.url}/v1/clusters/x", json={"jobs": {"w": 1}}, timeout=PATIENCE).raise_for_status()
     got: list[httpx.Response] = []
     asking = threading.Thread(target=lambda: got.append(how(service)))
     longest, asked = 0.0, 0

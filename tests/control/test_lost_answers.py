@@ -136,7 +136,7 @@ async def test_a_post_is_done_once(sqlite: str, worked: list[str], path: str, lo
 
 
 async def test_a_client_that_hangs_up_while_its_step_runs(service: Service, masters: Masters) -> None:
-    async with httpx.AsyncClient(base_url=service.url) as api:
+    async with httpx.AsyncClient(base_url=service.url, timeout=PATIENCE) as api:
         await declare(api, worker=1)
         await register(api, "worker", 0)
         session = (await api.post("/v1/sessions", json={"cluster": "default"})).json()["name"]

@@ -105,7 +105,7 @@ def test_one_connection_too_many_is_refused_and_told(start_service: Callable[...
             pass
 
         assert (status, problem["type"]) == (503, "urn:tenfold:problem:too-many-connections")
-        assert httpx.get(f"{service.url}/healthz").status_code == 200
+        assert httpx.get(f"{service.url}/healthz", timeout=PATIENCE).status_code == 200
 
 
 def test_who_sends_a_body_that_is_too_large_gets_to_read_why(service: Service) -> None:

@@ -85,23 +85,24 @@ def one_graph() -> Any:
 
 def put(service: Service, index: int, token: str, **body: Any) -> httpx.Response:
     path = f"{service.url}/v1/clusters/default/tasks/worker/{index}"
-    return httpx.put(path, json=body, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    return httpx.put(path, json=body, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=PATIENCE)
 
 
 def claim(service: Service, token: str, **body: Any) -> httpx.Response:
     path = f"{service.url}/v1/clusters/default/tasks/worker:claim"
-    return httpx.post(path, json=body, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    return httpx.post(path, json=body, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=PATIENCE)
 
 
 def readable(service: Service, index: int) -> dict[str, Any]:
     path = f"{service.url}/v1/clusters/default/tasks/worker/{index}"
-    found: dict[str, Any] = httpx.get(path, headers={"Authorization": f"Bearer {RUNNER}"}, trust_env=False).json()
+    shown = {"Authorization": f"Bearer {RUNNER}"}
+    found: dict[str, Any] = httpx.get(path, headers=shown, trust_env=False, timeout=PATIENCE).json()
     return found
 
 
 def opens_control(service: Service, token: str) -> bool:
     shown = {"Authorization": f"Bearer {token}"}
-    return httpx.get(f"{service.url}/v1/clusters", headers=shown, trust_env=False).status_code == 200
+    return httpx.get(f"{service.url}/v1/clusters", headers=shown, trust_env=False, timeout=PATIENCE).status_code == 200
 
 
 def opens_task(server: BackgroundServer, token: str) -> bool:

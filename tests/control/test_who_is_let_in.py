@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from support.other_user import WHY_NOT, can_become
+from support.task_processes import PATIENCE
 from tenfold_control_api.app import create_app
 from tenfold_control_api.route_roles import SAFE_METHODS, TABLE, needed
 from tenfold_control_api.service_settings import Settings
@@ -198,7 +199,7 @@ def test_without_tokens_another_user_is_not_let_in(start_service: Callable[..., 
     assert (status, json.loads(body)["type"]) == (401, "urn:tenfold:problem:another-user")
     assert "user 65534" in body
     assert as_nobody(service, "/healthz")[0] == 200
-    assert httpx.get(f"{service.url}/v1/clusters").status_code == 200
+    assert httpx.get(f"{service.url}/v1/clusters", timeout=PATIENCE).status_code == 200
 
 
 @pytest.mark.skipif(not can_become, reason=WHY_NOT)
@@ -209,9 +210,9 @@ def test_insecure_lets_everybody_in(start_service: Callable[..., Service]) -> No
 def test_with_tokens_the_same_user_shows_one_too(start_service: Callable[..., Service]) -> None:
     service = start_service(token="a token of ours")
 
-    assert httpx.get(f"{service.url}/v1/clusters").status_code == 401
+    assert httpx.get(f"{service.url}/v1/clusters", timeout=PATIENCE).status_code == 401
     shown = {"Authorization": "Bearer a token of ours"}
-    assert httpx.get(f"{service.url}/v1/clusters", headers=shown).status_code == 200
+    assert httpx.get(f"{service.url}/v1/clusters", headers=shown, timeout=PATIENCE).status_code == 200
 
 
 # -- the tokens of programs that the service starts

@@ -154,7 +154,7 @@ def test_a_run_is_stopped_and_deleted_by_buttons(url: str, browser: Browser, gat
     browser.press("Delete", ".head")
     browser.press("Delete", "dialog[open]")
     browser.until_shown("No run yet.")
-    assert httpx.get(f"{url}/v1/runs/{run}", trust_env=False).status_code == 404
+    assert httpx.get(f"{url}/v1/runs/{run}", trust_env=False, timeout=PATIENCE).status_code == 404
     assert [line for line in browser.complaints() if "404" not in line] == []
 
 

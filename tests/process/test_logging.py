@@ -36,7 +36,7 @@ def test_the_service_logs_requests_by_their_names(children: Children, tmp_path: 
     children.start("control", [*CLI, "control", *options])
     url = children.wait_for_line("control", LISTENING, PATIENCE)[1]
 
-    httpx.get(f"{url}/v1/clusters/none/jobs", headers={"X-Request-ID": "mine"}, trust_env=False)
+    httpx.get(f"{url}/v1/clusters/none/jobs", headers={"X-Request-ID": "mine"}, trust_env=False, timeout=PATIENCE)
     children.wait_for_line("control", '"request_id": "mine"', PATIENCE)
 
     found = lines(children, "control")

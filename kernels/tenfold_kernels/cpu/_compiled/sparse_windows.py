@@ -11,13 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tenfold_kernels.cpu._compiled.compiling import compile_loop
+from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
 from tenfold_kernels.cpu._compiled.windows import _index, _places_in_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_kernels.arrays import Array
+
+
+#: Elements that are passed over at once where all of them are zero.
+_LOOK = 16
+
+
+@inline
+def _are_zero(gradient, at, left):  # type: ignore[no-untyped-def]
+    # Whether the next elements are zero; False where fewer are left.
+    found = 0
+    if left >= _LOOK:
+        for j in range(_index(_LOOK)):
+            found += gradient[at + j] != 0
+    return left >= _LOOK and found == 0
 
 
 def _of_filter(image, gradient, geometry, first, last, outputs, out):  # type: ignore[no-untyped-def]
@@ -36,8 +50,13 @@ def _of_filter(image, gradient, geometry, first, last, outputs, out):  # type: i
             w = o * geometry[11] - geometry[17]
             whole = apart_w == 1 and w >= 0 and w + k_w <= in_w
             source = _index((line * out_w + o) * outputs)
-            for output in range(_index(outputs)):
-                value = gradient[source + output]
+            output = -1
+            while output + 1 < outputs:
+                output += 1
+                if output % _LOOK == 0 and _are_zero(gradient, source + _index(output), outputs - output):
+                    output += _LOOK - 1
+                    continue
+                value = gradient[source + _index(output)]
                 if value == 0:
                     continue
                 for i_d in range(k_d):
@@ -49,7 +68,7 @@ def _of_filter(image, gradient, geometry, first, last, outputs, out):  # type: i
                         if h < 0 or h >= in_h:
                             continue
                         base = ((image_at * in_d + d) * in_h + h) * in_w + w
-                        column = np.int64(output) * depth + (i_d * k_h + i_h) * run
+                        column = output * depth + (i_d * k_h + i_h) * run
                         if whole:
                             to, start = _index(column), _index(base * channels)
                             for j in range(_index(run)):
@@ -80,8 +99,13 @@ def _of_input(gradient, filters, geometry, first, last, outputs, image):  # type
             w = o * geometry[11] - geometry[17]
             whole = apart_w == 1 and w >= 0 and w + k_w <= in_w
             source = _index((line * out_w + o) * outputs)
-            for output in range(_index(outputs)):
-                value = gradient[source + output]
+            output = -1
+            while output + 1 < outputs:
+                output += 1
+                if output % _LOOK == 0 and _are_zero(gradient, source + _index(output), outputs - output):
+                    output += _LOOK - 1
+                    continue
+                value = gradient[source + _index(output)]
                 if value == 0:
                     continue
                 for i_d in range(k_d):
@@ -93,7 +117,7 @@ def _of_input(gradient, filters, geometry, first, last, outputs, image):  # type
                         if h < 0 or h >= in_h:
                             continue
                         base = ((image_at * in_d + d) * in_h + h) * in_w + w
-                        column = np.int64(output) * depth + (i_d * k_h + i_h) * run
+                        column = output * depth + (i_d * k_h + i_h) * run
                         if whole:
                             start, to = _index(column), _index(base * channels)
                             for j in range(_index(run)):
