@@ -46,6 +46,7 @@ HEAVY = {
     "pooling": ["_max", "_max_gradient", "_max_gradient_wide"],
     "response": ["_forward", "_backward"],
     "sparse_products": ["_multiply", "_multiply_vector"],
+    "sparse_windows": ["_of_filter", "_of_input"],
     "windows": ["_gather", "_scatter"],
     "winograd": ["_forward", "_filter"],
     "word_vectors": ["_negative_sampling"],
