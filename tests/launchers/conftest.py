@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -105,22 +106,39 @@ def ray_cluster() -> Iterator[Any]:
         processes = _processes_of_ray()
         made.shutdown()
     left = psutil.wait_procs(processes, timeout=PATIENCE)[1]
-    assert [each.cmdline() for each in left] == []
+    assert [each for each in map(_command_of, left) if each] == []
     assert left_over(folder) == []
     shutil.rmtree(folder)
 
 
 def _processes_of_ray() -> list[psutil.Process]:
     """Some have names that say nothing of its folder."""
-    return [each for each in psutil.Process().children(recursive=True) if "ray" in " ".join(each.cmdline())]
+    return [each for each in psutil.Process().children(recursive=True) if "ray" in _command_of(each)]
 
 
-@pytest.fixture
+def _command_of(process: psutil.Process) -> str:
+    """Empty for one that has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # a zombie, too
+        return ""
+
+
+@pytest.fixture(scope="session")
 def ray_dashboard(ray_cluster: Any) -> str:
-    """Where it is, an http URL."""
+    """Where it is, an http URL. It takes jobs."""
     if not _has_dashboard():
         pytest.skip("Ray's dashboard is not installed: make engines")
-    return f"http://127.0.0.1:{_DASHBOARD_PORT}"
+    url = f"http://127.0.0.1:{_DASHBOARD_PORT}"
+    # a job of it needs a node's agent, which begins after the node, on a busy machine by more than Ray waits for it
+    job = [sys.executable, "-m", "ray.scripts.scripts", "job", "submit", "--address", url, "--", "true"]
+    for tries_left in (3, 2, 1, 0):
+        done = subprocess.run(job, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+        if done.returncode == 0:
+            break
+        if not tries_left or "No available agent" not in done.stderr:
+            pytest.fail(f"{done.stdout}\n{done.stderr}")
+    return url
 
 
 def _has_dashboard() -> bool:
