@@ -135,7 +135,6 @@ PROGRAMS = {
         in_torch=torch_images.tutorial,
     ),
     "resnet": Program(images.resnet20, 1, rtol=1e-2, in_torch=torch_images.resnet20),
-    "resnet50": Program(images.resnet50, 1.1, rtol=1e-2, curve=10, in_torch=torch_images.resnet50),
     "lstm": Program(
         recurrent.unrolled_lstm, 1.5, rtol=1e-3, cluster=(("1 ps async", 1),), in_torch=torch_recurrent.lstm
     ),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from models.images import BOTTLENECKS
 from models.in_torch import Trained, dense_bytes
 from models.in_torch.parts import Parameters, compiled_if
 from models.parts import labelled
@@ -76,101 +75,53 @@ def tutorial(torch: Torch, compiled: bool) -> Trained:
     )
 
 
-class _Layers:
-    """Convolutions and batch norms, as models/images.py makes them."""
-
-    def __init__(self, torch: Torch, made: Parameters) -> None:
-        self._torch, self._functional, self._made = torch, torch.nn.functional, made
-        self._kernels: list[Tensor] = []
-
-    def convolution(self, size: int, rows: int, columns: int) -> Tensor:
-        scale = (2.0 / (size * size * rows)) ** 0.5
-        self._kernels.append(kernel(self._torch, self._made, [size, size, rows, columns], scale))
-        return self._kernels[-1]
-
-    def norm(self, channels: int) -> tuple[Tensor, ...]:
-        moving = self._torch.zeros(channels), self._torch.ones(channels)
-        return (*moving, self._made.bias(channels, 1.0), self._made.bias(channels))
-
-    def both(self, size: int, rows: int, columns: int) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return self.convolution(size, rows, columns), self.norm(columns)
-
-    def convolve(self, y: Tensor, kernel: Tensor, stride: int = 1) -> Tensor:
-        size = kernel.shape[2]
-        if stride == 1 or size == 1:
-            return self._functional.conv2d(y, kernel, stride=stride, padding=size // 2)
-        # SAME of an even size pads the end by one more than the beginning
-        less = (size - stride) // 2
-        return self._functional.conv2d(self._functional.pad(y, (less, less + 1) * 2), kernel, stride=stride)
-
-    def apply(self, y: Tensor, of: tuple[Tensor, tuple[Tensor, ...]], stride: int = 1) -> Tensor:
-        """The convolution and its batch norm."""
-        y = self.convolve(y, of[0], stride)
-        return self._functional.batch_norm(y, *of[1], training=True, momentum=0.1, eps=1e-3)
-
-    def decay(self) -> Tensor:
-        return self._torch.stack([(each * each).sum() for each in self._kernels]).sum() * (0.5 * 1e-4)
-
-
 def resnet20(torch: Torch, compiled: bool) -> Trained:
     functional = torch.nn.functional
     made = Parameters(torch, np.random.default_rng(6))
-    layers = _Layers(torch, made)
-    first = layers.both(3, 3, 16)
+    kernels: list[Tensor] = []
+
+    def convolution(size: int, rows: int, columns: int) -> Tensor:
+        kernels.append(kernel(torch, made, [size, size, rows, columns], (2.0 / (size * size * rows)) ** 0.5))
+        return kernels[-1]
+
+    def norm(channels: int) -> tuple[Tensor, ...]:
+        moving = torch.zeros(channels), torch.ones(channels)
+        return (*moving, made.bias(channels, 1.0), made.bias(channels))
+
+    def normalized(y: Tensor, of: tuple[Tensor, ...]) -> Tensor:
+        return functional.batch_norm(y, *of, training=True, momentum=0.1, eps=1e-3)
+
+    def convolve(y: Tensor, kernel: Tensor, stride: int) -> Tensor:
+        if kernel.shape[2] == 1:
+            return functional.conv2d(y, kernel, stride=stride)
+        if stride == 1:
+            return functional.conv2d(y, kernel, padding=1)
+        return functional.conv2d(functional.pad(y, (0, 1, 0, 1)), kernel, stride=2)
+
+    first, first_norm = convolution(3, 3, 16), norm(16)
     blocks: list[Any] = []
     rows = 16
     for stage, columns in enumerate((16, 32, 64)):
         for block in range(3):
-            shortcut = None if rows == columns else layers.convolution(1, rows, columns)
-            a, b = layers.both(3, rows, columns), layers.both(3, columns, columns)
-            blocks.append((2 if stage and not block else 1, shortcut, a, b))
+            shortcut = None if rows == columns else convolution(1, rows, columns)
+            a, a_norm = convolution(3, rows, columns), norm(columns)
+            b, b_norm = convolution(3, columns, columns), norm(columns)
+            blocks.append((2 if stage and not block else 1, shortcut, a, a_norm, b, b_norm))
             rows = columns
     logits = made.dense(64, 10)
 
     def loss(x: Tensor, t: Tensor) -> Tensor:
-        y = functional.relu(layers.apply(x, first))
-        for stride, shortcut, a, b in blocks:
-            kept = y if shortcut is None else layers.convolve(y, shortcut, stride)
-            y = functional.relu(layers.apply(y, a, stride))
-            y = functional.relu(layers.apply(y, b) + kept)
-        return functional.cross_entropy(functional.linear(y.mean((2, 3)), *logits), t) + layers.decay()
+        y = functional.relu(normalized(convolve(x, first, 1), first_norm))
+        for stride, shortcut, a, a_norm, b, b_norm in blocks:
+            kept = y if shortcut is None else convolve(y, shortcut, stride)
+            y = functional.relu(normalized(convolve(y, a, stride), a_norm))
+            y = functional.relu(normalized(convolve(y, b, 1), b_norm) + kept)
+        decays = torch.stack([(each * each).sum() for each in kernels]).sum() * (0.5 * 1e-4)
+        return functional.cross_entropy(functional.linear(y.mean((2, 3)), *logits), t) + decays
 
     return Trained(
         compiled_if(torch, compiled, loss),
         torch.optim.SGD(made.all, 0.002, momentum=0.9),
         _batches(labelled(made.choose, 32, [32, 32, 3], 10)),
-        moved=dense_bytes(made.all, 1),
-    )
-
-
-def resnet50(torch: Torch, compiled: bool) -> Trained:
-    functional = torch.nn.functional
-    made = Parameters(torch, np.random.default_rng(18))
-    layers = _Layers(torch, made)
-    first = layers.both(7, 3, 64)
-    blocks: list[Any] = []
-    rows = 64
-    for stage, (count, middle) in enumerate(BOTTLENECKS):
-        for block in range(count):
-            shortcut = None if block else layers.both(1, rows, 4 * middle)
-            of = layers.both(1, rows, middle), layers.both(3, middle, middle), layers.both(1, middle, 4 * middle)
-            blocks.append((2 if stage and not block else 1, shortcut, *of))
-            rows = 4 * middle
-    logits = made.dense(rows, 100)
-
-    def loss(x: Tensor, t: Tensor) -> Tensor:
-        y = functional.relu(layers.apply(x, first, 2))
-        y = functional.max_pool2d(functional.pad(y, (0, 1, 0, 1), value=float("-inf")), 3, 2)
-        for stride, shortcut, a, b, c in blocks:
-            kept = y if shortcut is None else layers.apply(y, shortcut, stride)
-            y = functional.relu(layers.apply(y, a))
-            y = functional.relu(layers.apply(y, b, stride))
-            y = functional.relu(layers.apply(y, c) + kept)
-        return functional.cross_entropy(functional.linear(y.mean((2, 3)), *logits), t) + layers.decay()
-
-    return Trained(
-        compiled_if(torch, compiled, loss),
-        torch.optim.SGD(made.all, 0.0005, momentum=0.9),
-        _batches(labelled(made.choose, 8, [96, 96, 3], 100)),
         moved=dense_bytes(made.all, 1),
     )
