@@ -75,8 +75,8 @@ class RayProcesses(AgentProcesses):
         self._connected = False
         #: Whether all tasks had their actors once.
         self._began = False
-        #: How often what the job needs on its nodes (`ray job submit --working-dir`) could not be set up.
-        self._environments_failed = 0
+        #: Whether what the job needs on its nodes (`ray job submit --working-dir`) could not be set up, and is again.
+        self._sets_up_again = False
         #: Ray's dashboard, where it has one that is known here.
         self._dashboard = ""
 
@@ -126,8 +126,8 @@ class RayProcesses(AgentProcesses):
             try:
                 found = super().addresses(jobs)
             except LaunchRefusedError as error:
-                if not self._began and self._have_no_environment() and not self._environments_failed:
-                    self._environments_failed = 1
+                if not self._began and self._have_no_environment() and not self._sets_up_again:
+                    self._sets_up_again = True
                     self._say(f"{error}; trying again")
                 elif self._began and time.monotonic() <= end:
                     time.sleep(_AGAIN_S)
@@ -176,7 +176,7 @@ class RayProcesses(AgentProcesses):
         return found
 
     def _line(self, *arguments: Any) -> RayLine:
-        return RayLine(self._environments_failed, *arguments)
+        return RayLine(self._sets_up_again, *arguments)
 
     def _have_no_environment(self) -> bool:
         lines = [agent.line for agent in self._agents.values()]
@@ -202,7 +202,7 @@ class RayLine:
 
     def __init__(
         self,
-        environments_failed: int,
+        sets_up_again: bool,
         group: Any,
         number: int,
         bundle: Mapping[str, float],
@@ -225,7 +225,7 @@ class RayLine:
             max_concurrency=4,
             name=None,
             # a node remembers for ten minutes what it could not set up, by all that it was asked for
-            runtime_env={"env_vars": {_TRY: str(environments_failed)}} if environments_failed else None,
+            runtime_env={"env_vars": {_TRY: "2"}} if sets_up_again else None,
         )
         self._actor = actor.remote(python, shown)
         #: Its id, by which Ray shows it; empty until it runs.

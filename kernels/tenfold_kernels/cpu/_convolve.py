@@ -10,7 +10,6 @@ R output positions, K = window places × input channels, O output channels, P = 
 from __future__ import annotations
 
 import math
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,8 @@ import numpy as np
 from tenfold_kernels.parallel import in_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_kernels.arrays import Array
     from tenfold_kernels.cpu._windows import Place
 
@@ -75,6 +76,21 @@ def _padded(frame: _Frame, dtype: Any) -> Array:
     out = np.empty(frame.elements if frame.is_padded else 0, dtype)
     out.fill(0)
     return out
+
+
+def sum_of_images(part: Callable[[int, int], Array], place: Place, images: int) -> Array:
+    """The sum of what `part(first image, last image)` gives, fresh, for parts of so many images at least; in the order
+    of the images, however the threads ran: the same result each time."""
+    sums: dict[int, Array] = {}
+
+    def kept(first: int, last: int) -> None:
+        sums[first] = part(first, last)
+
+    in_parts(kept, place.batch, images)
+    total, *others = (sums[first] for first in sorted(sums))
+    for other in others:
+        np.add(total, other, out=total)
+    return total
 
 
 class Direct:
@@ -161,22 +177,15 @@ class Direct:
             a_image=math.prod(place.sizes) * frame.channels,
             padded_h=frame.height if frame.is_padded else 0, padded_w=frame.width,
         )  # fmt: skip
-        image, lock = x.reshape(-1), threading.Lock()
-        sums: dict[int, Array] = {}
-        per_image = g[3] * g[4]
+        image, per_image = x.reshape(-1), g[3] * g[4]
 
-        def part(first: int, last: int) -> None:
+        def part(first: int, last: int) -> Array:
             total, padded = np.empty(depth * wide, x.dtype), _padded(frame, x.dtype)
             total.fill(0)
             self._run(image, given, place.geometry, plan, first * per_image, last * per_image, padded, padded, total)
-            with lock:
-                sums[first] = total
+            return total
 
-        in_parts(part, place.batch, _shares(place, wide) // (place.lines // place.batch) + 1)
-        # In the order of the images, however the threads ran: the same result each time.
-        total, *others = (sums[first] for first in sorted(sums))
-        for other in others:
-            np.add(total, other, out=total)
+        total = sum_of_images(part, place, _shares(place, wide) // (place.lines // place.batch) + 1)
         out = total.reshape(depth, wide)
         if wide != width:
             out = np.ascontiguousarray(out[:, :width])

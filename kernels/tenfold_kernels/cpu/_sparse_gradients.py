@@ -9,11 +9,11 @@ _convolutions.py (docs/decisions/0188-gradients-that-are-mostly-zeros.md).
 from __future__ import annotations
 
 import math
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold_kernels.cpu._convolve import sum_of_images
 from tenfold_kernels.parallel import in_parts
 
 if TYPE_CHECKING:
@@ -67,22 +67,16 @@ class SparseGradients:
         """x [N, …, C], gradient [N, out…, O] of which `count` are not zero → [window…, C, O], fresh."""
         from tenfold_kernels.cpu._compiled import sparse_windows
 
-        run, lock = sparse_windows.of_filter(self._dtype), threading.Lock()
+        run = sparse_windows.of_filter(self._dtype)
         outputs, depth = gradient.shape[-1], math.prod(place.window) * place.channels
         image, given, lines = x.reshape(-1), gradient.reshape(-1), place.lines // place.batch
-        sums: dict[int, Array] = {}
 
-        def part(first: int, last: int) -> None:
+        def part(first: int, last: int) -> Array:
             total = np.zeros(outputs * depth, x.dtype)
             run(image, given, place.geometry, first * lines, last * lines, outputs, total)
-            with lock:
-                sums[first] = total
+            return total
 
-        in_parts(part, place.batch, _images(place, count * depth))
-        # In the order of the images, however the threads ran: the same result each time.
-        total, *others = (sums[first] for first in sorted(sums))
-        for other in others:
-            np.add(total, other, out=total)
+        total = sum_of_images(part, place, _images(place, count * depth))
         return np.ascontiguousarray(total.reshape(outputs, depth).T).reshape(*place.window, place.channels, outputs)
 
     def of_input(self, gradient: Array, kernel: Array, place: Place, count: int) -> Array:
