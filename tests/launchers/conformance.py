@@ -16,10 +16,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import psutil
 import pytest
 
 from support.left_over import left_over
+from support.process_trees import left_alive
 from support.run_programs import Service
 from support.task_processes import PATIENCE
 from tenfold.cli.children import Children
@@ -216,9 +216,9 @@ class LauncherConformance:
                 assert processes.wait_for_exit([name], PATIENCE) == (name, -9)
             processes.clear()
         tasks = [int(task) for task, _ in found]
-        assert not _alive(tasks)
+        assert not left_alive(tasks)
         if self.name != "local":  # an agent is there for the run alone; a program that runs one here may have others
-            assert not _alive([int(child) for _, child in found])
+            assert not left_alive([int(child) for _, child in found])
 
     def test_tasks_end_with_the_process_that_launched_them(self, options: dict[str, str], tmp_path: Path) -> None:
         self.program(tmp_path, "import os, sys; print('pid', os.getpid(), flush=True); sys.stdin.read()")
@@ -237,7 +237,7 @@ class LauncherConformance:
             assert process.stdout is not None
             found = next(match for line in process.stdout if (match := re.match(r"pid (\d+)", line)))
             process.kill()
-        assert not _alive([int(found[1])])
+        assert not left_alive([int(found[1])])
 
     @pytest.mark.thorough
     def test_a_run_survives_the_death_of_the_process_that_launched_it(
@@ -308,10 +308,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def _alive(pids: list[int]) -> list[int]:
-    """Those that are left when all have had their time."""
-    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    left = psutil.wait_procs(processes, timeout=PATIENCE)[1]
-    return [each.pid for each in left if each.status() != psutil.STATUS_ZOMBIE]

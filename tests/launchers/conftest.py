@@ -25,7 +25,8 @@ from tenfold.launchers.local import free_ports
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DASHBOARD_PORT = free_ports(1)[0]
+#: Of Ray's dashboard, and of its agent on the first node.
+_DASHBOARD_PORT, _AGENT_PORT = free_ports(2)
 #: Engine → how fixtures and parameters that stand for it begin.
 _NAMES = {"slurm": ("slurm", "large_slurm"), "ray": ("ray",), "kubernetes": ("kube",), "ssh": ("ssh", "hosts")}
 
@@ -41,6 +42,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             words = [*item.fixturenames, *(each for each in parameters if isinstance(each, str))]
             engine = next((engine for engine, names in _NAMES.items() for each in words if each.startswith(names)), "")
             item.add_marker(pytest.mark.xdist_group(engine or item.path.stem))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_together(request: pytest.FixtureRequest) -> None:
+    """Fails where they are not: two clusters of Ray, or of Slurm, take each other's ports."""
+    here = Path(__file__).parent
+    names = [item.nodeid for item in request.session.items if item.path.is_relative_to(here)]
+    if getattr(request.config.option, "loadgroup", False) and not all("@" in name for name in names):
+        pytest.fail("pytest-xdist does not keep an engine's tests in one process", pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +98,7 @@ def ray_cluster() -> Iterator[Any]:
             "include_dashboard": _has_dashboard(),
             "dashboard_host": "127.0.0.1",
             "dashboard_port": _DASHBOARD_PORT,
+            "dashboard_agent_listen_port": _AGENT_PORT,
         }
         for tries_left in (2, 1, 0):
             try:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from support.ports import free_ports
+from support.process_trees import left_alive
 from support.task_processes import CLI, PATIENCE
 from tenfold.cli.children import LINE_CHARACTERS, Children
 
@@ -179,7 +180,7 @@ def test_a_process_that_a_worker_left_behind_holds_nobody_up(tmp_path: Path) -> 
 
     assert done.returncode == 0
     (pid,) = re.findall(r"left (\d+)", done.stdout)
-    assert not psutil.pid_exists(int(pid)) or psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
+    assert not left_alive([int(pid)])
 
 
 def test_parameter_servers_stay_until_the_workers_have_ended(tmp_path: Path) -> None:

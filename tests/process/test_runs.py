@@ -15,6 +15,7 @@ import httpx
 import psutil
 import pytest
 
+from support.process_trees import left_alive
 from support.run_programs import MONITORED, TRAINER, Service, tenfold
 from support.task_processes import CLI, PATIENCE
 from tenfold.control import ControlClient
@@ -50,11 +51,6 @@ def task(run: dict[str, Any], name: str) -> dict[str, Any]:
     return next(each for each in run["tasks"] if f"{each['job']}/{each['index']}" == name)
 
 
-def gone(pids: list[int]) -> bool:
-    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    return not psutil.wait_procs(processes, timeout=30)[1]
-
-
 @pytest.mark.thorough
 def test_a_worker_that_is_killed_is_started_again_with_all_others_and_the_run_succeeds(
     service: Service, api: httpx.Client, gate: Gate, tmp_path: Path
@@ -75,7 +71,7 @@ def test_a_worker_that_is_killed_is_started_again_with_all_others_and_the_run_su
     assert (ended["state"], ended["reason"]) == ("SUCCEEDED", "every worker has finished")
     assert [each["starts"] for each in ended["tasks"]] == [2, 2, 2]
     assert [task(ended, f"worker/{index}")["exit_code"] for index in (0, 1)] == [0, 0]
-    assert gone([each["pid"] for each in (*running["tasks"], *ended["tasks"])])
+    assert not left_alive([each["pid"] for each in (*running["tasks"], *ended["tasks"])])
     shown = tenfold("runs", run["name"], "--control", service.url)
     assert (shown.exit_code, "attempt   2, 1 of 2 restarts used" in shown.output) == (0, True), shown.output
 
@@ -142,12 +138,12 @@ def test_an_end_that_no_service_heard_of_is_known_to_the_next_one(
 
     service.kill()
     gate.tell("worker/0 1", "fail")
-    assert gone([supervised["pid"]])
+    assert not left_alive([supervised["pid"]])
     # it writes down the end, and waits for somebody who listens
     while not (service.runs / run["name"] / "state.json").exists():
         assert psutil.wait_procs([supervisor], timeout=0.05)[1], "it has ended without a word"
     supervisor.kill()
-    assert gone([supervisor.pid])
+    assert not left_alive([supervisor.pid])
     service.start()
     ended = until(api, run)
 
@@ -170,7 +166,7 @@ def test_a_supervisor_that_is_killed_takes_its_tasks_along_and_fails_the_run(
 
     assert failed["state"] == "FAILED"
     assert f"its supervisor (process {supervisor.pid} on {socket.gethostname()}) ended" in failed["reason"]
-    assert gone([each["pid"] for each in running["tasks"]])
+    assert not left_alive([each["pid"] for each in running["tasks"]])
 
 
 @pytest.mark.thorough
@@ -185,7 +181,7 @@ def test_stopping_and_deleting(service: Service, api: httpx.Client, gate: Gate, 
 
     assert (stopped.exit_code, stopped.output) == (0, f"{run['name']} is STOPPED\n")
     assert (ended["reason"], {each["state"] for each in ended["tasks"]}) == ("too slow", {"stopped"})
-    assert gone([each["pid"] for each in running["tasks"]])
+    assert not left_alive([each["pid"] for each in running["tasks"]])
     assert (deleted.exit_code, list(service.runs.iterdir())) == (0, [])
     assert api.get(f"/v1/runs/{run['name']}").status_code == 404
 
@@ -369,7 +365,7 @@ def test_runs_of_up_end_with_it_and_are_there_at_its_next_start(
     listed = tenfold("runs", "--control", again).output
 
     assert ended == ("up", 130 if end == signal.SIGINT else -signal.SIGKILL)
-    assert gone(pids)
+    assert not left_alive(pids)
     assert stopped["state"] in ("STOPPED", "FAILED")
     assert found == [before, curves]
     assert (before["state"], before["parameters"]) == ("SUCCEEDED", {"lr": 0.25})

@@ -12,10 +12,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import psutil
 import pytest
 
 from support.gates import Gate
+from support.process_trees import left_alive
 from support.task_processes import CLI, PATIENCE
 from tenfold.cli.children import Children
 from tenfold.control import ControlClient
@@ -157,11 +157,6 @@ def task(run: dict[str, Any], name: str) -> dict[str, Any]:
     return next(each for each in run["tasks"] if f"{each['job']}/{each['index']}" == name)
 
 
-def gone(pids: list[int]) -> bool:
-    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    return not psutil.wait_procs(processes, timeout=30)[1]
-
-
 @pytest.mark.thorough
 def test_a_run_goes_on_when_the_service_that_started_it_is_killed(
     services: Services, gate: Gate, tmp_path: Path
@@ -188,7 +183,7 @@ def test_a_run_goes_on_when_the_service_that_started_it_is_killed(
     assert (second["state"], second["attempt"], second["restarts_used"]) == ("RUNNING", 2, 1)
     assert (ended["state"], ended["reason"]) == ("SUCCEEDED", "every worker has finished")
     assert [each["starts"] for each in ended["tasks"]] == [2, 2, 2]
-    assert gone([each["pid"] for each in (*running["tasks"], *ended["tasks"])])
+    assert not left_alive([each["pid"] for each in (*running["tasks"], *ended["tasks"])])
     assert actions == ["PENDING", "RUNNING", "attempt", "SUCCEEDED"]
 
 

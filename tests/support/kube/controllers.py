@@ -108,7 +108,8 @@ class Controllers:
     def _delete_active(self, job: Object) -> None:
         for pod in self._pods_of(job):
             if _phase(pod) not in ("Succeeded", "Failed") and not pod["metadata"].get("deletionTimestamp"):
-                self._store.delete("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+                with contextlib.suppress(StatusError):  # its kubelet was quicker
+                    self._store.delete("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     def _pods_of(self, job: Object) -> list[Object]:
         return [pod for pod in self._store.list("pods", job["metadata"]["namespace"]) if _is_owned(pod, job, True)]
