@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import stat
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from tenfold_core import dtypes
 from tenfold_kernels import registry
-from tenfold_kernels.fusion import expressions
+from tenfold_kernels.fusion import expressions, shares
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 from tenfold_kernels.fusion.runs import FusedInput, FusedOp, FusedRun, fused, write_source
 from tenfold_kernels.resources.state import ResourceManager
@@ -319,3 +320,90 @@ def test_arrays_that_are_not_contiguous_are_copied(cache: FusionCache) -> None:
     assert np.array_equal(call(whole[:, ::2], whole[0, ::2]), whole[:, ::2] + whole[0, ::2])
     assert np.array_equal(call(row, row), row + row), "of another rank"
     assert len(unfused) == 2
+
+
+# -- parts for several threads
+
+
+class Parts:
+    """Stands for in_parts: each row is a part of its own, the last one first."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def __call__(self, work: Callable[[int, int], None], total: int, least: int) -> None:
+        self.asked.append((total, least))
+        for first in reversed(range(total)):
+            work(first, first + 1)
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+    made = Parts()
+    monkeypatch.setattr(shares, "in_parts", made)
+    return made
+
+
+def test_a_large_run_is_cut_into_rows_and_gives_the_same(cache: FusionCache, parts: Parts) -> None:
+    x, bias = np.random.default_rng(1).standard_normal((4, 1 << 15), F32), np.arange(1 << 15, dtype=F32) / 999 - 15
+    call = fused(bias_relu(), _no_fallback, cache)
+
+    assert np.array_equal(call(x, bias), np.maximum(x + bias, 0))
+    assert parts.asked == [(4, 2)], "two ops: 65,536 elements are worth a part"
+    assert np.array_equal(call(x[:3], bias), np.maximum(x[:3] + bias, 0))
+    assert parts.asked == [(4, 2)], "too small to be cut"
+
+
+def columns_and_scalars() -> FusedRun:
+    """x_RC · column_R1 + number."""
+    inputs = FusedInput(F32, "full"), FusedInput(F32, "column"), FusedInput(F32, "scalar")
+    scale = FusedOp("Mul", (), (("input", 0), ("input", 1)), F32)
+    return FusedRun(2, inputs, (scale, FusedOp("Add", (), (("op", 0), ("input", 2)), F32)), (), (0, 1))
+
+
+def test_columns_are_cut_and_scalars_are_not(cache: FusionCache, parts: Parts) -> None:
+    x, column = np.ones((8, 1 << 15), np.float32), np.arange(8, dtype=np.float32).reshape(8, 1)
+    scaled, added = fused(columns_and_scalars(), _no_fallback, cache)(x, column, np.float32(3).reshape(()))
+
+    assert np.array_equal(scaled, x * column)
+    assert np.array_equal(added, x * column + 3)
+    assert parts.asked == [(8, 2)]
+
+
+def test_large_arrays_that_do_not_fit_go_to_the_nodes_themselves(cache: FusionCache, parts: Parts) -> None:
+    """Their first rows would fit."""
+    x, more = np.ones((8, 1 << 15), np.float32), np.ones((9, 1 << 15), np.float32)
+    full = FusedInput(F32, "full")
+    add = FusedRun(2, (full, full), (FusedOp("Add", (), (("input", 0), ("input", 1)), F32),) * 2, (), (0,))
+    number = np.float32(3).reshape(())
+
+    for run, inputs in (
+        (add, (x, more)),
+        (columns_and_scalars(), (x, more[:, :1], number)),
+        (columns_and_scalars(), (x, x[:, :2], number)),
+    ):
+        assert fused(run, lambda *given: given, cache)(*inputs) == inputs
+
+
+def test_what_a_part_raises_is_raised(cache: FusionCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, bias = np.ones((1 << 15, 8), np.float32).T, np.ones(1 << 15, np.float32)
+    call = fused(bias_relu(), lambda value, row: np.maximum(value + row, 0), cache)
+    assert np.array_equal(call(x, bias), np.full((8, 1 << 15), 2)), "no code for strided arrays"
+    monkeypatch.setattr(shares, "in_parts", Parts())
+    assert np.array_equal(call(x, bias), np.full((8, 1 << 15), 2)), "copied now"
+
+
+@pytest.mark.parametrize(
+    ("run", "can_be"),
+    [
+        (bias_relu(), True),
+        (columns_and_scalars(), True),
+        (scaled_rows(), False),
+        (replace(bias_relu(), rank=1), False),
+        (replace(bias_relu(), inputs=(*bias_relu().inputs, FusedInput(np.dtype("int32"), "shape"))), False),
+        (FusedRun(0, (FusedInput(F32, "scalar"),), (FusedOp("Neg", (), (("input", 0),), F32),), (), (0,)), False),
+    ],
+    ids=["rows", "columns", "a sum", "one row", "a shape", "scalars"],
+)
+def test_which_runs_can_be_cut(run: FusedRun, can_be: bool) -> None:
+    assert shares.is_cut(run) is can_be

@@ -91,7 +91,7 @@ def test_nans_and_infinities_stay(pool: CountedPool) -> None:
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_matrices_of_a_batch_are_shared(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = np.random.default_rng(3)
-    a, b = (choose.standard_normal(shape).astype(np.float32) for shape in ((7, 3, 16, 20), (7, 3, 20, 12)))
+    a, b = (choose.standard_normal(shape).astype(np.float64) for shape in ((7, 3, 16, 20), (7, 3, 20, 12)))
     if turned:
         b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
     a[2, 1, 0, 0] = np.inf

@@ -293,6 +293,62 @@ def test_batches_are_numpys(monkeypatch: pytest.MonkeyPatch, a: Any, b: Any, dty
     assert found.dtype == dtype
 
 
+@needs_own
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("bmhk", "bnhk"),  # of heads that lie beside each other
+        ("bhmk", "bnhk"),
+        ("bhkm", "bhkn"),
+        ("bhmk", "bhkn"),
+        ("hmk", "hnk"),
+    ],
+)
+@pytest.mark.parametrize("sizes", [(3, 4, 16, 8, 17), (2, 3, 130, 70, 65), (1, 2, 2, 40, 2)])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_own_batches(own: Any, a: str, b: str, sizes: Any, is_shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = CountedPool()
+    own._jobs.clear()
+    for name in ("OWN_CHUNK", "OWN_SHARED", "OWN_LEAST"):
+        monkeypatch.setattr(_products, name, 1)
+    monkeypatch.setattr(chunks, "width", lambda: 2)
+    monkeypatch.setattr(chunks, "shared_pool", lambda *_: pool if is_shared else None)
+    size = dict(zip("bhmkn", sizes, strict=True))
+    x, y = (whole(i, *(size[each] for each in names)) for i, names in enumerate((a, b)))
+    x = np.einsum(f"{a}->{'b' * ('b' in a)}hmk", x)
+    y = np.einsum(f"{b}->{'b' * ('b' in b)}hkn", y)
+
+    for _ in range(2):
+        found = _products.batched(x, y)
+        np.testing.assert_array_equal(found, np.matmul(x, y))
+        assert found.flags.c_contiguous
+    assert pool.jobs == 2 * is_shared
+    assert len(own._jobs) == 1, "the memory of a job is used again"
+
+
+@needs_own
+def test_batches_that_our_own_kernels_leave_to_numpy(own: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = whole(1, 3, 4, 16, 8), whole(2, 3, 4, 8, 16)
+    for one, other in (
+        (x, y[:1]),
+        (x, y[0]),
+        (x[:, :, :1], y),
+        (x, y[..., :1]),
+        (x[:0], y[:0]),
+        (x[None], y[None]),
+        (x.astype(D), y),
+    ):
+        assert _products._own_batch(one, other) is None
+        np.testing.assert_array_equal(_products.batched(one, other), np.matmul(one, other))
+    monkeypatch.setattr(_products, "OWN_DEPTH", 4)
+    assert _products._own_batch(x, y) is None
+    for name, missing in (("_batch", lambda: 0), ("_describe_batch", lambda *_: 0), ("_run", lambda *_: 0)):
+        monkeypatch.undo()
+        monkeypatch.setattr(_products, "OWN_LEAST", 1)
+        monkeypatch.setattr(own, name, missing)
+        assert _products._own_batch(x, y) is None
+
+
 def test_products_of_a_column_and_a_row_lie_in_rows() -> None:
     x, y = whole(1, 4, 3, 1).transpose(1, 0, 2), whole(2, 6, 3, 1).transpose(1, 2, 0)
 

@@ -6,12 +6,14 @@ left alone, and each region gets its schedule. codegen.py writes both down.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tenfold_compiler.part.loop_tree import Loop
 from tenfold_compiler.pending import in_order
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_kernels.fusion.remembered import Remembered
+from tenfold_kernels.fusion.shares import LARGE, is_cut
 
 from .fusion import Fusion, Group
 from .levels import OF_SHAPES, Levels
@@ -104,13 +106,16 @@ class _Grouping:
         """Makes a group of members that are worth a call."""
         on_gpu = members[0].memory is not None
         # a GPU's launch costs the same whatever it computes
-        if len(members) < (MIN_ARRAY_OPS if space or on_gpu else MIN_SCALAR_OPS):
+        large = bool(space) and not on_gpu and math.prod(space) >= LARGE
+        if len(members) < (MIN_ARRAY_OPS if space or on_gpu else MIN_SCALAR_OPS) and not large:
             return
         inside = {node.index for node in members}
         outputs = [n.index for n in members if any(reader not in inside for reader in self._levels.readers[n.index])]
         writer = RunWriter(members, space, self._levels)
         run = writer.run(outputs)
         if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
+            return
+        if len(members) < MIN_ARRAY_OPS and large and not is_cut(run):
             return
         what: FusedRun | DeviceRun = run
         if on_gpu:

@@ -51,6 +51,8 @@ class _Own:
         #: Gives the address of the chunk function; 0 until it is there.
         self.chunk = products.chunk_address()
         self._alone, self._describe, self._words = products.alone(), products.describe_job(), JOB_WORDS
+        self._batch, self._describe_batch = products.batch_chunk_address(), products.describe_batch()
+        self._run, self._step = products.run(), int(products.Job.STEP)
         #: Memory of jobs that no caller has just now.
         self._jobs: list[Array] = []
 
@@ -75,6 +77,36 @@ class _Own:
             return None
         return out
 
+    def batch(self, a: Array, b: Array) -> Array | None:
+        """The products of [G, I, M, K] and [G, I, K, N], each of its own; None for what the BLAS does better, and until
+        all that they need is loaded."""
+        (groups, each, m, k), n = a.shape, b.shape[3]
+        address = self._batch()
+        if not address or m < 2 or n < 2 or not 0 < k < 2 * OWN_DEPTH or b.shape != (groups, each, k, n) or not a.size:
+            return None
+        step = max(1, OWN_CHUNK // (m * n * k))
+        count = -(-groups * each // step)
+        out = np.empty((groups, each, m, n), _F32)
+        job = self._taken_job()
+        try:
+            described = self._describe_batch(a, b, out, step, job)
+            if not described:
+                return None
+            helpers = chunks.width() - 1
+            pool = chunks.shared_pool(address, count) if count > 1 and out.size * k >= OWN_SHARED else None
+            if pool is not None and pool.share(address, described, count, helpers):
+                return out
+            job[self._step] = groups * each
+            return out if self._run(address, described) else None
+        finally:
+            self._jobs.append(job)
+
+    def _taken_job(self) -> Array:
+        try:
+            return self._jobs.pop()
+        except IndexError:
+            return np.empty(self._words, np.int64)
+
     def _add_terms(self, a: Array, b: Array, out: Array, address: int, add: bool) -> None:
         """Raises TypeError for what it cannot, and has done nothing then."""
         if a.size * b.shape[1] < OWN_SHARED or not self._shared(a, b, out, address, add):
@@ -92,10 +124,7 @@ class _Own:
         count = -(-side // step)
         if count < 2 or (pool := chunks.shared_pool(address, count)) is None:
             return False
-        try:
-            job = self._jobs.pop()
-        except IndexError:
-            job = np.empty(self._words, np.int64)
+        job = self._taken_job()
         described = self._describe(a, b, out, by_columns, step, add, job)
         done = bool(described) and pool.share(address, described, count, helpers)
         self._jobs.append(job)
@@ -167,6 +196,9 @@ def batched(a_BMK: Array, b_BKN: Array) -> Any:
     if a_BMK.shape[-1] == 1 == b_BKN.shape[-2]:
         # np.matmul calls the BLAS for each matrix of the batch; the product of a column and a row needs no sums.
         return np.multiply(a_BMK, b_BKN, order="C")
+    made = _own_batch(a_BMK, b_BKN)
+    if made is not None:
+        return made
     if a_BMK.size * b_BKN.shape[-1] < 2 * BATCH_PART or a_BMK.ndim < 3 or a_BMK.shape[:-2] != b_BKN.shape[:-2]:
         return product(a_BMK, b_BKN)
     if a_BMK.dtype != b_BKN.dtype or a_BMK.dtype not in (_F32, _F64) or a_BMK.shape[-1] != b_BKN.shape[-2]:
@@ -182,6 +214,19 @@ def batched(a_BMK: Array, b_BKN: Array) -> Any:
     each = a_BMK.size * b_BKN.shape[-1] // count
     in_parts(part, count, -(-BATCH_PART // each))
     return out
+
+
+def _own_batch(a: Array, b: Array) -> Array | None:
+    """By our own kernels; None where they cannot."""
+    if not 3 <= a.ndim == b.ndim <= 4 or not a.dtype == _F32 == b.dtype or a.size * b.shape[-1] < OWN_LEAST:
+        return None
+    own = _own()
+    if own is None:
+        return None
+    if a.ndim == 4:
+        return own.batch(a, b)
+    made = own.batch(a[None], b[None])
+    return None if made is None else made[0]
 
 
 def _line(matrix: Array) -> tuple[int, int] | None:

@@ -140,11 +140,6 @@ EXTRA: dict[str, str] = {
     "Erf": "erf({0})",
     "Erfc": "erfc({0})",
     "Lgamma": "lgamma({0})",
-    "Relu6": "{zero} if {0} < {zero} else ({six} if {0} > {six} else {0})",
-    "Relu6Grad": "{0} if {1} > {zero} and {1} < {six} else {0} * {zero}",
-    "SeluGrad": "{0} * ({1} + {scale_alpha}) if {1} < {zero} else {0} * {scale}",
-    "SoftplusGrad": "{0} / (exp(-{1}) + {one})",
-    "SoftsignGrad": "{0} / (({one} + abs({1})) * ({one} + abs({1})))",
     "Xdivy": "{zero} if {0} == {zero} else {0} / {1}",
     "Xlogy": "{zero} if {0} == {zero} else {0} * log({1})",
     "FloorDiv": "floor({0} / {1})",
@@ -169,7 +164,6 @@ _COMPLEX = {
     "ComplexAbs": "abs({0})",
     "Complex": "complex({0}, {1})",
 }
-_CONSTANTS = {"six": 6.0, "scale": 1.0507009873554804934193349852946, "scale_alpha": 1.7580993408473768599402175208123}
 _CALL = re.compile(r"\b(?:math|np)\.(exp|expm1|log|log1p|sqrt|tanh|sin|cos|floor|ceil|rint|isfinite|isinf)\(")
 
 
@@ -193,8 +187,7 @@ def expression(
         text = _CALL.sub(r"\1(", expressions.write(op, attrs, operands, given, dtype, single=False))
         # libdevice has a function for each, and Numba no common name
         return text.replace("rint(", "rintf(") if given[0].name == "float32" else text
-    constants = {"zero": 0, "one": 1, **_CONSTANTS}
-    literals = {name: expressions.literal(value, given[0]) for name, value in constants.items()}
+    literals = {name: expressions.literal(value, given[0]) for name, value in (("zero", 0), ("one", 1))}
     return expressions.cast(extra.format(*operands, **literals), dtype)
 
 

@@ -45,6 +45,7 @@ class Row:
 _SELU_SCALE = 1.0507009873554804934193349852946
 _SELU_SCALE_ALPHA = _SELU_SCALE * 1.6732632423543772848170429916717
 _SELU = (("scale", _SELU_SCALE), ("scale_alpha", _SELU_SCALE_ALPHA))
+_SIX = (("six", 6.0),)
 
 _ROWS: dict[str, Row] = {
     "Add": Row("{0} + {1}", _NUMBER),
@@ -106,13 +107,18 @@ _ROWS: dict[str, Row] = {
     ),
     "Softsign": Row("{0} / ({one} + abs({0}))"),
     "Relu": Row("{zero} if {0} < {zero} else {0}"),
+    "Relu6": Row("{zero} if {0} < {zero} else ({six} if {0} > {six} else {0})", attrs=_SIX),
     "LeakyRelu": Row("{0} if {0} > {zero} else {0} * {alpha}", attrs=(("alpha", 0.2),)),
     "Elu": Row("math.expm1({0}) if {0} < {zero} else {0}", libm=True),
     "Selu": Row("{scale_alpha} * math.expm1({0}) if {0} < {zero} else {scale} * {0}", libm=True, attrs=_SELU),
     # The gradients, as the kernels of cpu/math.py and cpu/nn.py write them.
     "ReluGrad": Row("{0} if {1} > {zero} else {0} * {zero}"),
+    "Relu6Grad": Row("{0} if {1} > {zero} and {1} < {six} else {0} * {zero}", attrs=_SIX),
     "LeakyReluGrad": Row("{0} if {1} > {zero} else {0} * {alpha}", attrs=(("alpha", 0.2),)),
     "EluGrad": Row("{0} * ({1} + {one}) if {1} < {zero} else {0}"),
+    "SeluGrad": Row("{0} * ({1} + {scale_alpha}) if {1} < {zero} else {0} * {scale}", attrs=_SELU),
+    "SoftplusGrad": Row("{0} / (math.exp(-{1}) + {one})", libm=True, single="{0} / (exp_single(-{1}) + {one})"),
+    "SoftsignGrad": Row("{0} / (({one} + abs({1})) * ({one} + abs({1})))"),
     "SigmoidGrad": Row("{1} * {0} * ({one} - {0})"),
     "TanhGrad": Row("{1} * ({one} - {0} * {0})"),
     "SqrtGrad": Row("{1} * {half} / {0} if {1} != {zero} else {zero}", attrs=(("half", 0.5),)),
@@ -131,11 +137,12 @@ _SINGLES = {op: replace(row, text=row.single, libm=False) for op, row in _ROWS.i
 #: Every op that has a row.
 OPS = tuple(_ROWS)
 #: Rows whose attributes are constants of the row, not of the node.
-_OWN_CONSTANTS = frozenset(("Selu", "SqrtGrad", "RsqrtGrad"))
+_OWN_CONSTANTS = frozenset(("Relu6", "Relu6Grad", "Selu", "SeluGrad", "SqrtGrad", "RsqrtGrad"))
 #: Operands must have the output's shape: the kernels refuse to broadcast here.
 NO_BROADCAST = (
     frozenset(("AddN", "AccumulateNV2"))
-    | frozenset(("ReluGrad", "LeakyReluGrad", "EluGrad", "SigmoidGrad", "TanhGrad"))
+    | frozenset(("ReluGrad", "Relu6Grad", "LeakyReluGrad", "EluGrad", "SeluGrad", "SigmoidGrad", "TanhGrad"))
+    | frozenset(("SoftplusGrad", "SoftsignGrad"))
     | frozenset(("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"))
 )
 #: Exponents, constants of the graph, for which the row of Pow calls nothing.

@@ -7,9 +7,9 @@
 
 `fused` takes a FusedRun and gives a function of arrays that behaves as its nodes run one after the other: when the
 arrays are not what it was compiled for (another rank, strided, shapes that differ), it calls `fallback`, the nodes
-themselves. Blocks while it compiles: 0.3 s for a short run, 0.7 s for 400 ops, so that it belongs in a background
-thread (compiler.py). The compiled code is kept on disk (cache.py). Numba is imported
-here on use only.
+themselves. Large arrays are cut into parts for several threads (shares.py). Blocks while it compiles: 0.3 s for a short
+run, 0.7 s for 400 ops, so that it belongs in a background thread (compiler.py). The compiled code is kept on disk
+(cache.py). Numba is imported here on use only.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from . import expressions
 from .expressions import cast
+from .shares import Shares, is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,6 +80,8 @@ def fused(run: FusedRun, fallback: Callable[..., Any], cache: FusionCache) -> Ca
     namespace: dict[str, Any] = {"native": native, "fallback": fallback, "empty": np.empty, "odd": []}
     namespace.update((f"T{i}", run.ops[i].dtype) for i in run.outputs)
     namespace["contiguous"] = np.ascontiguousarray
+    if is_cut(run):
+        namespace["shared"] = Shares(run, native)
     text = _wrapper(run, "call") + _wrapper(run, "of_any_layout")
     exec(compile(text, "<tenfold fused call>", "exec", dont_inherit=True), namespace)
     call: Callable[..., Any] = namespace["call"]
@@ -376,9 +379,12 @@ def _wrapper(run: FusedRun, name: str) -> str:
             results.append(f"o{i}.reshape(())" if run.ops[i].reduce == "all" else f"o{i}")
     arguments = [f"a{i}.item()" if f"a{i}" in scalars else f"a{i}" for i in _read(run)]
     arguments += [f"o{i}" for i in _out_arguments(run)]
+    native = "native"
+    if is_cut(run):
+        native = f"(native if a{full[0]}.size < shared.least else shared)"
     lines += [
         "    try:",
-        f"        if not native({', '.join(arguments)}): return {', '.join(results)}",
+        f"        if not {native}({', '.join(arguments)}): return {', '.join(results)}",
         # strided, unaligned, or of another rank: no matching definition
         f"    except TypeError: {'odd.append(1)' if name == 'call' else 'pass'}",
         f"    {back}",

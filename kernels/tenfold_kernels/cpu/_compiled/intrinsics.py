@@ -86,7 +86,7 @@ spread_to_largest = Intrinsic("pool_windows", "spread_to_largest")
 #: Products of matrices: rows of a tile two vectors wide, so that with 32 registers 24 are sums, 2 hold B and one A, or
 #: 12, 2 and 1 of 16; columns of a tile of dot products; inner elements of a panel of B that is copied to the stack,
 #: 64 KB with the widest vectors; int64s of a job.
-PRODUCT_ROWS, DOT_COLUMNS, PANEL_INNER, JOB_WORDS = 12 if VECTOR_BYTES == 64 else 6, 4, 512, 16
+PRODUCT_ROWS, DOT_COLUMNS, PANEL_INNER, JOB_WORDS = 12 if VECTOR_BYTES == 64 else 6, 4, 512, 24
 #: Rows of a block of A that stays in the second cache, 384 KB of PANEL_INNER columns: a multiple of PRODUCT_ROWS.
 BLOCK_ROWS = 192
 #: Whether they pay: elsewhere a BLAS is as good, or there are no masks.

@@ -3,8 +3,9 @@
 C_MN = A_MK · B_KN. There are three ways through tiles of product_tiles.py, chosen by how B lies in memory: rows of B,
 under few rows of A, are read in place; columns that are lines, under few rows of A, are multiplied as dot products;
 else a panel of B, as wide as a tile, is copied to the stack first. A is read in place, but for one whose columns are
-lines far apart: a block of its rows is copied, too, or each element would be looked for on another page. Used by
-cpu/_products.py, and in chunks by tenfold_kernels/chunks.py.
+lines far apart, or whose rows are: a block of its rows is copied, too, or each element would be looked for on another
+page, or too few sets of the cache be used. Used by cpu/_products.py, and in chunks by tenfold_kernels/chunks.py: of one
+product, or of a batch of small ones.
 
 A chunk function finds its job in a vector of int64, whose places are `Job`.
 """
@@ -60,11 +61,21 @@ class Job(enum.IntEnum):
     STEP = 12
     #: Whether the product is added to what is in C.
     ADD = 13
+    #: Of a batch, of which a chunk has STEP matrices: how many there are, and bytes from one to the next; they are in
+    #: groups of INNER, of which A's and B's first ones are so many bytes apart.
+    COUNT = 14
+    INNER = 15
+    A_NEXT = 16
+    B_NEXT = 17
+    C_NEXT = 18
+    A_GROUP = 19
+    B_GROUP = 20
 
 
 # The places in bytes as constants of the loops: Numba reads no enum.
 (
     _M, _N, _K, _A, _A_ROW, _A_COLUMN, _B, _B_ROW, _B_COLUMN, _C, _C_ROW, _BY_COLUMNS, _STEP, _ADD,
+    _COUNT, _INNER_COUNT, _A_NEXT, _B_NEXT, _C_NEXT, _A_GROUP, _B_GROUP,
 ) = (8 * int(place) for place in Job)  # fmt: skip
 _FLOAT = 4
 _LANES = VECTOR_BYTES // _FLOAT
@@ -76,6 +87,9 @@ _INNER, _FEW_ROWS = 256, 64
 _MOST_IN_PLACE = 4 * PRODUCT_ROWS
 #: Bytes from one column of A to the next, and columns of B, from which a copied block of A pays.
 _FAR, _MANY = 1024, 2 * _WIDTH
+#: How many times as far apart as they are long the rows of A are where a copied block of them pays: those of one head
+#: among others leave most of the first cache's sets empty.
+_APART = 2
 #: Dot products read A once for each DOT_COLUMNS columns, and are added up at the end: for few rows and long lines.
 _DOT_MOST_ROWS, _DOT_LEAST_INNER = 96, 64
 
@@ -114,7 +128,8 @@ def _by_panels(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, add): 
     panel, line = panel_memory(), _WIDTH * _FLOAT
     block, block_line = block_memory(), BLOCK_ROWS * _FLOAT
     copied = a_row == _FLOAT and a_column >= _FAR and m > PRODUCT_ROWS and n >= _MANY
-    blocks = (m + BLOCK_ROWS - 1) // BLOCK_ROWS if copied or m > 2 * BLOCK_ROWS else 1
+    apart = a_column == _FLOAT and a_row >= _APART * k * _FLOAT and m > PRODUCT_ROWS and n >= 2 * _MANY
+    blocks = (m + BLOCK_ROWS - 1) // BLOCK_ROWS if copied or apart or m > 2 * BLOCK_ROWS else 1
     most = (m + blocks * PRODUCT_ROWS - 1) // (blocks * PRODUCT_ROWS) * PRODUCT_ROWS
     for inner in range(0, k, PANEL_INNER):
         length = min(PANEL_INNER, k - inner)
@@ -129,6 +144,14 @@ def _by_panels(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, add): 
                         copy_line(left + x * a_column + row * _FLOAT, count, block + x * block_line + row * _FLOAT)
                         row += count
                 left, left_row, left_column = block, _FLOAT, block_line
+            elif apart:
+                for row in range(rows):
+                    x = 0
+                    while x < length:
+                        count = _width_at(x, length)
+                        copy_line(left + row * a_row + x * _FLOAT, count, block + (row * length + x) * _FLOAT)
+                        x += count
+                left, left_row = block, length * _FLOAT
             column = 0
             while column < n:
                 columns = _width_at(column, n)
@@ -180,6 +203,26 @@ def chunk(job, number):  # type: ignore[no-untyped-def]
     else:
         m = min(load(job + _STEP), m - first)
         a, c = a + first * a_row, c + first * c_row
+    _multiply(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, add)
+
+
+def batch_chunk(job, number):  # type: ignore[no-untyped-def]
+    """Some matrices of a batch. K ≥ 1."""
+    m, n, k = load(job + _M), load(job + _N), load(job + _K)
+    inner, step = load(job + _INNER_COUNT), load(job + _STEP)
+    for i in range(number * step, min((number + 1) * step, load(job + _COUNT))):
+        group, place = i // inner, i % inner
+        a = load(job + _A) + group * load(job + _A_GROUP) + place * load(job + _A_NEXT)
+        b = load(job + _B) + group * load(job + _B_GROUP) + place * load(job + _B_NEXT)
+        a_row, a_column, b_row, b_column = (
+            load(job + _A_ROW), load(job + _A_COLUMN), load(job + _B_ROW), load(job + _B_COLUMN)
+        )  # fmt: skip
+        c = load(job + _C) + i * load(job + _C_NEXT)
+        _multiply(m, n, k, a, a_row, a_column, b, b_row, b_column, c, load(job + _C_ROW), 0)
+
+
+@inline
+def _multiply(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, add):  # type: ignore[no-untyped-def]
     if b_column == _FLOAT and m <= _MOST_IN_PLACE:
         _in_place(m, n, k, a, a_row, a_column, b, b_row, c, c_row, add)
     elif b_row == _FLOAT == a_column and m <= _DOT_MOST_ROWS and k >= _DOT_LEAST_INNER and not add:
@@ -217,6 +260,24 @@ def _describe_job(a, b, c, by_columns, step, add, job):  # type: ignore[no-untyp
     return job.ctypes.data
 
 
+def _describe_batch(a, b, c, step, job):  # type: ignore[no-untyped-def]
+    to = job.ctypes.data
+    _describe(to, a[0, 0], b[0, 0], c[0, 0], 0, step, 0)
+    put(to + _COUNT, c.shape[0] * c.shape[1])
+    put(to + _INNER_COUNT, c.shape[1])
+    put(to + _A_NEXT, a.strides[1])
+    put(to + _B_NEXT, b.strides[1])
+    put(to + _C_NEXT, c.strides[1])
+    put(to + _A_GROUP, a.strides[0])
+    put(to + _B_GROUP, b.strides[0])
+    return to
+
+
+def _run(function, job):  # type: ignore[no-untyped-def]
+    call_2(function, job, 0)
+    return 1
+
+
 def _alone_in_numpy(a: Any, b: Any, c: Any, add: int, function: int) -> None:
     if add:
         np.add(c, np.matmul(a, b), out=c)
@@ -244,3 +305,20 @@ def alone() -> Callable[..., Any]:
 def describe_job() -> Callable[..., Any]:
     """(a, b, c, by columns, step, add, job [JOB_WORDS]): fills in the job; its address, 0 until it is loaded."""
     return compile_loop(_describe_job, "v2 v2 w2 n n n x1", np.float32, result="n", stand_in=_nothing)
+
+
+def batch_chunk_address() -> Callable[[], int]:
+    """Gives the address of `batch_chunk` as a C function; 0 until it is loaded."""
+    return compile_loop(batch_chunk, CALLBACK, np.float32, stand_in=_nothing)
+
+
+def describe_batch() -> Callable[..., Any]:
+    """(a [G, I, M, K], b [G, I, K, N], c [G, I, M, N], step, job [JOB_WORDS]): fills in the job of a batch; its
+    address, 0 until it is loaded. a and b in any strides, c contiguous. None of the sizes is 0.
+    """
+    return compile_loop(_describe_batch, "v4 v4 w4 n x1", np.float32, result="n", stand_in=_nothing)
+
+
+def run() -> Callable[..., Any]:
+    """(address of a chunk function, address of a job): its first chunk, here; 1, or 0 until it is loaded."""
+    return compile_loop(_run, "n n", np.float32, result="n", stand_in=_nothing)

@@ -80,7 +80,14 @@ def of_chain(count: int, shape: Shape) -> Fusion:
 # -- how many ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("count", "shape", "found"), [(1, (4,), 0), (2, (4,), 1), (2, (), 0), (3, (), 1)])
+@pytest.mark.parametrize(
+    ("count", "shape", "found"),
+    [
+        *((1, (4,), 0), (2, (4,), 1), (2, (), 0), (3, (), 1)),
+        # a loop on all cores beats a function of NumPy's on one
+        *((1, (1 << 18,), 1), (1, (64, 64, 8, 8), 1), (1, (512, 511), 0)),
+    ],
+)
 def test_a_group_is_worth_its_call(count: int, shape: Shape, found: int) -> None:
     fusion = of_chain(count, shape)
     assert names(fusion) == [numbered(count).split()] * found
@@ -89,6 +96,14 @@ def test_a_group_is_worth_its_call(count: int, shape: Shape, found: int) -> None
         assert (group.number, group.key) == (0, -1)
         assert isinstance(group.run, FusedRun)
         assert group.source == source_and_signature(group.run)
+
+
+def test_a_large_sum_alone_is_no_group() -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("L2Loss", "loss", ["x"], T=F32)
+    part.fetch("loss")
+    assert names(grouped(compiled(part), {"x": (1024, 1024), "loss": ()})) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""A fused run over large arrays in parts that helper threads may take: some of the rows of each array.
+
+No element depends on another one, so that the parts change no bit. Sums run on one thread: their order would hang on
+how many threads there are. Used by runs.py; helpers: tenfold_kernels/parallel.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels.parallel import in_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_kernels.fusion.runs import FusedRun
+
+#: Elements of a run of one op that are worth a part of their own, 50–100 µs; and of a run of many.
+_OF_ONE_OP, _OF_MANY = 1 << 17, 1 << 14
+#: Elements from which even one op is worth a run: a compiled loop on all cores beats a NumPy function on one.
+LARGE = 2 * _OF_ONE_OP
+
+
+class Shares:
+    """How a run is cut."""
+
+    def __init__(self, run: FusedRun, native: Callable[..., bool]) -> None:
+        self._native = native
+        roles = [given.role for given in run.inputs if given.role != "aside"]
+        #: Which of the arguments have rows, inputs and then outputs; the first array of all elements.
+        self._cut = [role in ("full", "column") for role in roles] + [True] * len(run.outputs)
+        self._full = [place for place, role in enumerate(roles) if role == "full"]
+        self._columns = [place for place, role in enumerate(roles) if role == "column"]
+        self._least = max(_OF_ONE_OP // len(run.ops), _OF_MANY)
+        #: Elements from which the run is cut.
+        self.least = 2 * self._least
+
+    def __call__(self, *arguments: Any) -> bool:
+        """What `native` gives: True where the arguments do not fit. Raises TypeError where it does."""
+        shape = arguments[self._full[0]].shape
+        if any(arguments[place].shape != shape for place in self._full):
+            return True
+        if any(arguments[place].shape[:-1] != shape[:-1] for place in self._columns):
+            return True
+        wrong: list[bool] = []
+
+        def part(first: int, last: int) -> None:
+            given = [x[first:last] if cut else x for x, cut in zip(arguments, self._cut, strict=True)]
+            if self._native(*given):
+                wrong.append(True)
+
+        in_parts(part, shape[0], -(-self._least // math.prod(shape[1:])))
+        return bool(wrong)
+
+
+def is_cut(run: FusedRun) -> bool:
+    """Whether the run's arrays have rows that do not depend on each other."""
+    roles: Sequence[str] = [given.role for given in run.inputs]
+    by_row = "row" in roles or "column" in roles
+    return run.rank > by_row and "shape" not in roles and not any(op.reduce for op in run.ops)
