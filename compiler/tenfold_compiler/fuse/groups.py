@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from tenfold_compiler.part.loop_tree import Loop
 from tenfold_compiler.pending import in_order
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
+from tenfold_kernels.fusion.expressions import SEVERAL_PASSES
 from tenfold_kernels.fusion.remembered import Remembered
-from tenfold_kernels.fusion.shares import LARGE, is_cut
+from tenfold_kernels.fusion.shares import LARGE, LARGE_OF_SEVERAL, is_cut
 
 from .fusion import Fusion, Group
 from .levels import OF_SHAPES, Levels
@@ -106,7 +107,8 @@ class _Grouping:
         """Makes a group of members that are worth a call."""
         on_gpu = members[0].memory is not None
         # a GPU's launch costs the same whatever it computes
-        large = bool(space) and not on_gpu and math.prod(space) >= LARGE
+        least = LARGE_OF_SEVERAL if members[0].op in SEVERAL_PASSES else LARGE
+        large = bool(space) and not on_gpu and math.prod(space) >= least
         if len(members) < (MIN_ARRAY_OPS if space or on_gpu else MIN_SCALAR_OPS) and not large:
             return
         inside = {node.index for node in members}

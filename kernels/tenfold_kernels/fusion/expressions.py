@@ -145,6 +145,14 @@ NO_BROADCAST = (
     | frozenset(("SoftplusGrad", "SoftsignGrad"))
     | frozenset(("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"))
 )
+#: Ops that are several functions of NumPy's where they run alone, each with an array for what it gives.
+SEVERAL_PASSES = frozenset(
+    (
+        *("Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsign", "Sigmoid", "DivNoNan", "MulNoNan"),
+        *("Relu6Grad", "LeakyReluGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "TanhGrad"),
+        *("SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"),
+    )
+)
 #: Exponents, constants of the graph, for which the row of Pow calls nothing.
 MULTIPLIED_POWERS = (2.0, 3.0)
 #: Written as a chain of Adds, in the order in which their kernel adds.

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 #: Elements of a run of one op that are worth a part of their own, 50–100 µs; and of a run of many.
 _OF_ONE_OP, _OF_MANY = 1 << 17, 1 << 14
-#: Elements from which even one op is worth a run: a compiled loop on all cores beats a NumPy function on one.
-LARGE = 2 * _OF_ONE_OP
+#: Elements from which even one op is worth a run: a compiled loop on all cores beats a NumPy function on one; and one
+#: pass of it, on one, what is several of NumPy's.
+LARGE, LARGE_OF_SEVERAL = 2 * _OF_ONE_OP, 1 << 14
 
 
 class Shares:

@@ -98,6 +98,15 @@ def test_a_group_is_worth_its_call(count: int, shape: Shape, found: int) -> None
         assert group.source == source_and_signature(group.run)
 
 
+@pytest.mark.parametrize(("size", "found"), [((1 << 14) - 1, 0), (1 << 14, 1)])
+def test_an_op_of_several_passes_alone_is_a_group_of_less(size: int, found: int) -> None:
+    part = PartBuilder()
+    part.feed("x")
+    part.node("Relu6", "six", ["x"], T=F32)
+    part.fetch("six")
+    assert names(grouped(compiled(part), {"x": (size,), "six": (size,)})) == [["six"]] * found
+
+
 def test_a_large_sum_alone_is_no_group() -> None:
     part = PartBuilder()
     part.feed("x")
