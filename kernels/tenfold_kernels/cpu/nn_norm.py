@@ -52,6 +52,11 @@ def _times(x: Array) -> int:
     return times
 
 
+def _tiled(vector: Array, times: int) -> Array:
+    """As np.tile, which takes 20 µs."""
+    return vector if times == 1 else np.concatenate([vector] * times)
+
+
 def check_lrn(x: Shaped, what: str = "in") -> None:
     """Raises InvalidArgumentError unless it is [N, H, W, C]."""
     if x.ndim != 4:
@@ -292,7 +297,7 @@ class BatchNorm:
         times, channels = _times(rows), rows.shape[1]
         if not rows.size:
             return np.zeros(channels), np.zeros(channels)
-        given, rows, mean = (each.reshape(-1, times * channels) for each in (given, rows, np.tile(mean, times)))
+        given, rows, mean = (each.reshape(-1, times * channels) for each in (given, rows, _tiled(mean, times)))
         found: dict[int, Array] = {}
 
         def part(first: int, last: int) -> None:
@@ -311,7 +316,7 @@ class BatchNorm:
         out, times = np.empty_like(rows), _times(rows)
         if out.size:
             x, y = rows.reshape(-1, times * rows.shape[1]), out.reshape(-1, times * rows.shape[1])
-            vectors = [np.tile(each, times) for each in (mean, factor, offset)]
+            vectors = [_tiled(each, times) for each in (mean, factor, offset)]
             in_parts(lambda a, b: self._scale(x, *vectors, a, b, y), len(x), _pixels(x))
         return out
 
@@ -319,7 +324,7 @@ class BatchNorm:
         out, times = np.empty_like(rows), _times(rows)
         if out.size:
             dy, x, dx = (each.reshape(-1, times * rows.shape[1]) for each in (given, rows, out))
-            vectors = [np.tile(each, times) for each in (mean, factor, average, slope)]
+            vectors = [_tiled(each, times) for each in (mean, factor, average, slope)]
             in_parts(lambda a, b: self._back(dy, x, *vectors, a, b, dx), len(x), _pixels(x))
         return out
 
