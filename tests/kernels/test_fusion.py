@@ -17,7 +17,7 @@ from tenfold_core import dtypes
 from tenfold_kernels import registry
 from tenfold_kernels.fusion import expressions, shares
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
-from tenfold_kernels.fusion.runs import FusedInput, FusedOp, FusedRun, fused, write_source
+from tenfold_kernels.fusion.runs import FusedInput, FusedOp, FusedRun, fused, is_cut, write_source
 from tenfold_kernels.resources.state import ResourceManager
 
 if TYPE_CHECKING:
@@ -406,4 +406,4 @@ def test_what_a_part_raises_is_raised(cache: FusionCache, monkeypatch: pytest.Mo
     ids=["rows", "columns", "a sum", "one row", "a shape", "scalars"],
 )
 def test_which_runs_can_be_cut(run: FusedRun, can_be: bool) -> None:
-    assert shares.is_cut(run) is can_be
+    assert is_cut(run) is can_be

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import multiprocessing
 import os
+import struct
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ _FEW = 50
 def rewrite_all(tests: Path) -> None:
     """Rewrite each `test_*.py` below `tests` that is new or has changed, with all cores; blocks until it is done.
 
-    pytest offers no way to ask for this. Where its own functions are not those of pytest 9, each process does it.
+    pytest offers no way to ask for this. Where its own functions are not those of pytest 9, each process does it. Up to
+    9.1 a file is known by its time and size, later by its bytes.
     """
     if sys.dont_write_bytecode or not hasattr(rewrite, "_write_pyc_fp"):
         return
@@ -41,18 +43,20 @@ def _is_current(path: Path) -> bool:
             head = file.read(16)
     except FileNotFoundError:
         return False
-    return head[8:] == importlib.util.source_hash(path.read_bytes())
+    state = path.stat()
+    by_time = struct.pack("<LL", int(state.st_mtime) & 0xFFFFFFFF, state.st_size)
+    return head[8:] in (by_time, importlib.util.source_hash(path.read_bytes()))
 
 
 def _rewrite(path: Path) -> None:
     """Write it whole or not at all: another process may be reading."""
     no_config: Any = None  # it is asked for an option that only plugins need
-    source_hash, code = rewrite._rewrite_test(path, no_config)
+    source, code = rewrite._rewrite_test(path, no_config)
     written = _rewritten(path)
     written.parent.mkdir(parents=True, exist_ok=True)
     unfinished = written.with_suffix(f".{os.getpid()}")
     with unfinished.open("wb") as file:
-        rewrite._write_pyc_fp(file, source_hash, code)
+        rewrite._write_pyc_fp(file, source, code)
     unfinished.replace(written)
 
 

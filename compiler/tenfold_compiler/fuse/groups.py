@@ -14,7 +14,8 @@ from tenfold_compiler.pending import in_order
 from tenfold_core.opdefs.runtime_ops import METADATA_OPS
 from tenfold_kernels.fusion.expressions import SEVERAL_PASSES
 from tenfold_kernels.fusion.remembered import Remembered
-from tenfold_kernels.fusion.shares import LARGE, LARGE_OF_SEVERAL, is_cut
+from tenfold_kernels.fusion.runs import is_cut
+from tenfold_kernels.fusion.shares import LARGE, LARGE_OF_SEVERAL
 
 from .fusion import Fusion, Group
 from .levels import OF_SHAPES, Levels

@@ -21,7 +21,7 @@ import numpy as np
 
 from . import expressions
 from .expressions import cast
-from .shares import Shares, is_cut
+from .shares import Shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,11 +81,19 @@ def fused(run: FusedRun, fallback: Callable[..., Any], cache: FusionCache) -> Ca
     namespace.update((f"T{i}", run.ops[i].dtype) for i in run.outputs)
     namespace["contiguous"] = np.ascontiguousarray
     if is_cut(run):
-        namespace["shared"] = Shares(run, native)
+        roles = [run.inputs[i].role for i in _read(run)]
+        namespace["shared"] = Shares(native, roles, len(run.ops), len(run.outputs))
     text = _wrapper(run, "call") + _wrapper(run, "of_any_layout")
     exec(compile(text, "<tenfold fused call>", "exec", dont_inherit=True), namespace)
     call: Callable[..., Any] = namespace["call"]
     return call
+
+
+def is_cut(run: FusedRun) -> bool:
+    """Whether the run's arrays have rows that do not depend on each other."""
+    roles = [given.role for given in run.inputs]
+    by_row = "row" in roles or "column" in roles
+    return run.rank > by_row and "shape" not in roles and not any(op.reduce for op in run.ops)
 
 
 def write_source(run: FusedRun) -> str:

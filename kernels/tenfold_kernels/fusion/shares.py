@@ -14,8 +14,6 @@ from tenfold_kernels.parallel import in_parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tenfold_kernels.fusion.runs import FusedRun
-
 #: Elements of a run of one op that are worth a part of their own, 50–100 µs; and of a run of many.
 _OF_ONE_OP, _OF_MANY = 1 << 17, 1 << 14
 #: Elements from which even one op is worth a run: a compiled loop on all cores beats a NumPy function on one; and one
@@ -26,14 +24,14 @@ LARGE, LARGE_OF_SEVERAL = 2 * _OF_ONE_OP, 1 << 14
 class Shares:
     """How a run is cut."""
 
-    def __init__(self, run: FusedRun, native: Callable[..., bool]) -> None:
+    def __init__(self, native: Callable[..., bool], roles: Sequence[str], ops: int, outputs: int) -> None:
+        """`roles` are those of the inputs that `native` gets, as runs.py has them."""
         self._native = native
-        roles = [given.role for given in run.inputs if given.role != "aside"]
         #: Which of the arguments have rows, inputs and then outputs; the first array of all elements.
-        self._cut = [role in ("full", "column") for role in roles] + [True] * len(run.outputs)
+        self._cut = [role in ("full", "column") for role in roles] + [True] * outputs
         self._full = [place for place, role in enumerate(roles) if role == "full"]
         self._columns = [place for place, role in enumerate(roles) if role == "column"]
-        self._least = max(_OF_ONE_OP // len(run.ops), _OF_MANY)
+        self._least = max(_OF_ONE_OP // ops, _OF_MANY)
         #: Elements from which the run is cut.
         self.least = 2 * self._least
 
@@ -53,10 +51,3 @@ class Shares:
 
         in_parts(part, shape[0], -(-self._least // math.prod(shape[1:])))
         return bool(wrong)
-
-
-def is_cut(run: FusedRun) -> bool:
-    """Whether the run's arrays have rows that do not depend on each other."""
-    roles: Sequence[str] = [given.role for given in run.inputs]
-    by_row = "row" in roles or "column" in roles
-    return run.rank > by_row and "shape" not in roles and not any(op.reduce for op in run.ops)
