@@ -107,18 +107,16 @@ class _Grouping:
     def fuse(self, members: list[PartNode], space: Shape) -> None:
         """Makes a group of members that are worth a call."""
         on_gpu = members[0].memory is not None
+        large = not on_gpu and math.prod(space) >= (LARGE_OF_SEVERAL if members[0].op in SEVERAL_PASSES else LARGE)
         # a GPU's launch costs the same whatever it computes
-        least = LARGE_OF_SEVERAL if members[0].op in SEVERAL_PASSES else LARGE
-        large = bool(space) and not on_gpu and math.prod(space) >= least
         if len(members) < (MIN_ARRAY_OPS if space or on_gpu else MIN_SCALAR_OPS) and not large:
             return
         inside = {node.index for node in members}
         outputs = [n.index for n in members if any(reader not in inside for reader in self._levels.readers[n.index])]
         writer = RunWriter(members, space, self._levels)
         run = writer.run(outputs)
-        if not outputs or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
-            return
-        if len(members) < MIN_ARRAY_OPS and large and not is_cut(run):
+        uncut = large and len(members) < MIN_ARRAY_OPS and not is_cut(run)
+        if not outputs or uncut or len(run.inputs) + len(outputs) > MAX_ARGUMENTS:
             return
         what: FusedRun | DeviceRun = run
         if on_gpu:
