@@ -37,6 +37,7 @@ class Shares:
 
     def __call__(self, *arguments: Any) -> bool:
         """What `native` gives: True where the arguments do not fit. Raises TypeError where it does."""
+        # `native` compares what it gets, and parts of arrays that differ may be alike
         shape = arguments[self._full[0]].shape
         if any(arguments[place].shape != shape for place in self._full):
             return True

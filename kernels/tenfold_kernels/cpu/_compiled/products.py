@@ -209,16 +209,15 @@ def chunk(job, number):  # type: ignore[no-untyped-def]
 def batch_chunk(job, number):  # type: ignore[no-untyped-def]
     """Some matrices of a batch. K ≥ 1."""
     m, n, k = load(job + _M), load(job + _N), load(job + _K)
+    a_row, a_column = load(job + _A_ROW), load(job + _A_COLUMN)
+    b_row, b_column, c_row = load(job + _B_ROW), load(job + _B_COLUMN), load(job + _C_ROW)
     inner, step = load(job + _INNER_COUNT), load(job + _STEP)
     for i in range(number * step, min((number + 1) * step, load(job + _COUNT))):
         group, place = i // inner, i % inner
         a = load(job + _A) + group * load(job + _A_GROUP) + place * load(job + _A_NEXT)
         b = load(job + _B) + group * load(job + _B_GROUP) + place * load(job + _B_NEXT)
-        a_row, a_column, b_row, b_column = (
-            load(job + _A_ROW), load(job + _A_COLUMN), load(job + _B_ROW), load(job + _B_COLUMN)
-        )  # fmt: skip
         c = load(job + _C) + i * load(job + _C_NEXT)
-        _multiply(m, n, k, a, a_row, a_column, b, b_row, b_column, c, load(job + _C_ROW), 0)
+        _multiply(m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, 0)
 
 
 @inline
