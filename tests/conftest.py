@@ -9,6 +9,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ os.environ.setdefault("TENFOLD_CACHE_DIR", str(_CACHE / "tenfold"))
 os.environ["XDG_STATE_HOME"] = str(_CACHE / "state")
 # sessions of the test runner itself are no programs that a control service should list
 os.environ.setdefault("TENFOLD_REPORT", "0")
+os.environ.pop("TENFOLD_RUN", None)
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -66,6 +68,17 @@ def failures_of_fusion() -> Iterator[list[str]]:
     yield kept.messages
     log.removeHandler(kept)
     assert not kept.messages, "\n".join(kept.messages)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_watched_afterwards() -> Iterator[None]:
+    """A test that leaves an observer of sessions would have those of later tests read their global step as they end."""
+    yield
+    observing = sys.modules.get("tenfold.session.observing")
+    left = observing is not None and observing.observer is not None
+    if observing is not None:
+        observing.observer = None
+    assert not left
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ import pytest
 import tenfold as tf
 from support.parts import PartBuilder
 from support.programs import compile_program
-from tenfold.session import observing
 from tenfold.session.inprocess import stop_shared_server
 from tenfold_compiler.fuse.fusion import Group
 from tenfold_compiler.write import codegen
@@ -52,8 +51,6 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(codegen, "compile", compiled, raising=False)
     monkeypatch.setattr(Group, "build", build)
     monkeypatch.setattr(FusionOptions, "from_environment", lambda *_: FusionOptions("eager"))
-    # one that an earlier test has left would read the global step at a session's end
-    monkeypatch.setattr(observing, "observer", None)
     stop_shared_server()
     yield found
     stop_shared_server()

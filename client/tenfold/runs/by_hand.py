@@ -227,6 +227,9 @@ class _Process:
             reporter, self.member, self.reporter = self.reporter, None, None
         atexit.unregister(reporter.finish)
         reporter.finish()
+        with self.lock:
+            if self.member is None:
+                observing.end()
 
 
 def _named() -> Service | None:
@@ -283,7 +286,7 @@ def _after_fork() -> None:
     global _this
     if _this.reporter is not None:
         atexit.unregister(_this.reporter.finish)
-        observing.observer = None
+        observing.end()
     _this = _Process()
 
 

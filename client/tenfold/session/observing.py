@@ -313,7 +313,12 @@ observer: StepObserver | None = StepObserver() if os.environ.get(RUN) else None
 
 
 def watch() -> None:
-    """From now on what sessions are asked to fetch for the first time is watched."""
+    """From now on what sessions are asked to fetch for the first time is watched, by a new observer."""
     global observer
-    if observer is None:
-        observer = StepObserver()
+    observer = StepObserver()
+
+
+def end() -> None:
+    """Whoever reported has done so for the last time: nothing is watched any more."""
+    global observer
+    observer = None

@@ -11,6 +11,7 @@ from tenfold.control.exchange import Peer
 from tenfold.control.retry import NO_RETRY
 from tenfold.control.spec import Spec
 from tenfold.runs import by_hand
+from tenfold.session import observing
 
 ADDRESSES = {"ps": {0: "a:1"}, "worker": {0: "b:1", 2: "b:3"}}
 
@@ -120,6 +121,7 @@ def test_a_program_that_stops_its_servers_reports_once_more_and_begins_anew_late
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(by_hand, "_this", this := by_hand._Process())
+    monkeypatch.setattr(observing, "observer", None)
     monkeypatch.setattr(by_hand, "ProgramReporter", Reporter)
     monkeypatch.setattr(by_hand.atexit, "register", lambda _: None)
     service = by_hand.Service("http://x", None, "c")
@@ -132,7 +134,9 @@ def test_a_program_that_stops_its_servers_reports_once_more_and_begins_anew_late
     one_left = (this.reporter, first.finished)  # type: ignore[union-attr]
     by_hand.leave(servers[0], finished=False)  # type: ignore[arg-type]
     at_exit = first.finished  # type: ignore[union-attr]
+    watched = observing.observer
     by_hand.leave(servers[0], finished=True)  # type: ignore[arg-type]
+    between = observing.observer
     later = this.begin(service)
 
     assert isinstance(first, Reporter)
@@ -143,3 +147,7 @@ def test_a_program_that_stops_its_servers_reports_once_more_and_begins_anew_late
     assert [server.left for server in servers] == [2, 1]
     assert later is not first.member
     assert this.reporter is not first
+    # what the later run did is counted from its beginning
+    assert between is None
+    assert observing.observer is not None
+    assert observing.observer is not watched
