@@ -82,8 +82,7 @@ def fused(program: Program, shapes: Shapes, cache: FusionCache, resources: Resou
 
 def with_fusion(program: Program, fusion: Fusion) -> Program:
     """The program with the groups of `fusion` as one call each. Its slots stay, so that a step that is under way may go
-    on with either. Blocks: compiles.
-    """
+    on with either. Blocks: compiles."""
     return replace(program, generated=generate(program, fusion), fusion=fusion)
 
 
@@ -121,8 +120,7 @@ def structured(
     is_piece: bool = False,
 ) -> Program:
     """The program of a part whose kernels and constants, by node, are there, but for its code. One that `is_piece` of
-    another runs its branches and loops node by node.
-    """
+    another runs its branches and loops node by node."""
     flow, halves = None, None
     if part.is_dynamic and not is_piece:
         try:

@@ -117,8 +117,7 @@ def renumber(nodes: Sequence[PartNode]) -> dict[int, int]:
 def node_error(node: PartNode | NodeDef, error: BaseException) -> errors.OpError:
     """`error` as the OpError of `node`: class kept, "[[{{node NAME}}]]" added once; others become InternalError.
 
-    One that comes from a GPU, and not from what it was given, names the device too. A copy's is that of what it copies.
-    """
+    One that comes from a GPU, not from what it was given, names the device too. A copy's is that of what it copies."""
     device = ""
     if not isinstance(node, PartNode):
         node_def = node

@@ -2,6 +2,7 @@
 
     $TENFOLD_CACHE_DIR or ~/.cache/tenfold/fused/run_<hash>.py          named by its text and by all versions involved
                                           __pycache__/run_<hash>.*.nbc  the machine code, written by Numba
+                                          hot_<hash>                    empty: a program of which such runs are parts
 
 What lies there is run as code, so the folder must belong to this user and no other user may write to it. Without such a
 folder everything is compiled in memory; nothing here ever fails because of the disk. Used by runs.py.
@@ -88,6 +89,17 @@ class FusionCache:
         name = _module_name(_whole(source), signature)
         return any((self._folder / "__pycache__").glob(f"{name}.*.nbc"))
 
+    def was_hot(self, program: str) -> bool:
+        """Whether a process has fused the program of this name (`program_name`) before; its runs are here, unless they
+        were dropped."""
+        return self._folder is not None and (self._folder / program).exists()
+
+    def note_hot(self, program: str) -> None:
+        """Has later processes know the program. Does nothing where nothing can be kept."""
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                (self._folder / program).touch()
+
     def function(self, source: str, signature: str) -> Callable[..., Any]:
         """`run` of the source, compiled for the signature (text, with Numba's `types` in sight)."""
         key = source, signature
@@ -101,6 +113,8 @@ class FusionCache:
         import numba
         from numba import types
 
+        from tenfold_kernels.code_on_disk import compile_once
+
         # A few scalars take less time than to get the interpreter's lock again, which other threads may hold for long.
         options: dict[str, Any] = {"nogil": not _is_brief(text), "error_model": "numpy"}
         compiled: Callable[..., Any]
@@ -108,7 +122,8 @@ class FusionCache:
         if module is not None:
             # A full disk, a folder that went away, a file of another user: compile without it.
             with contextlib.suppress(OSError, RuntimeError):
-                compiled = numba.njit(eval(signature, {"types": types}), cache=True, **options)(module.run)
+                compiled = numba.njit(cache=True, **options)(module.run)
+                compile_once(compiled, eval(signature, {"types": types}))
                 return compiled
         namespace: dict[str, Any] = {}
         exec(compile(text, "<tenfold fused run>", "exec", dont_inherit=True), namespace)
@@ -165,6 +180,11 @@ def _module_name(text: str, signature: str) -> str:
     return "run_" + hashlib.sha256(repr((text, signature, versions)).encode()).hexdigest()[:32]
 
 
+def program_name(text: str) -> str:
+    """What a program of this text is called in the folder."""
+    return "hot_" + hashlib.sha256(f"{_FORMAT} {text}".encode()).hexdigest()[:32]
+
+
 def _same_text(path: Path, text: str) -> bool:
     try:
         return path.read_text(encoding="utf-8") == text
@@ -186,12 +206,13 @@ def _write_atomically(path: Path, text: str) -> None:
 
 
 def _drop_oldest(folder: Path) -> None:
-    """Keeps the folder's size bounded: the newest _KEPT modules stay, with their machine code."""
-    modules = list(folder.glob("run_*.py"))
-    if len(modules) <= _KEPT:
-        return
-    modules.sort(key=lambda path: path.stat().st_mtime)
-    for path in modules[: len(modules) - _KEPT]:
-        for file in (path, *(folder / "__pycache__").glob(f"{path.stem}.*")):
-            with contextlib.suppress(OSError):
-                file.unlink()
+    """Keeps the folder's size bounded: the newest _KEPT modules stay, with their machine code, and as many programs."""
+    for pattern in ("run_*.py", "hot_*"):
+        found = list(folder.glob(pattern))
+        if len(found) <= _KEPT:
+            continue
+        found.sort(key=lambda path: path.stat().st_mtime)
+        for path in found[: len(found) - _KEPT]:
+            for file in (path, *(folder / "__pycache__").glob(f"{path.stem}.*")):
+                with contextlib.suppress(OSError):
+                    file.unlink()

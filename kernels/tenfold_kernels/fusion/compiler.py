@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tenfold_core import env_settings, errors
 from tenfold_kernels.compile_process import CompileProcess
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
+from tenfold_kernels.short_turns import short_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,6 +122,7 @@ class FusionCompiler:
 def attempt(job: Callable[[], None]) -> None:
     """A program that cannot be fused is no reason for a step to fail."""
     try:
-        job()
+        with short_turns():
+            job()
     except Exception:
         _log.exception("A program could not be fused; it goes on unfused.")

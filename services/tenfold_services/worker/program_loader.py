@@ -18,6 +18,7 @@ from tenfold_compiler.part.graph_sizes import SMALL_NODES
 from tenfold_core import collector
 from tenfold_core.op_gradients import no_gradients
 from tenfold_kernels.cuda._arrays import DeviceArray
+from tenfold_kernels.fusion.cache import program_name
 from tenfold_kernels.fusion.compiler import attempt
 
 from ..limits import DEFAULT_LIMITS, Limits
@@ -85,7 +86,7 @@ def _watch(loaded: LoadedProgram, compiler: FusionCompiler, target: Target) -> N
 class Tier:
     """The way of one program from cold to fused.
 
-        cold      generated code, one kernel a node; a tick a step counts
+        cold      generated code, one kernel a node; a tick a step counts, to one if an earlier process has fused it
         probed    for one step each fusible kernel notes the shapes it sees, then takes itself out
         queued    a thread of its own groups the nodes, a process of its own runs LLVM, the result comes from disk
         fused     `LoadedProgram.compiled` is another one from the next step on; the ticks are gone
@@ -101,9 +102,12 @@ class Tier:
         #: Node → shapes of the inputs and of the output in the probed step. Written by the probes.
         self._shapes: dict[int, tuple[tuple[Shape, ...], Shape]] = {}
         self._eager = compiler.options.mode == "eager"
+        #: What other processes know it by.
+        self._name = program_name(repr([(each.op, each.inputs, each.controls) for each in program.compiled.part.nodes]))
         #: Ticks until probing, then until fusing. A lost count between threads does no harm.
-        self._until_probe = 0 if self._eager else _steps_until_hot(compiler.options.hot_steps, len(self._nodes))
-        self._until_fuse = 2 if self._eager else 4
+        known = self._eager or compiler.cache.was_hot(self._name)
+        steps = int(not self._eager) if known else _steps_until_hot(compiler.options.hot_steps, len(self._nodes))
+        self._until_probe, self._until_fuse = steps, 2 if known else 4
 
     def tick(self) -> None:
         """Called at the beginning of each step. Never blocks, unless eager."""
@@ -144,6 +148,7 @@ class Tier:
             if self._compiler.stopping:
                 return
         program.swap(fusion)
+        self._compiler.cache.note_hot(self._name)
 
 
 def _steps_until_hot(hot_steps: int, nodes: int) -> int:
@@ -151,9 +156,7 @@ def _steps_until_hot(hot_steps: int, nodes: int) -> int:
     return min(hot_steps, max(_FEWEST_STEPS, hot_steps * _USUAL_NODES // max(nodes, 1)))
 
 
-def _probe(
-    index: int, namespace: dict[str, Any], shapes: dict[int, tuple[tuple[Shape, ...], Shape]]
-) -> Callable[..., Any]:
+def _probe(index: int, namespace: dict[str, Any], shapes: dict[int, Any]) -> Callable[..., Any]:
     name = f"k{index}"
     kernel = namespace[name]
 

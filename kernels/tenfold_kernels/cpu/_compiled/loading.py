@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels.compile_process import PROCESS_SECONDS, CompileProcess
+from tenfold_kernels.short_turns import short_turns
 
 from .shells import go_on, is_heavy, settle, spent
 
@@ -82,9 +83,10 @@ class LoopLoader:
     def _work(self) -> None:
         while self._is_time():
             try:
-                from . import machine_code  # first: more loops may come meanwhile
+                with short_turns():
+                    from . import machine_code  # first: more loops may come meanwhile
 
-                self._load(machine_code)
+                    self._load(machine_code)
             except Exception:  # the stand-ins go on: that is slower, and no reason for a step to fail
                 _log.exception("Loops could not be compiled; their stand-ins go on.")
                 self._missing.update(self._taken())

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numba
 from numba import types
-from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys  # type: ignore[attr-defined]
+
+from tenfold_kernels.code_on_disk import compile_once
 
 from .cache_lock import cache_lock
 from .loop_spec import CALLBACK, Inlined
@@ -109,20 +109,6 @@ def _signature(spec: LoopSpec) -> Any:
     return returned(*(_argument(code, element, index) for code in spec.codes.split()))
 
 
-class _Cache(FunctionCache):
-    """Numba's cache, without its preparations to compile where there is nothing to compile.
-
-    Before it looks on disk, Numba imports all that it can compile: 0.3 s of processor time, which holds up the steps
-    beside it. Code that was compiled needs only the runtime's own functions.
-    """
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What Numba makes of the file for this signature, or None."""
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-
-
 def _dispatcher(spec: LoopSpec) -> tuple[Any, dict[str, Any]]:
     """Numba's object for the loop, nothing compiled, and its options. Raises RuntimeError without a cache folder."""
     options = {**_OPTIONS, "fastmath": set(spec.fastmath)} if spec.fastmath else dict(_OPTIONS)
@@ -175,10 +161,8 @@ def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
     if isinstance(compiled, Dispatcher):  # not so with NUMBA_DISABLE_JIT
         function = spec.function
         with cache_lock(Path(str(compiled.stats.cache_path)) / f"{function.__module__}.{function.__qualname__}.lock"):
-            compiled._cache = _Cache(compiled.py_func)  # type: ignore[attr-defined, no-untyped-call]
-            compiled.compile(_signature(spec))
+            compile_once(compiled, _signature(spec))
             _leave_mark(_mark(spec, compiled))
-        compiled.disable_compile()
     return cast("Callable[..., Any]", compiled)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tenfold_kernels.fusion import cache as module
-from tenfold_kernels.fusion.cache import FusionCache, cache_folder
+from tenfold_kernels.fusion.cache import FusionCache, cache_folder, program_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,24 +29,29 @@ class FakeNumba:
         self.error: Exception | None = None
         self.types = SimpleNamespace(int64=lambda x: ("int64", x), boolean="bool")
 
-    def njit(self, signature: Any, **options: Any) -> Any:
+    def njit(self, signature: Any = None, **options: Any) -> Any:
         def compiled(function: Any) -> Any:
-            if options.get("cache") and self.error is not None:
-                raise self.error
             self.asked.append((signature, options, function.__module__))
-            if options.get("cache"):
-                path = Path(function.__code__.co_filename)
-                (path.parent / "__pycache__").mkdir(exist_ok=True)
-                (path.parent / "__pycache__" / f"{path.stem}.run-1.py311.1.nbc").write_text("")
             return function
 
         return compiled
+
+    def compile_once(self, function: Any, signature: Any) -> None:
+        _, options, home = self.asked.pop()
+        if self.error is not None:
+            raise self.error
+        self.asked.append((signature, options, home))
+        path = Path(function.__code__.co_filename)
+        (path.parent / "__pycache__").mkdir(exist_ok=True)
+        (path.parent / "__pycache__" / f"{path.stem}.run-1.py311.1.nbc").write_text("")
 
 
 @pytest.fixture
 def numba(monkeypatch: pytest.MonkeyPatch) -> FakeNumba:
     fake = FakeNumba()
     monkeypatch.setitem(sys.modules, "numba", fake)  # type: ignore[arg-type]
+    on_disk = SimpleNamespace(compile_once=fake.compile_once)
+    monkeypatch.setitem(sys.modules, "tenfold_kernels.code_on_disk", on_disk)  # type: ignore[arg-type]
     # what a run's head imports, which wants Numba itself
     names = ("add_any_order", "exp_single", "log1p_single", "log_single", "sigmoid_single", "tanh_single")
     for name in ("support", "vector_math"):
@@ -223,6 +228,30 @@ def test_the_oldest_go_with_their_machine_code(tmp_path: Path, monkeypatch: pyte
     module._drop_oldest(tmp_path)
     assert left() == {"run_a", "run_b", "other"}
     assert len(list(compiled.iterdir())) == 6
+
+
+def test_programs_are_known_later_and_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [program_name(text) for text in ("Neg", "Square", "Neg, Square")]
+    assert len({*names, program_name("Neg")}) == 3
+    cache = FusionCache(tmp_path)
+    assert not any(map(cache.was_hot, names))
+    for age, name in enumerate(names):
+        cache.note_hot(name)
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    assert [FusionCache(tmp_path).was_hot(name) for name in (*names, "hot_other")] == [True, True, True, False]
+
+    monkeypatch.setattr(module, "_KEPT", 2)
+    module._drop_oldest(tmp_path)
+
+    assert [cache.was_hot(name) for name in names] == [True, True, False]
+
+
+@pytest.mark.parametrize("place", ["nowhere", "a file"])
+def test_where_nothing_can_be_kept_no_program_is_known(place: str, tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    cache = FusionCache(None if place == "nowhere" else tmp_path / place)
+    cache.note_hot("hot_1")
+    assert not cache.was_hot("hot_1")
 
 
 @pytest.mark.parametrize(

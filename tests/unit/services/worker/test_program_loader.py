@@ -14,6 +14,7 @@ from support.parts import PartBuilder
 from support.programs import TASK, compile_program, compiled
 from tenfold_compiler.node_kernels import Target
 from tenfold_core import dtypes
+from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.resources.state import ResourceManager
 from tenfold_protos.graph_pb2 import GraphDef
 from tenfold_services.limits import DEFAULT_LIMITS
@@ -22,17 +23,34 @@ from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.program_loader import ProgramLoader, Tier, _probe, _steps_until_hot
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tenfold_services.worker.loaded_program import LoadedProgram
 
 F32 = dtypes.float32
 
 
+class Cache:
+    """Knows programs, and has no code of any."""
+
+    def __init__(self) -> None:
+        self.hot: list[str] = []
+
+    def was_hot(self, program: str) -> bool:
+        return program in self.hot
+
+    def note_hot(self, program: str) -> None:
+        self.hot.append(program)
+
+
 class Compiler:
     """A queue that takes jobs or refuses them, and runs none by itself."""
 
-    def __init__(self, mode: str = "auto", hot_steps: int = 3, takes: bool = True) -> None:
+    def __init__(
+        self, mode: str = "auto", hot_steps: int = 3, takes: bool = True, cache: Cache | None = None
+    ) -> None:
         self.options, self.takes = SimpleNamespace(mode=mode, hot_steps=hot_steps), takes
-        self.cache, self.stopping = object(), False
+        self.cache, self.stopping = cache or Cache(), False
         self.jobs: list[Any] = []
         self.elsewhere: list[Any] = []
 
@@ -100,6 +118,52 @@ def test_a_hot_program_is_probed_and_queued_once() -> None:
     assert len(compiler.jobs) == 1
     assert program.compiled.generated is not None
     assert not hasattr(program.compiled.generated.namespace["tick"], "__self__")
+
+
+@pytest.mark.parametrize(
+    ("mode", "length", "steps"),
+    [("auto", 2, 3), ("auto", 3, 64 + 4), ("eager", 2, 2)],
+    ids=["fused before", "another program", "eager"],
+)
+def test_a_program_that_was_hot_in_an_earlier_process_is_probed_in_its_second_step(
+    mode: str, length: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_loader, "attempt", lambda job: compiler.submit(job))
+    cache = Cache()
+    earlier, _, _ = watched(Compiler(cache=cache))
+    cache.note_hot(tier_of(earlier)._name)
+    compiler = Compiler(mode, hot_steps=64, cache=cache)
+    program, x, y = watched(compiler, length)
+
+    taken = 0
+    while not compiler.jobs:
+        step(program, x, y)
+        taken += 1
+
+    assert taken == steps
+
+
+def test_a_program_is_known_once_it_was_swapped(tmp_path: Path) -> None:
+    def fused_after(compiler: FusionCompiler) -> int:
+        part, x, y = chain()
+        program = compile_program(part.graph_def, TASK, ResourceManager(), compiler=compiler)
+        tier, taken = tier_of(program), 0
+        while compiler._thread is None:
+            step(program, x, y)
+            taken += 1
+        compiler.join(100)
+        assert (tmp_path / tier._name).exists()
+        assert step(program, x, y) == [-4.0]
+        return taken
+
+    options = FusionOptions(hot_steps=8, cache_folder=tmp_path)
+    compilers = [FusionCompiler(options), FusionCompiler(options)]
+
+    taken = [fused_after(compiler) for compiler in compilers]
+
+    for compiler in compilers:
+        compiler.close(100)
+    assert taken == [8 + 4, 3]
 
 
 def test_a_queue_that_is_full_is_asked_again_later() -> None:
