@@ -157,7 +157,7 @@ test-cuda: ## Run all tests of GPUs' kernels: on a GPU where there is one, else 
 
 clients-env: $(CLIENTS)/.installed ## An environment with tritonclient and KServe's SDK, which tests ask models by
 
-peers-env: $(PEERS)/.installed ## A third environment with torch and Ray, for benchmarks/peers.py
+peers-env: $(PEERS)/.installed ## A third environment with torch, FBGEMM and Ray, for benchmarks/peers.py and others
 
 bench: $(VENV)/.installed-bench ## Run the benchmarks and write a report (BENCH=--quick for a look)
 	$(BIN)/python benchmarks/import_time.py
@@ -243,9 +243,9 @@ $(CLIENTS)/.installed:
 	@touch $@
 
 $(PEERS)/.installed:
-	@echo "Installing torch and Ray into $(PEERS) (once)"
+	@echo "Installing torch, FBGEMM and Ray into $(PEERS) (once)"
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python $(PIP) "torch==2.13.*" "ray==2.*" numpy
+	@$(PEERS)/bin/python $(PIP) "torch==2.13.*" "fbgemm-gpu-cpu==1.8.*" "ray==2.*" numpy
 	@touch $@
 
 $(TF_ENV)/.installed:

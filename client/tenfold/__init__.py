@@ -114,6 +114,12 @@ _EXPORTS: dict[str, str] = {
         model_variables moving_average_variables report_uninitialized_variables trainable_variables
         variables_initializer
     """,
+    "tenfold.ops.embedding_options": """
+        CBFFilter CounterFilter EmbeddingVariableOption GlobalStepEvict InitializerOption L2WeightEvict StorageOption
+    """,
+    "tenfold.ops.composite_embeddings": "get_dynamic_dimension_embedding_variable get_multihash_variable",
+    "tenfold.ops.embedding_variables": "get_embedding_variable",
+    "tenfold.train.staged": "make_prefetch_hook staged",
     "tenfold.ops.variable_scope": """
         AUTO_REUSE VariableScope disable_resource_variables enable_resource_variables get_local_variable
         get_variable get_variable_scope no_regularizer resource_variables_enabled variable_creator_scope
@@ -204,7 +210,9 @@ _EXPORTS: dict[str, str] = {
         GRAPH_DEF_VERSION_MIN_PRODUCER MONOLITHIC_BUILD VERSION
     """,
     "tenfold_protos.attr_value_pb2": "AttrValue NameAttrList",
-    "tenfold_protos.config_pb2": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions",
+    "tenfold_protos.config_pb2": (
+        "ConfigProto ExecutorPolicy GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
+    ),
     "tenfold_protos.event_pb2": "Event LogMessage SessionLog",
     "tenfold_protos.graph_pb2": "GraphDef",
     "tenfold_protos.meta_graph_pb2": "MetaGraphDef TensorInfo",

@@ -187,6 +187,8 @@ from tenfold.ops.clip import clip_by_global_norm
 from tenfold.ops.clip import clip_by_norm
 from tenfold.ops.clip import clip_by_value
 from tenfold.ops.clip import global_norm
+from tenfold.ops.composite_embeddings import get_dynamic_dimension_embedding_variable
+from tenfold.ops.composite_embeddings import get_multihash_variable
 from tenfold.ops.confusion_matrix import confusion_matrix
 from tenfold.ops.control_flow import Assert
 from tenfold.ops.control_flow import Print
@@ -228,6 +230,14 @@ from tenfold.ops.deprecated_names import scalar_summary
 from tenfold.ops.deprecated_names import select
 from tenfold.ops.deprecated_names import sub
 from tenfold.ops.deprecated_names import unpack
+from tenfold.ops.embedding_options import CBFFilter
+from tenfold.ops.embedding_options import CounterFilter
+from tenfold.ops.embedding_options import EmbeddingVariableOption
+from tenfold.ops.embedding_options import GlobalStepEvict
+from tenfold.ops.embedding_options import InitializerOption
+from tenfold.ops.embedding_options import L2WeightEvict
+from tenfold.ops.embedding_options import StorageOption
+from tenfold.ops.embedding_variables import get_embedding_variable
 from tenfold.ops.functional import foldl
 from tenfold.ops.functional import foldr
 from tenfold.ops.functional import map_fn
@@ -579,6 +589,8 @@ from tenfold.session.session import Session
 from tenfold.session.tensor_handles import delete_session_tensor
 from tenfold.session.tensor_handles import get_session_handle
 from tenfold.session.tensor_handles import get_session_tensor
+from tenfold.train.staged import make_prefetch_hook
+from tenfold.train.staged import staged
 from tenfold.versions import COMPILER_VERSION
 from tenfold.versions import COMPILER_VERSION as __compiler_version__
 from tenfold.versions import CXX11_ABI_FLAG
@@ -629,6 +641,7 @@ from tenfold_core.tensor_util import make_tensor_proto
 from tenfold_protos.attr_value_pb2 import AttrValue
 from tenfold_protos.attr_value_pb2 import NameAttrList
 from tenfold_protos.config_pb2 import ConfigProto
+from tenfold_protos.config_pb2 import ExecutorPolicy
 from tenfold_protos.config_pb2 import GPUOptions
 from tenfold_protos.config_pb2 import GraphOptions
 from tenfold_protos.config_pb2 import OptimizerOptions
@@ -659,16 +672,20 @@ __all__ = [
     "Assert",
     "AttrValue",
     "Barrier",
+    "CBFFilter",
     "COMPILER_VERSION",
     "CXX11_ABI_FLAG",
     "ConditionalAccumulator",
     "ConditionalAccumulatorBase",
     "ConfigProto",
+    "CounterFilter",
     "CriticalSection",
     "DType",
     "DeviceSpec",
     "Dimension",
+    "EmbeddingVariableOption",
     "Event",
+    "ExecutorPolicy",
     "FIFOQueue",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
@@ -678,6 +695,7 @@ __all__ = [
     "GRAPH_DEF_VERSION",
     "GRAPH_DEF_VERSION_MIN_CONSUMER",
     "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "GlobalStepEvict",
     "Graph",
     "GraphDef",
     "GraphKeys",
@@ -685,7 +703,9 @@ __all__ = [
     "HistogramProto",
     "IdentityReader",
     "IndexedSlices",
+    "InitializerOption",
     "InteractiveSession",
+    "L2WeightEvict",
     "LogMessage",
     "MONOLITHIC_BUILD",
     "MetaGraphDef",
@@ -717,6 +737,7 @@ __all__ = [
     "SparseTensor",
     "SparseTensorSpec",
     "SparseTensorValue",
+    "StorageOption",
     "Summary",
     "SummaryMetadata",
     "TFRecordReader",
@@ -940,8 +961,11 @@ __all__ = [
     "get_collection_ref",
     "get_default_graph",
     "get_default_session",
+    "get_dynamic_dimension_embedding_variable",
+    "get_embedding_variable",
     "get_local_variable",
     "get_logger",
+    "get_multihash_variable",
     "get_seed",
     "get_session_handle",
     "get_session_tensor",
@@ -1024,6 +1048,7 @@ __all__ = [
     "lookup",
     "losses",
     "make_ndarray",
+    "make_prefetch_hook",
     "make_template",
     "make_tensor_proto",
     "manip",
@@ -1221,6 +1246,7 @@ __all__ = [
     "squared_difference",
     "squeeze",
     "stack",
+    "staged",
     "stop_gradient",
     "strided_slice",
     "string",

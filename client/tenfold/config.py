@@ -164,10 +164,23 @@ def _pairs(*names: str) -> SimpleNamespace:
     return SimpleNamespace(**found)
 
 
+def enable_distributed_strategy(strategy: str = "localized", num_gpus: int | None = None) -> None:
+    """DeepRec's choice of where grouped lookups run: "localized", each in its task, is the one there is.
+
+    Raises NotImplementedError for another.
+    """
+    if strategy != "localized":
+        raise NotImplementedError(
+            f'enable_distributed_strategy(strategy="{strategy}"): grouped lookups are "localized" here; tables over '
+            "several tasks are partitioned embedding variables, see docs/embeddings.md"
+        )
+
+
 threading = _pairs("intra_op_parallelism_threads", "inter_op_parallelism_threads")
 optimizer = _pairs("jit", "experimental_options")
 experimental = SimpleNamespace(
     VirtualDeviceConfiguration=VirtualDeviceConfiguration,
+    enable_distributed_strategy=enable_distributed_strategy,
     list_physical_devices=list_physical_devices,
     list_logical_devices=list_logical_devices,
     get_visible_devices=get_visible_devices,

@@ -164,6 +164,7 @@ _TABLE: dict[str, dict[str, str]] = {
         """,
         "tenfold.ops.elementwise": "sigmoid tanh",
         "tenfold.ops.embedding": "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse",
+        "tenfold.ops.embedding_groups": "group_embedding_lookup group_embedding_lookup_sparse",
         "tenfold.ops.generated_ops": """
             depthwise_conv2d_backprop_filter=depthwise_conv2d_native_backprop_filter
             depthwise_conv2d_backprop_input=depthwise_conv2d_native_backprop_input

@@ -37,6 +37,7 @@ from tenfold_compiler.write.codegen import generate
 from tenfold_compiler.write.loop_writer import find_loops
 from tenfold_compiler.write.region_schedule import schedule
 from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, COPY_OPS, DYNAMIC_OPS, ORDER_OPS, RECV_OPS, SEND_OPS
+from tenfold_core.tensor_util import held_bytes
 from tenfold_kernels import contexts, registry
 from tenfold_kernels.cuda import copies
 from tenfold_kernels.host_threads import on_a_thread
@@ -140,7 +141,7 @@ def structured(
         has_loops=loops,
         # the thread of what runs on a GPU waits for it, whose time is not the processor's
         sized_by_values=sized_by_values(part, constants) or (flow is not None and loops) or on_gpu,
-        size=part.size + sum(getattr(value, "nbytes", 0) for values in constants.values() for value in values),
+        size=part.size + sum(held_bytes(value) for values in constants.values() for value in values),
         flow=flow,
     )
     if halves is not None:

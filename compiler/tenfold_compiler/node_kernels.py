@@ -12,8 +12,9 @@ from tenfold_compiler.part.cross_memory import device_type_of
 from tenfold_compiler.part.part_graph import node_error
 from tenfold_compiler.values import read_only
 from tenfold_core import opdefs
-from tenfold_core.opdefs.runtime_ops import CONSTANT_OPS
+from tenfold_core.opdefs.runtime_ops import CONSTANT_OPS, JOINED_OPS
 from tenfold_kernels import registry
+from tenfold_kernels.arrays import contiguous
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.waiting import Waiting
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: (node name, op, device) → the one kernel of that node in its session.
 StatefulKernels: TypeAlias = dict[tuple[str, str, str], Callable[..., Any]]
+#: Ops that copy a constant into a variable's memory, whatever its strides.
+_COPY_THEIR_INPUT = frozenset(("Assign", "AssignVariableOp"))
 #: Makes of a kernel one whose result is waited for.
 Beside: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Waiting]]
 
@@ -51,11 +54,24 @@ class Target:
     most_turns: int = MOST_TURNS
 
     def constants(self, part: PartGraph) -> dict[int, tuple[Any, ...]]:
-        """The values of a part's constants, a variable's handle among them. Raises what `kernel` raises."""
+        """The values of a part's constants, a variable's handle among them. Raises what `kernel` raises.
+
+        What fills nothing but variables may hold a number that is repeated once, with strides of 0; others are whole.
+        """
         fresh = Target(self.task, self.resources, self.most_nodes)
-        return {
-            node.index: (read_only(np.asarray(fresh.kernel(node)())),) for node in part.nodes if node.op in CONSTANT_OPS
+        read_elsewhere = {
+            source
+            for node in part.nodes
+            for source in node.sources
+            if node.op not in _COPY_THEIR_INPUT or node.memory is not None
         }
+        constants = {}
+        for node in part.nodes:
+            if node.op in CONSTANT_OPS:
+                value = np.asarray(fresh.kernel(node)())
+                value = contiguous(value) if node.index in read_elsewhere else value
+                constants[node.index] = (read_only(value),)
+        return constants
 
     def kernel(self, node: PartNode, device_type: str = "") -> Callable[..., Any]:
         """The node's kernel, for the type of its own device unless another one is given.
@@ -77,7 +93,7 @@ class Target:
         )
         try:
             builder = registry.lookup(kernel_node, device_type or device_type_of(device))
-            if self.stateful is None or not opdefs.get(node.op).is_stateful:
+            if self.stateful is None or node.op in JOINED_OPS or not opdefs.get(node.op).is_stateful:
                 return builder(kernel_node)
             # Two graphs may be compiled at once; all use the first kernel made.
             return self.stateful.get(key) or self.stateful.setdefault(key, builder(kernel_node))

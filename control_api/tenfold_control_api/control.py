@@ -25,6 +25,7 @@ from tenfold_control_api.runs.progress_table import ProgressTable
 from tenfold_control_api.runs.service import RunService
 from tenfold_control_api.runs.store import RunStore
 from tenfold_control_api.service_time import ServiceTime, SteadyWall
+from tenfold_control_api.serving.figures import watch_followers
 from tenfold_control_api.serving.service import ModelService
 from tenfold_control_api.session_service import SessionService
 from tenfold_control_api.store import ControlStore
@@ -209,6 +210,7 @@ class Control:
         metrics.watch(
             "tenfold_control_active_runs", "Runs that have not ended.", (), lambda: iter([((), self.runs.active())])
         )
+        watch_followers(metrics, self.models)
         metrics.watch(
             "tenfold_control_master_calls",
             "Calls to masters in progress.",

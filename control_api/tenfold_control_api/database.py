@@ -7,6 +7,7 @@ shared.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
@@ -72,7 +73,9 @@ class Database(AsyncEngine):
     @contextlib.asynccontextmanager
     async def _block(opened: AsyncConnection) -> AsyncIterator[AsyncConnection]:
         try:
-            async with opened as db:
+            db = await _entered(opened)
+            async with contextlib.AsyncExitStack() as stack:
+                stack.push_async_exit(opened.__aexit__)
                 yield db
         except SQLAlchemyError:
             raise
@@ -80,6 +83,19 @@ class Database(AsyncEngine):
             if isinstance(error, OSError | EOFError) or type(error).__module__.partition(".")[0] in _DRIVERS:
                 raise DatabaseAwayError(error) from error
             raise
+
+
+async def _entered(opened: AsyncConnection) -> AsyncConnection:
+    """The connection, taken from the pool. A caller that is cancelled meanwhile gives it back first: a connection that
+    is half made would belong to nobody, and stay open until it is collected."""
+    entering = asyncio.ensure_future(opened.__aenter__())
+    try:
+        return await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        with contextlib.suppress(Exception):
+            await entering
+            await opened.close()
+        raise
 
 
 def database_url(database: str) -> URL:

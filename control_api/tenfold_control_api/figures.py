@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 #: More than a task sends (tenfold_services.figures), so that a bound there may grow before the service is renewed.
-_MOST_PEERS, _MOST_QUEUES, _MOST_SESSIONS = 256, 256, 256
+_MOST_PEERS, _MOST_QUEUES, _MOST_SESSIONS, _MOST_TABLES = 256, 256, 256, 1024
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
@@ -39,6 +39,27 @@ class QueueFigures(_Told):
     capacity: Count | None = None
 
 
+class TableFigures(_Told):
+    """A table of a task, or its part of one: an embedding variable, or a lookup table, which knows fewer figures."""
+
+    name: Name
+    kind: Annotated[str, StringConstraints(max_length=100)] = Field(
+        description="`EmbeddingVariable`, or the op that makes the lookup table."
+    )
+    rows: Count = Field(description="Ids or keys in the table, those that wait for admission included.")
+    waiting: Count | None = Field(
+        None, description="Ids that the table's filter has not admitted yet; null for a lookup table, as the next ones."
+    )
+    evicted: Count | None = Field(None, description="Ids that were evicted since the task has the table.")
+    bytes: Count = Field(description="Memory of the rows with all slots, of their ids and of initial values.")
+    quota_bytes: Count | None = Field(
+        None, description="The part of `bytes` that counts for the limits of the task's state."
+    )
+    lookups: Count | None = Field(None, description="Ids that were looked up since then, each as often as it was.")
+    found: Count | None = Field(None, description="Those of them that had weights of their own by then.")
+
+
+Tables = Annotated[list[TableFigures], Field(max_length=_MOST_TABLES)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -71,6 +92,10 @@ class FiguresReport(_Told):
     threads: Count | None = None
     variables: Count | None = Field(None, description="Initialized variables.")
     variable_bytes: Count | None = None
+    table_rows: Count | None = Field(None, description="Rows of all its tables.")
+    table_bytes: Count | None = Field(None, description="Bytes of all its tables.")
+    tables: Tables = Field([], description="Its largest tables: embedding variables and lookup tables.")
+    tables_left_out: Count | None = Field(None, description="How many tables are not in that list.")
     steps: Count | None = Field(None, description="Steps that had a part on this task.")
     sessions: Count | None = Field(None, description="Open sessions of the task's master.")
     open_sessions: Annotated[list[SessionFigures], Field(max_length=_MOST_SESSIONS)] = Field(

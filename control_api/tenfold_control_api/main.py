@@ -170,6 +170,7 @@ def serve(
     insecure: bool = False,
     allow_runs: bool = False,
     models_folder: str | None = None,
+    trainings_folder: str | None = None,
     settings: Settings | None = None,
     master_factory: MasterFactory | None = None,
     announce: Callable[[str], None] | None = None,
@@ -178,7 +179,8 @@ def serve(
 
     `announce` gets the address once requests are accepted (default: printed to stdout). `settings` gives the bounds
     (default: the environment's); token and allow_runs are taken from the other arguments, and the database, the
-    folder of models and the token file unless they are None. Raises InsecureBindError before anything is opened.
+    folders of models and of trainings and the token file unless they are None. Raises InsecureBindError before anything
+    is opened.
     """
     raise_limit()
     telemetry.start("tenfold-control")
@@ -200,6 +202,7 @@ def serve(
         answer_addresses=base.answer_addresses or not is_loopback(host),
         allow_runs=allow_runs,
         models_folder=models_folder or base.models_folder,
+        trainings_folder=trainings_folder or base.trainings_folder,
     )
     server = ControlServer(create_app(final, master_factory), host=host, port=port, settings=final)
     server.on_started = announce if announce is not None else _print_address

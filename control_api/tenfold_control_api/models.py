@@ -214,10 +214,43 @@ class TaskList(BaseModel):
     next: str | None = Field(description="`after` of the next page; null on the last one.")
 
 
+class TableView(BaseModel):
+    """A table with all its parts. Figures that only embedding variables have are null for lookup tables."""
+
+    name: str = Field(description="Without the `/part_0` of a part.")
+    kind: str = Field(description="`EmbeddingVariable`, or the op that makes the lookup table.")
+    parts: int = Field(description="The number of tasks that hold a part; of a lookup table each has one of its own.")
+    rows: int = Field(description="Ids or keys, those that wait for admission included.")
+    admitted: int | None = Field(description="Ids in the table that its filter has admitted.")
+    waiting: int | None = Field(description="Ids that it has not admitted yet: they have no weights.")
+    evicted: int | None = Field(description="Ids that were evicted since the tasks have the table.")
+    bytes: int = Field(description="Memory of the rows with all slots, of their ids and of initial values.")
+    quota_bytes: int | None = Field(description="The part of `bytes` that counts for the limits of the tasks' state.")
+    lookups: int | None = Field(description="Ids that were looked up since then, each as often as it was.")
+    found: int | None = Field(description="Those of them that had weights of their own by then.")
+    hit_rate: float | None = Field(description="`found` of `lookups`, from 0 to 1.")
+    largest: str | None = Field(description="The task with the most rows, as in ps/0; null for a single part.")
+    unevenness: float | None = Field(description="How many times the mean of the parts the largest is, by rows.")
+
+
+class TablesView(BaseModel):
+    """The tables of all tasks."""
+
+    tables: list[TableView] = Field(description="The largest, at most 256; the largest first.")
+    left_out: int = Field(description="How many parts of tables are not in the list.")
+    rows: int = Field(description="Rows of all tables.")
+    bytes: int = Field(description="Bytes of all tables.")
+    largest: str | None = Field(description="The parameter server with the most bytes of tables, as in ps/0.")
+    unevenness: float | None = Field(
+        description="How many times the mean of all parameter servers that is; null for a single one."
+    )
+
+
 class JobList(BaseModel):
     cluster: str
     version: int
     jobs: list[JobView]
+    tables: TablesView | None = Field(None, description="Tables of these jobs' tasks; null if no task reports one.")
 
 
 class ClusterView(ObjectView):

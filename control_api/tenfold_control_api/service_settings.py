@@ -80,6 +80,8 @@ class Settings:
 
     #: Folder of the models that are served; None: none are.
     models_folder: str | None = None
+    #: Folder, or a URL of one, within which models may follow trainings; None: the folder of models.
+    trainings_folder: str | None = None
     #: Whether clients may have programs started here (`POST /v1/runs`).
     allow_runs: bool = False
     #: Folder of what runs leave; None: beside the database's file.

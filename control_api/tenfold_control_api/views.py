@@ -26,12 +26,14 @@ from tenfold_control_api.models import (
     TaskView,
 )
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.tables import TableParts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tenfold_control_api.figures import NewestFigures
     from tenfold_control_api.leases import LeaseTable
+    from tenfold_control_api.models import TablesView
     from tenfold_control_api.session_record import OpenSessions, SessionRecord
 
 
@@ -112,6 +114,20 @@ async def tasks_json(cluster: Cluster, tasks: Iterable[Task], leases: LeaseTable
         if len(found) % TURN == 0:
             await asyncio.sleep(0)
     return ",".join(found).encode()
+
+
+async def tables_of(cluster: Cluster, jobs: Iterable[str], leases: LeaseTable) -> TablesView | None:
+    """The tables of these jobs' tasks, as far as they are known here; others have their turn meanwhile."""
+    parts = TableParts()
+    for at, task in enumerate((task for job in jobs for task in cluster.job(job)), 1):
+        newest = leases.figures(task.lease_id)
+        if newest is not None:
+            told = newest.report
+            parts.add(task.job, task.index, told.tables, told.table_rows, told.table_bytes, told.tables_left_out)
+        if at % TURN == 0:
+            await asyncio.sleep(0)
+    # 256 tables on 16 parameter servers take tens of milliseconds
+    return await asyncio.to_thread(parts.view) if parts else None
 
 
 def _job(cluster: Cluster, job: str, shown: list[TaskView]) -> JobView:

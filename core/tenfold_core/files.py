@@ -18,6 +18,7 @@ import os
 import shutil
 import stat
 import sys
+import uuid
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from tenfold_core import errors, url_files
@@ -138,6 +139,18 @@ class Files:
             return url_files.create(path)
         with self._at(path, follow=True) as (folder, name):
             return _opened(self._open(path, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, folder), "wb")
+
+    def scratch(self, folder: str) -> BinaryIO:
+        """An empty file in a folder, which is made if need be, to write, read and map. It has no name, and is gone once
+        it and its maps are closed. Raises InvalidArgumentError for a URL."""
+        if self._is_elsewhere(folder):
+            raise errors.InvalidArgumentError(None, None, f"{folder}; a file that is mapped must be on a local disk")
+        self.make_folders(folder)
+        path = os.path.join(folder, f"scratch_{uuid.uuid4().hex}")
+        with self._at(path, follow=True) as (at, name):
+            descriptor = self._open(path, name, os.O_RDWR | os.O_CREAT | os.O_EXCL, at)
+            os.unlink(name, dir_fd=at)
+        return _opened(descriptor, "r+b")
 
     def append(self, path: str) -> BinaryIO:
         """The file, to write behind what it has."""

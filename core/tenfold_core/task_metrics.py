@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Task = tuple[str, Mapping[str, Any]]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: Peers and queues of one task in a scrape: those with the most traffic, and the fullest.
-MOST_PARTS = 16
+#: Peers and queues of one task in a scrape: those with the most traffic, and the fullest; and its largest tables.
+MOST_PARTS, MOST_TABLES = 16, 64
 #: Samples in one piece of text.
 _PIECE = 2000
 
@@ -39,6 +39,8 @@ TASK_METRICS = (
     Metric("tenfold_task_threads", "gauge", "Threads of the task's process.", "threads"),
     Metric("tenfold_task_variables", "gauge", "Initialized variables.", "variables"),
     Metric("tenfold_task_variable_bytes", "gauge", "Bytes of the task's variables.", "variable_bytes"),
+    Metric("tenfold_task_tables_rows", "gauge", "Rows of the task's tables.", "table_rows"),
+    Metric("tenfold_task_tables_bytes", "gauge", "Bytes of the task's tables.", "table_bytes"),
     Metric("tenfold_task_steps_total", "counter", "Steps that had a part on the task.", "steps"),
     Metric("tenfold_task_sessions", "gauge", "Open sessions of the task's master.", "sessions"),
     Metric("tenfold_task_sent_bytes_total", "counter", "Bytes sent to tasks and clients.", "bytes_sent"),
@@ -55,6 +57,15 @@ PEER_METRICS = (
 QUEUE_METRICS = (
     Metric("tenfold_task_queue_size", "gauge", "Elements in a queue of the task.", "size"),
     Metric("tenfold_task_queue_capacity", "gauge", "How many elements a bounded queue takes.", "capacity"),
+)
+TABLE_METRICS = (
+    Metric("tenfold_task_table_rows", "gauge", "Rows of a table, or of the task's part of it.", "rows"),
+    Metric("tenfold_task_table_waiting_rows", "gauge", "Those that its filter has not admitted yet.", "waiting"),
+    Metric("tenfold_task_table_evicted_total", "counter", "Ids that were evicted.", "evicted"),
+    Metric("tenfold_task_table_bytes", "gauge", "Memory of a table.", "bytes"),
+    Metric("tenfold_task_table_quota_bytes", "gauge", "What of it counts for the task's limits.", "quota_bytes"),
+    Metric("tenfold_task_table_lookups_total", "counter", "Ids that were looked up.", "lookups"),
+    Metric("tenfold_task_table_found_total", "counter", "Those of them that had weights of their own.", "found"),
 )
 BUILD_INFO = Metric("tenfold_build_info", "gauge", "1, with the versions of Tenfold and of Python.", "")
 
@@ -80,6 +91,7 @@ def families(tasks: Sequence[Task]) -> Iterator[str]:
         yield from _family(metric, [(who, value) for who, told in tasks if (value := told.get(member)) is not None])
     yield from _parts(PEER_METRICS, "peer", tasks, "peers", "task", ("bytes_sent", "bytes_received"))
     yield from _parts(QUEUE_METRICS, "queue", tasks, "queues", "name", ("size",))
+    yield from _parts(TABLE_METRICS, "table", tasks, "tables", "name", ("bytes",), MOST_TABLES)
 
 
 def _family(metric: Metric, samples: Sequence[tuple[str, float]]) -> Iterator[str]:
@@ -91,16 +103,22 @@ def _family(metric: Metric, samples: Sequence[tuple[str, float]]) -> Iterator[st
 
 
 def _parts(
-    metrics: Sequence[Metric], label: str, tasks: Sequence[Task], member: str, named: str, by: tuple[str, ...]
+    metrics: Sequence[Metric],
+    label: str,
+    tasks: Sequence[Task],
+    member: str,
+    named: str,
+    by: tuple[str, ...],
+    most: int = MOST_PARTS,
 ) -> Iterator[str]:
-    """Families with one label more than the task's, for the largest of its parts `by` the sum of these members. Of two
-    parts of one name the last counts: a series comes once."""
+    """Families with one label more than the task's, for the `most` largest of its parts `by` the sum of these members.
+    Of two parts of one name the last counts: a series comes once."""
     columns: list[list[tuple[str, float]]] = [[] for _ in metrics]
     since = 0
     for who, told in tasks:
         parts = told.get(member) or ()
-        if len(parts) > MOST_PARTS:
-            parts = sorted(parts, key=lambda part: -sum(part[each] for each in by))[:MOST_PARTS]
+        if len(parts) > most:
+            parts = sorted(parts, key=lambda part: -sum(part[each] for each in by))[:most]
         for name, part in {part[named]: part for part in parts}.items():
             which = f'{who},{label}="{_escaped(name)}"'
             for column, metric in zip(columns, metrics, strict=True):

@@ -27,6 +27,8 @@ TensorProto = tensor_pb2.TensorProto
 
 #: A proto may promise a shape that it does not fill (a repeated last value); no tensor of ours is larger than this.
 MAX_TENSOR_BYTES = 1 << 40
+#: Constants of that many bytes are held as one element where they are one element repeated.
+HELD_ONCE_BYTES = 1 << 16
 
 if sys.byteorder != "little":  # pragma: no cover
     raise ImportError("tensor_content is little-endian, and so must the machine be")
@@ -70,10 +72,13 @@ def tensor_to_proto(value: Any, dtype: DType | None = None) -> TensorProto:
     return proto
 
 
-def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = None) -> np.ndarray:
+def proto_to_tensor(
+    proto: TensorProto, content: bytes | memoryview | None = None, held_once: bool = False
+) -> np.ndarray:
     """The array of a TensorProto; one that came as tensor_content is a view of the message's bytes.
 
-    `content` stands for tensor_content where that is kept elsewhere.
+    `content` stands for tensor_content where that is kept elsewhere. With `held_once`, a large number repeated is a
+    read-only array that holds it once: its strides are 0, so code that takes contiguous arrays cannot take it.
 
     Raises InvalidArgumentError saying what is wrong: unknown type, absurd shape, wrong number of elements.
     """
@@ -92,7 +97,7 @@ def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = Non
     count = prod(shape)
     if plain is not None:
         if not content:
-            return _decode_values(proto, dtype, plain, shape, count)
+            return _decode_values(proto, dtype, plain, shape, count, held_once)
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -107,6 +112,11 @@ def proto_to_tensor(proto: TensorProto, content: bytes | memoryview | None = Non
         variants[:] = list(proto.variant_val)  # what they mean is their maker's business
         return variants.reshape(shape)
     raise errors.InvalidArgumentError(None, None, f"a {dtype.op_name} tensor cannot be made from the wire")
+
+
+def held_bytes(value: Any) -> int:
+    """Bytes that a constant takes in memory, about: an element that is repeated is there once. 0 for no array."""
+    return getattr(value, "nbytes", 0) if any(getattr(value, "strides", ())) else 0
 
 
 def _dtype_of(proto: TensorProto) -> DType:
@@ -133,7 +143,9 @@ def _shape_of(proto: TensorProto, dtype: DType) -> tuple[int, ...]:
     return shape
 
 
-def _decode_values(proto: TensorProto, dtype: DType, np_dtype: Any, shape: tuple[int, ...], count: int) -> np.ndarray:
+def _decode_values(
+    proto: TensorProto, dtype: DType, np_dtype: Any, shape: tuple[int, ...], count: int, held_once: bool
+) -> np.ndarray:
     if not count:
         allow(shape, np_dtype)
         return np.empty(shape, np_dtype)  # TensorFlow's client sends a value with an empty shape, too
@@ -163,6 +175,8 @@ def _decode_values(proto: TensorProto, dtype: DType, np_dtype: Any, shape: tuple
         )
     # A short list means that its last value repeats; an empty one means zeros.
     allow(shape, np_dtype)
+    if held_once and len(flat) < 2 and count * np.dtype(np_dtype).itemsize >= HELD_ONCE_BYTES:
+        return np.broadcast_to(flat if len(flat) else np.zeros(1, np_dtype), shape)
     result = np.empty(count, np_dtype)
     result[: len(flat)] = flat
     result[len(flat) :] = flat[-1] if len(flat) else 0

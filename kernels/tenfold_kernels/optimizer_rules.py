@@ -126,7 +126,7 @@ RULES: dict[str, Rule] = {
 
 def stem_of(op: str) -> tuple[str, bool]:
     """`ResourceSparseApplyFtrl` → ("Ftrl", True)."""
-    name = op.removeprefix("Resource")
+    name = op.removeprefix("Kv").removeprefix("Resource")
     return name.removeprefix("Sparse").removeprefix("Apply"), name.startswith("Sparse")
 
 

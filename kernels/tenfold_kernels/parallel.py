@@ -165,6 +165,21 @@ def in_parts(work: Callable[[int, int], None], total: int, least: int) -> None:
         raise error
 
 
+def first_in_parts(work: Callable[[int, int], int], total: int, least: int) -> int:
+    """The first bad place in range(total), -1 if there is none. `work(first, last)` of a part says it likewise, counted
+    from `first`. Else as `in_parts`.
+    """
+    found = list[int]()
+
+    def part(first: int, last: int) -> None:
+        bad = work(first, last)
+        if bad >= 0:
+            found.append(first + bad)
+
+    in_parts(part, total, least)
+    return min(found, default=-1)
+
+
 def _width() -> int:
     return chunks.width()
 

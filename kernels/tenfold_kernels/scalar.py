@@ -165,6 +165,42 @@ def ftrl(
     return new_var, new_accum, new_linear
 
 
+def ftrl_linear(
+    var: float, accum: float, linear: float, grad: float, lr: float, two_l2_shrinkage: float, minus_lr_power: float
+) -> float:
+    """The new linear slot of FTRL-Proximal for a row whose norm is regularized."""
+    new_accum = accum + grad * grad
+    shrunk_grad = grad + two_l2_shrinkage * var
+    if minus_lr_power == 0.5:
+        grown = math.sqrt(new_accum) - math.sqrt(accum)
+    else:
+        grown = new_accum**minus_lr_power - accum**minus_lr_power
+    return linear + (shrunk_grad - grown / lr * var)
+
+
+def ftrl_of_row(
+    accum: float,
+    new_linear: float,
+    norm: float,
+    grad: float,
+    lr: float,
+    l1: float,
+    two_l2: float,
+    minus_lr_power: float,
+) -> tuple[float, float]:
+    """The weight and the accumulator of an element of such a row, whose linear slot has the norm `norm`."""
+    new_accum = accum + grad * grad
+    power = math.sqrt(new_accum) if minus_lr_power == 0.5 else new_accum**minus_lr_power
+    if norm > l1:
+        return (l1 - norm) / ((power / lr + two_l2) * norm) * new_linear, new_accum
+    return l1 - l1, new_accum
+
+
+def root(value: float) -> float:
+    """√value, in the type of `value`."""
+    return math.sqrt(value)
+
+
 def proximal_gradient_descent(var: float, grad: float, alpha: float, l1: float, one_plus_l2_alpha: float) -> float:
     moved = var - alpha * grad
     size = abs(moved) - alpha * l1

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenfold_core import dtypes, opdefs
+from tenfold_core.opdefs.runtime_ops import CUT_OPS
 from tenfold_kernels import registry
 from tenfold_kernels.fusion import expressions
 
@@ -67,6 +68,8 @@ def steers(op: str, argument: str, dtype: DType) -> bool:
     """Whether an input of that argument and type must stay as it is while the kernel of the op runs."""
     if dtype.is_ref_dtype or dtype in (dtypes.resource, dtypes.variant):
         return False
+    if op in CUT_OPS and argument == "tensors":
+        return False  # read again at the moment of the cut, which a copy would be before
     if opdefs.family_of(op) in _KEEPING:
         return True
     if argument in _MOVED and op not in _BY_FLOATS:

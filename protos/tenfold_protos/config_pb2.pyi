@@ -15,6 +15,15 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ExecutorPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    USE_NORMAL_EXECUTOR: _ClassVar[ExecutorPolicy]
+    USE_COST_MODEL_EXECUTOR: _ClassVar[ExecutorPolicy]
+    USE_INLINE_EXECUTOR: _ClassVar[ExecutorPolicy]
+USE_NORMAL_EXECUTOR: ExecutorPolicy
+USE_COST_MODEL_EXECUTOR: ExecutorPolicy
+USE_INLINE_EXECUTOR: ExecutorPolicy
+
 class GPUOptions(_message.Message):
     __slots__ = ("per_process_gpu_memory_fraction", "allow_growth", "allocator_type", "deferred_deletion_bytes", "visible_device_list", "polling_active_delay_usecs", "polling_inactive_delay_msecs", "force_gpu_compatible", "experimental")
     class Experimental(_message.Message):
@@ -94,8 +103,30 @@ class GPUOptions(_message.Message):
     experimental: GPUOptions.Experimental
     def __init__(self, per_process_gpu_memory_fraction: _Optional[float] = ..., allow_growth: _Optional[bool] = ..., allocator_type: _Optional[str] = ..., deferred_deletion_bytes: _Optional[int] = ..., visible_device_list: _Optional[str] = ..., polling_active_delay_usecs: _Optional[int] = ..., polling_inactive_delay_msecs: _Optional[int] = ..., force_gpu_compatible: _Optional[bool] = ..., experimental: _Optional[_Union[GPUOptions.Experimental, _Mapping]] = ...) -> None: ...
 
+class StageSubGraphThreadPoolOptionsProto(_message.Message):
+    __slots__ = ("inter_op_threads_num", "intra_op_threads_num", "global_name")
+    INTER_OP_THREADS_NUM_FIELD_NUMBER: _ClassVar[int]
+    INTRA_OP_THREADS_NUM_FIELD_NUMBER: _ClassVar[int]
+    GLOBAL_NAME_FIELD_NUMBER: _ClassVar[int]
+    inter_op_threads_num: int
+    intra_op_threads_num: int
+    global_name: str
+    def __init__(self, inter_op_threads_num: _Optional[int] = ..., intra_op_threads_num: _Optional[int] = ..., global_name: _Optional[str] = ...) -> None: ...
+
+class AsyncEmbeddingOptions(_message.Message):
+    __slots__ = ("threads_num", "capacity", "use_stage_subgraph_thread_pool", "stage_subgraph_thread_pool_id")
+    THREADS_NUM_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    USE_STAGE_SUBGRAPH_THREAD_POOL_FIELD_NUMBER: _ClassVar[int]
+    STAGE_SUBGRAPH_THREAD_POOL_ID_FIELD_NUMBER: _ClassVar[int]
+    threads_num: int
+    capacity: int
+    use_stage_subgraph_thread_pool: bool
+    stage_subgraph_thread_pool_id: int
+    def __init__(self, threads_num: _Optional[int] = ..., capacity: _Optional[int] = ..., use_stage_subgraph_thread_pool: _Optional[bool] = ..., stage_subgraph_thread_pool_id: _Optional[int] = ...) -> None: ...
+
 class OptimizerOptions(_message.Message):
-    __slots__ = ("do_common_subexpression_elimination", "do_constant_folding", "max_folded_constant_in_bytes", "do_function_inlining", "opt_level", "global_jit_level", "cpu_global_jit")
+    __slots__ = ("do_common_subexpression_elimination", "do_constant_folding", "max_folded_constant_in_bytes", "do_function_inlining", "opt_level", "global_jit_level", "cpu_global_jit", "do_async_embedding", "async_embedding_options", "do_smart_stage", "do_smart_stage_gpu", "stage_multi_stream", "do_op_fusion")
     class Level(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         L1: _ClassVar[OptimizerOptions.Level]
@@ -119,6 +150,12 @@ class OptimizerOptions(_message.Message):
     OPT_LEVEL_FIELD_NUMBER: _ClassVar[int]
     GLOBAL_JIT_LEVEL_FIELD_NUMBER: _ClassVar[int]
     CPU_GLOBAL_JIT_FIELD_NUMBER: _ClassVar[int]
+    DO_ASYNC_EMBEDDING_FIELD_NUMBER: _ClassVar[int]
+    ASYNC_EMBEDDING_OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    DO_SMART_STAGE_FIELD_NUMBER: _ClassVar[int]
+    DO_SMART_STAGE_GPU_FIELD_NUMBER: _ClassVar[int]
+    STAGE_MULTI_STREAM_FIELD_NUMBER: _ClassVar[int]
+    DO_OP_FUSION_FIELD_NUMBER: _ClassVar[int]
     do_common_subexpression_elimination: bool
     do_constant_folding: bool
     max_folded_constant_in_bytes: int
@@ -126,7 +163,13 @@ class OptimizerOptions(_message.Message):
     opt_level: OptimizerOptions.Level
     global_jit_level: OptimizerOptions.GlobalJitLevel
     cpu_global_jit: bool
-    def __init__(self, do_common_subexpression_elimination: _Optional[bool] = ..., do_constant_folding: _Optional[bool] = ..., max_folded_constant_in_bytes: _Optional[int] = ..., do_function_inlining: _Optional[bool] = ..., opt_level: _Optional[_Union[OptimizerOptions.Level, str]] = ..., global_jit_level: _Optional[_Union[OptimizerOptions.GlobalJitLevel, str]] = ..., cpu_global_jit: _Optional[bool] = ...) -> None: ...
+    do_async_embedding: bool
+    async_embedding_options: AsyncEmbeddingOptions
+    do_smart_stage: bool
+    do_smart_stage_gpu: bool
+    stage_multi_stream: bool
+    do_op_fusion: bool
+    def __init__(self, do_common_subexpression_elimination: _Optional[bool] = ..., do_constant_folding: _Optional[bool] = ..., max_folded_constant_in_bytes: _Optional[int] = ..., do_function_inlining: _Optional[bool] = ..., opt_level: _Optional[_Union[OptimizerOptions.Level, str]] = ..., global_jit_level: _Optional[_Union[OptimizerOptions.GlobalJitLevel, str]] = ..., cpu_global_jit: _Optional[bool] = ..., do_async_embedding: _Optional[bool] = ..., async_embedding_options: _Optional[_Union[AsyncEmbeddingOptions, _Mapping]] = ..., do_smart_stage: _Optional[bool] = ..., do_smart_stage_gpu: _Optional[bool] = ..., stage_multi_stream: _Optional[bool] = ..., do_op_fusion: _Optional[bool] = ...) -> None: ...
 
 class GraphOptions(_message.Message):
     __slots__ = ("enable_recv_scheduling", "optimizer_options", "build_cost_model", "build_cost_model_after", "infer_shapes", "place_pruned_graph", "enable_bfloat16_sendrecv", "timeline_step", "rewrite_options")
@@ -167,7 +210,7 @@ class SessionMetadata(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
 
 class ConfigProto(_message.Message):
-    __slots__ = ("device_count", "intra_op_parallelism_threads", "inter_op_parallelism_threads", "use_per_session_threads", "session_inter_op_thread_pool", "placement_period", "device_filters", "gpu_options", "pluggable_device_options", "allow_soft_placement", "log_device_placement", "graph_options", "operation_timeout_in_ms", "rpc_options", "cluster_def", "isolate_session_state", "share_cluster_devices_in_session", "experimental")
+    __slots__ = ("device_count", "intra_op_parallelism_threads", "inter_op_parallelism_threads", "use_per_session_threads", "session_inter_op_thread_pool", "placement_period", "device_filters", "gpu_options", "pluggable_device_options", "allow_soft_placement", "log_device_placement", "graph_options", "operation_timeout_in_ms", "rpc_options", "cluster_def", "isolate_session_state", "share_cluster_devices_in_session", "experimental", "tensor_fuse", "executor_policy", "session_stage_subgraph_thread_pool")
     class Experimental(_message.Message):
         __slots__ = ("collective_group_leader", "executor_type", "recv_buf_max_chunk", "use_numa_affinity", "collective_deterministic_sequential_execution", "collective_nccl", "share_session_state_in_clusterspec_propagation", "disable_thread_spinning", "share_cluster_devices_in_session", "session_metadata", "optimize_for_static_graph", "enable_mlir_bridge", "mlir_bridge_rollout", "enable_mlir_graph_optimization", "disable_output_partition_graphs", "xla_fusion_autotuner_thresh", "use_tfrt", "enable_multi_host", "tfrt_use_ifrt", "backend_server_port", "target_tpu", "target_gpu", "stream_merge_threshold", "disable_functional_ops_lowering", "xla_prefer_single_graph_cluster", "coordination_config", "disable_optimize_for_static_graph", "disable_eager_executor_streaming_enqueue", "finalize_function_library_runtime", "finalize_resource_manager", "tf2xla_dump_dir", "online_cost_analysis")
         class MlirBridgeRollout(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -268,6 +311,9 @@ class ConfigProto(_message.Message):
     ISOLATE_SESSION_STATE_FIELD_NUMBER: _ClassVar[int]
     SHARE_CLUSTER_DEVICES_IN_SESSION_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENTAL_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_FUSE_FIELD_NUMBER: _ClassVar[int]
+    EXECUTOR_POLICY_FIELD_NUMBER: _ClassVar[int]
+    SESSION_STAGE_SUBGRAPH_THREAD_POOL_FIELD_NUMBER: _ClassVar[int]
     device_count: _containers.ScalarMap[str, int]
     intra_op_parallelism_threads: int
     inter_op_parallelism_threads: int
@@ -286,7 +332,10 @@ class ConfigProto(_message.Message):
     isolate_session_state: bool
     share_cluster_devices_in_session: bool
     experimental: ConfigProto.Experimental
-    def __init__(self, device_count: _Optional[_Mapping[str, int]] = ..., intra_op_parallelism_threads: _Optional[int] = ..., inter_op_parallelism_threads: _Optional[int] = ..., use_per_session_threads: _Optional[bool] = ..., session_inter_op_thread_pool: _Optional[_Iterable[_Union[ThreadPoolOptionProto, _Mapping]]] = ..., placement_period: _Optional[int] = ..., device_filters: _Optional[_Iterable[str]] = ..., gpu_options: _Optional[_Union[GPUOptions, _Mapping]] = ..., pluggable_device_options: _Optional[_Union[GPUOptions, _Mapping]] = ..., allow_soft_placement: _Optional[bool] = ..., log_device_placement: _Optional[bool] = ..., graph_options: _Optional[_Union[GraphOptions, _Mapping]] = ..., operation_timeout_in_ms: _Optional[int] = ..., rpc_options: _Optional[_Union[_rpc_options_pb2.RPCOptions, _Mapping]] = ..., cluster_def: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., isolate_session_state: _Optional[bool] = ..., share_cluster_devices_in_session: _Optional[bool] = ..., experimental: _Optional[_Union[ConfigProto.Experimental, _Mapping]] = ...) -> None: ...
+    tensor_fuse: bool
+    executor_policy: ExecutorPolicy
+    session_stage_subgraph_thread_pool: _containers.RepeatedCompositeFieldContainer[StageSubGraphThreadPoolOptionsProto]
+    def __init__(self, device_count: _Optional[_Mapping[str, int]] = ..., intra_op_parallelism_threads: _Optional[int] = ..., inter_op_parallelism_threads: _Optional[int] = ..., use_per_session_threads: _Optional[bool] = ..., session_inter_op_thread_pool: _Optional[_Iterable[_Union[ThreadPoolOptionProto, _Mapping]]] = ..., placement_period: _Optional[int] = ..., device_filters: _Optional[_Iterable[str]] = ..., gpu_options: _Optional[_Union[GPUOptions, _Mapping]] = ..., pluggable_device_options: _Optional[_Union[GPUOptions, _Mapping]] = ..., allow_soft_placement: _Optional[bool] = ..., log_device_placement: _Optional[bool] = ..., graph_options: _Optional[_Union[GraphOptions, _Mapping]] = ..., operation_timeout_in_ms: _Optional[int] = ..., rpc_options: _Optional[_Union[_rpc_options_pb2.RPCOptions, _Mapping]] = ..., cluster_def: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., isolate_session_state: _Optional[bool] = ..., share_cluster_devices_in_session: _Optional[bool] = ..., experimental: _Optional[_Union[ConfigProto.Experimental, _Mapping]] = ..., tensor_fuse: _Optional[bool] = ..., executor_policy: _Optional[_Union[ExecutorPolicy, str]] = ..., session_stage_subgraph_thread_pool: _Optional[_Iterable[_Union[StageSubGraphThreadPoolOptionsProto, _Mapping]]] = ...) -> None: ...
 
 class RunOptions(_message.Message):
     __slots__ = ("trace_level", "timeout_in_ms", "inter_op_thread_pool", "output_partition_graphs", "debug_options", "report_tensor_allocations_upon_oom", "experimental")

@@ -86,8 +86,13 @@ def an_external_run(api: httpx.Client, name: str = "theirs", **report: Any) -> s
         progress["last_step"] = 320
         progress["checkpoints"] = [{"time": time.time(), "path": f"/{EVIL}-80"}]
         progress["logdirs"] = [f"/{EVIL}"]
+        progress["tables"] = [a_table(EVIL, 7, kind=EVIL)]
         api.post(f"/v1/runs/{run}/tasks/worker/{index}:report", json=progress).raise_for_status()
     return str(run)
+
+
+def a_table(name: str, rows: int, **figures: Any) -> dict[str, Any]:
+    return {"name": name, "kind": "EmbeddingVariable", "rows": rows, "bytes": 100 * rows, **figures}
 
 
 def a_cluster(api: httpx.Client, name: str, **jobs: int) -> None:
@@ -336,6 +341,37 @@ def test_uneven_variables_are_warned_of(quiet: Service, browser: Browser) -> Non
 
     assert "3 variables" in browser.text("#variables")
     assert "1.4 GiB" in browser.text("#tasks")
+
+
+def test_tables_are_summed_up_and_uneven_ones_warned_of(quiet: Service, browser: Browser) -> None:
+    mib = 1024 * 1024
+    counted = {"waiting": 1000, "evicted": 5, "quota_bytes": 9, "lookups": 40, "found": 30}
+    with client_of(quiet) as api:
+        api.put("/v1/clusters/tables", json={"jobs": {"ps": 3}}).raise_for_status()
+        for index, size in enumerate((90 * mib, 3 * mib, 6 * mib)):
+            body = {"address": f"10.0.0.1:{1000 + index}", "incarnation": "a"}
+            answer = api.put(f"/v1/clusters/tables/tasks/ps/{index}", json=body).raise_for_status()
+            user = a_table(f"user/part_{index}", 5000 if index else 20_000, **counted)
+            own = [a_table(f"t{at}", 10, kind="HashTable") for at in range(300)] if index == 1 else []
+            figures = {"tables": [user, *own], "table_rows": 1, "table_bytes": size, "tables_left_out": index}
+            lease = answer.json()["lease"]["id"]
+            api.post(f"/v1/leases/{lease}:renew", json={"figures": figures}).raise_for_status()
+    browser.open(f"{quiet.url}/#/clusters/tables")
+
+    browser.until_shown("ps/0 holds 90.0 MiB, 2.7 times the mean", "#tables")
+
+    row = browser.execute(
+        "return [...document.querySelectorAll('#all-tables tbody tr')[0].cells].map((c) => c.innerText)"
+    )
+    assert row[:6] == ["user", "3", "30,000", "27,000", "3,000", "15"]
+    assert row[7:10] == ["27 B", "75.0%", "2.00\N{MULTIPLICATION SIGN}"]
+    # 301 tables, of which the service tells 256, and three that the tasks did not tell of
+    assert "48 parts of tables, the smallest, are not listed." in browser.text("#tables")
+    assert browser.execute("return document.querySelectorAll('#all-tables tbody tr').length") == 20
+    browser.press("user", "#all-tables")
+    browser.until_shown("20,000 rows", "#all-tables")
+    assert "75.0% of 40 lookups" in browser.text("#all-tables")
+    assert browser.complaints() == []
 
 
 def test_the_token_is_asked_for_and_kept_in_the_tab(start_service: Callable[..., Service], browser: Browser) -> None:

@@ -27,6 +27,22 @@ FIGURES: dict[str, Any] = {
     "threads": 4,
     "variables": 2,
     "variable_bytes": 400,
+    "table_rows": 5,
+    "table_bytes": 900,
+    "tables": [
+        {
+            "name": "user/part_0",
+            "kind": "EmbeddingVariable",
+            "rows": 5,
+            "waiting": 1,
+            "evicted": 2,
+            "bytes": 900,
+            "quota_bytes": 800,
+            "lookups": 8,
+            "found": 4,
+        }
+    ],
+    "tables_left_out": 0,
     "steps": 12,
     "sessions": 1,
     "bytes_sent": 1000,
@@ -56,6 +72,33 @@ async def test_a_heartbeats_figures_are_shown_with_the_task(api: httpx.AsyncClie
     assert task["figures"].pop("updated").endswith("Z")
     assert task["figures"] == FIGURES
     assert [job["tasks"][0]["figures"] is None for job in jobs] == [True, False]
+
+
+async def test_the_tables_of_a_cluster_are_summed_up_with_its_jobs(api: httpx.AsyncClient) -> None:
+    await declare(api, ps=2, worker=1)
+    leases = [(await register(api, *task))["lease"]["id"] for task in (("ps", 0), ("ps", 1), ("worker", 0))]
+    before = (await api.get("/v1/clusters/default/jobs")).json()["tables"]
+    other = {**FIGURES["tables"][0], "name": "user/part_1", "rows": 15}
+    await renew(api, leases[0], FIGURES)
+    await renew(api, leases[1], {"tables": [other], "table_rows": 40, "table_bytes": 300, "tables_left_out": 3})
+    await renew(api, leases[2], {"steps": 1})
+
+    found = (await api.get("/v1/clusters/default/jobs")).json()["tables"]
+
+    assert before is None
+    (table,) = found["tables"]
+    assert (table["name"], table["parts"], table["rows"], table["admitted"]) == ("user", 2, 20, 18)
+    assert (table["hit_rate"], table["largest"], table["unevenness"]) == (0.5, "ps/1", 1.5)
+    assert {**found, "tables": None} == {
+        "tables": None,
+        "left_out": 3,
+        "rows": 45,
+        "bytes": 1200,
+        "largest": "ps/0",
+        "unevenness": 1.5,
+    }
+    workers = (await api.get("/v1/clusters/default/jobs", params={"complete": "false"})).json()
+    assert (workers["jobs"], workers["tables"]) == ([], None)
 
 
 async def test_a_heartbeat_without_a_body_stays_one(api: httpx.AsyncClient) -> None:
@@ -92,6 +135,8 @@ async def test_figures_are_forgotten_with_the_lease(api: httpx.AsyncClient) -> N
         ({"bytes_sent": 2**63}, "#/figures/bytes_sent"),
         ({"peers": [{"task": "", "bytes_sent": 0, "bytes_received": 0}]}, "#/figures/peers/0/task"),
         ({"queues": [{"name": "q", "size": 0}] * 300}, "#/figures/queues"),
+        ({"tables": [{**FIGURES["tables"][0], "rows": -1}]}, "#/figures/tables/0/rows"),
+        ({"tables": FIGURES["tables"] * 1025}, "#/figures/tables"),
     ],
 )
 async def test_figures_of_another_form_are_refused(

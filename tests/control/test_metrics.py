@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tenfold_core.build_info import build_info
-from tenfold_core.task_metrics import PEER_METRICS, QUEUE_METRICS, TASK_METRICS
+from tenfold_core.task_metrics import PEER_METRICS, QUEUE_METRICS, TABLE_METRICS, TASK_METRICS
 
 from .conftest import declare, register
 from .test_figures import FIGURES, renew
@@ -73,7 +73,8 @@ async def test_tasks_by_cluster_job_and_index(api: httpx.AsyncClient) -> None:
     assert [labels["job"] for labels, _ in found["tenfold_task_heartbeat_age_seconds"]] == ["ps", "worker"]
     assert found["tenfold_task_peer_received_bytes_total"] == [({**who, "peer": "/job:ps/replica:0/task:0"}, 20.0)]
     assert found["tenfold_task_queue_capacity"] == [({**who, "queue": "tokens"}, 8.0)]
-    assert {metric.name for metric in (*PEER_METRICS, *QUEUE_METRICS)} <= found.keys()
+    assert found["tenfold_task_table_found_total"] == [({**who, "table": "user/part_0"}, 4.0)]
+    assert {metric.name for metric in (*PEER_METRICS, *QUEUE_METRICS, *TABLE_METRICS)} <= found.keys()
 
 
 async def test_runs_build_and_process(api: httpx.AsyncClient) -> None:
@@ -114,7 +115,7 @@ async def test_the_dashboard_names_only_what_a_scrape_has(api: httpx.AsyncClient
     asked = {name for each in expressions() for name in re.findall(r"\b(?:tenfold|process)_\w+", each)}
 
     assert asked <= found.keys()
-    everything = {metric.name for metric in (*TASK_METRICS, *PEER_METRICS, *QUEUE_METRICS)}
+    everything = {metric.name for metric in (*TASK_METRICS, *PEER_METRICS, *QUEUE_METRICS, *TABLE_METRICS)}
     assert everything <= asked, "a metric of tasks has no panel"
 
 

@@ -20,7 +20,7 @@ from tenfold_core import errors, saved_model
 from tenfold_core.access.credentials import AccessSettings
 from tenfold_protos import saved_model_pb2, types_pb2
 
-from .conftest import Gate, Masters, declare, register, running_app
+from .conftest import PATIENCE, Gate, Masters, declare, double, register, running_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -307,6 +307,31 @@ async def test_a_newer_version_takes_over_and_a_bad_one_does_not(sqlite: str, ma
         assert (await infer(api, "m")).json()["model_version"] == "10"
         assert "version 11" in (await api.get("/v1/models/m")).json()["trouble"]
         assert len(masters.by_target["grpc://127.0.0.1:2222"].sessions) == 1
+
+
+async def test_others_go_on_while_a_newer_version_is_loaded(sqlite: str, masters: Masters, root: Path) -> None:
+    import asyncio
+
+    write_model(root / "m" / "1")
+    now = [100.0]
+    settings = Settings(database=sqlite, models_folder=str(root))
+    async with running_app(create_app(settings, masters, clock=lambda: now[0])) as api:
+        await declare(api, worker=1)
+        await register(api, "worker", 0)
+        assert (await infer(api, "m")).json()["model_version"] == "1"
+        master, gate = masters.by_target["grpc://127.0.0.1:2222"], Gate()
+        master.step = lambda feeds, fetches, targets: (gate if targets else double)(feeds, fetches, targets)
+        write_model(root / "m" / "2")
+        now[0] += 3
+        finds_it = asyncio.create_task(infer(api, "m"))
+        await gate.wait_entered()
+        now[0] += 3
+
+        others = await asyncio.wait_for(infer(api, "m"), PATIENCE)
+
+        assert others.json()["model_version"] == "1"
+        gate.leave.set()
+        assert (await finds_it).json()["model_version"] == "2"
 
 
 async def test_a_lost_task_is_replaced(api: httpx.AsyncClient, masters: Masters, root: Path) -> None:

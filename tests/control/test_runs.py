@@ -518,6 +518,28 @@ async def test_programs_say_how_far_they_are(runs: httpx.AsyncClient) -> None:
     assert (unknown.status_code, wrong.status_code) == (404, 400)
 
 
+async def test_programs_tell_of_their_tables(runs: httpx.AsyncClient) -> None:
+    path = f"/v1/runs/{(await submit(runs))['name']}"
+    table = {"name": "user/part_0", "kind": "EmbeddingVariable", "rows": 30, "bytes": 900, "lookups": 4, "found": 3}
+    before = (await runs.get(f"{path}/progress")).json()["tables"]
+    sums = {"table_rows": 50.0, "table_bytes": 1000.0, "tables_left_out": 2.0}
+    told = await runs.post(f"{path}/tasks/ps/0:report", json={"figures": sums, "tables": [table]})
+    other = {**table, "name": "user/part_1", "rows": 10}
+    await runs.post(f"{path}/tasks/worker/0:report", json={"tables": [other]})
+    wrong = await runs.post(f"{path}/tasks/ps/0:report", json={"tables": [{**table, "rows": "many"}]})
+
+    found = (await runs.get(f"{path}/progress")).json()
+
+    assert (before, told.status_code, wrong.status_code) == (None, 200, 400)
+    assert wrong.json()["errors"][0]["pointer"] == "#/tables/0/rows"
+    unknown = {"waiting": None, "evicted": None, "quota_bytes": None}
+    assert [task["tables"] for task in found["tasks"]] == [[{**table, **unknown}], [{**other, **unknown}]]
+    (user,) = found["tables"]["tables"]
+    assert (user["name"], user["parts"], user["rows"], user["hit_rate"]) == ("user", 2, 40, 0.75)
+    assert (found["tables"]["rows"], found["tables"]["bytes"], found["tables"]["left_out"]) == (60, 1900, 2)
+    assert found["tasks"][0]["used"]["rows"]["values"] == [50.0]
+
+
 async def test_progress_outlives_the_service_and_the_run_and_goes_with_it(
     database: str, supervisors: ScriptedSupervisors
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from support.op_values import filled, frozen, ints, refused
 from support.room import assert_wants
+from tenfold_kernels import chunks, parallel
 
 F = np.float32
 #: NumPy types whose scalars Pack treats in one of its ways.
@@ -87,6 +88,24 @@ def test_joining_is_numpys(ops: Any, axis: int, dtype: Any) -> None:
     for number in (np.int32(axis), np.array([axis], np.int32), np.int64(axis)):
         np.testing.assert_array_equal(ops.run("ConcatV2", [*values, np.asarray(number)]), expected)
     np.testing.assert_array_equal(ops.run("Concat", [axis, *values]), expected)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("axis", [1, 2, -1])
+def test_large_arrays_are_joined_in_parts(ops: Any, axis: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_width", lambda: parts)
+    monkeypatch.setattr(chunks, "is_crowded", lambda: False)
+    wide = filled((130, 40, 70), F)
+    values = [wide[:, :, :60], wide[:, :, 5:65], filled((130, 40, 60), F, start=9)]
+
+    np.testing.assert_array_equal(ops.run("ConcatV2", [*values, np.int32(axis)]), np.concatenate(values, axis))
+    np.testing.assert_array_equal(ops.run("Pack", values, axis=axis), np.stack(values, axis))
+    refused(
+        ops,
+        "ConcatV2",
+        [*values, wide[:129, :, :60], np.int32(axis)],
+        "ConcatOp : Dimension 0 in both shapes must be equal",
+    )
 
 
 @pytest.mark.parametrize("axis", [[[0]], [0, 0], []])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes
-from tenfold_kernels import registry
+from tenfold_kernels import chunks, parallel, registry
 from tenfold_kernels.fusion import expressions, shares
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 from tenfold_kernels.fusion.runs import FusedInput, FusedOp, FusedRun, fused, is_cut, write_source
@@ -407,3 +407,23 @@ def test_what_a_part_raises_is_raised(cache: FusionCache, monkeypatch: pytest.Mo
 )
 def test_which_runs_can_be_cut(run: FusedRun, can_be: bool) -> None:
     assert is_cut(run) is can_be
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_slices_are_copied_block_by_block(width: int, cache: FusionCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_width", lambda: width)
+    monkeypatch.setattr(chunks, "is_crowded", lambda: False)
+    ops = (FusedOp("Mul", (), (("input", 0), ("input", 1)), F32), FusedOp("Add", (), (("op", 0), ("input", 2)), F32))
+    run = FusedRun(3, tuple(FusedInput(F32, role) for role in ("full", "full", "column")), ops, (), (1,))
+    call = fused(run, _no_fallback, cache)
+    wide = np.random.default_rng(4).standard_normal((700, 50, 12), np.float32)
+    sizes = list[int]()
+    copied = np.ascontiguousarray
+    monkeypatch.setattr(shares.np, "ascontiguousarray", lambda x: (sizes.append(x.size), copied(x))[1])
+    x, y, z = wide[..., :5], wide[..., 5:10], wide[..., 10:11]
+
+    for given in ((copied(x), copied(y), copied(z)), (x, y, z), (copied(x), y, z), (x, copied(y), copied(z))):
+        np.testing.assert_array_equal(call(*given), x * y + z)
+
+    assert len(sizes) > 5
+    assert max(sizes) <= shares._BLOCK

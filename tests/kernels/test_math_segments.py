@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors, memory_limits
+from tenfold_kernels import chunks, parallel
 from tenfold_kernels.cpu import math_segments
 from tenfold_kernels.registry import KernelNode
 from tenfold_kernels.resources.state import ResourceManager
@@ -50,6 +51,33 @@ def test_sums_of_nothing_and_of_rows_that_lie_apart(ops: Any) -> None:
         ops.run("UnsortedSegmentSum", [apart, np.int64([1, 1, 0]), 2]),
         summed(apart, np.arange(3), np.int64([1, 1, 0]), 2),
     )
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_lie_as_columns_are_summed_where_they_lie(ops: Any, dtype: Any, index: Any) -> None:
+    wide = RNG.standard_normal((6, 7, 300)).astype(dtype)
+    for columns in (wide, wide[..., 20:220], wide[:, 2:5, :200]):
+        data = np.moveaxis(columns, -1, 0)
+        ids = RNG.integers(-1, 37, len(data)).astype(index)
+        result = ops.run("UnsortedSegmentSum", [data, ids, 40])
+        assert np.moveaxis(result, 0, -1).flags.c_contiguous
+        np.testing.assert_array_equal(result, ops.run("UnsortedSegmentSum", [np.ascontiguousarray(data), ids, 40]))
+    ids[[50, 60]] = 37, 99
+    with pytest.raises(errors.InvalidArgumentError, match=r"^segment_ids\[50\] = 37 is out of range \[0, 37\)$"):
+        ops.run("UnsortedSegmentSum", [data, ids, 37])
+
+
+def test_columns_are_summed_in_parts_to_the_same_bits(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, ids = RNG.standard_normal((64, 5000)).astype(np.float32).T, RNG.integers(0, 700, 5000)
+    alone = ops.run("UnsortedSegmentSum", [data, ids, 700])
+    monkeypatch.setattr(parallel, "_width", lambda: 2)
+    monkeypatch.setattr(chunks, "is_crowded", lambda: False)
+
+    np.testing.assert_array_equal(ops.run("UnsortedSegmentSum", [data, ids, 700]), alone)
+    ids[4000] = 700
+    with pytest.raises(errors.InvalidArgumentError, match=r"^segment_ids\[4000\] = 700 is out of range"):
+        ops.run("UnsortedSegmentSum", [data, ids, 700])
 
 
 def test_the_first_id_out_of_range_is_named(ops: Any) -> None:

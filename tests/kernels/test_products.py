@@ -262,12 +262,40 @@ def test_a_long_sum_takes_its_terms_in_turn_and_in_order(
     added = own.product(a, b, total.copy(), own.chunk(), True)
     asked: list[int] = []
     monkeypatch.setattr(_products, "OWN_DEPTH", 8)
+    monkeypatch.setattr(_products, "SMALL", 0)
     monkeypatch.setattr(_products, "OWN_SHARED", 0)
     monkeypatch.setattr(own, "_shared", lambda *_: bool(asked.append(1)))
 
     np.testing.assert_array_equal(own.product(a, b, None, own.chunk()), at_once)
     assert len(asked) == times
     np.testing.assert_array_equal(own.product(a.T.copy().T, b, total, own.chunk(), True), added)
+
+
+@needs_own
+@pytest.mark.parametrize("terms", [4096, 4097, 5000])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_long_sums_of_a_small_matrix_are_cut_and_added_up(
+    own: Any, terms: int, is_turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(terms)
+    a, b = draw.standard_normal((terms, 13), F).T, draw.standard_normal((terms, 21), F)
+    a = np.ascontiguousarray(a) if is_turned else a
+    cut = _products.SMALL_DEPTH
+    parts = [a[:, i : i + cut].astype(D) @ b[i : i + cut] for i in range(0, terms, cut)]
+    given = np.full((13, 21), np.nan, F)
+
+    alone = own.product(a, b, given, own.chunk())
+
+    assert alone is given
+    np.testing.assert_allclose(alone, np.sum(parts, 0), rtol=1e-5, atol=2e-4)
+    counted = CountedPool()
+    monkeypatch.setattr(_products, "OWN_SHARED", 0)
+    monkeypatch.setattr(chunks, "width", lambda: 2)
+    monkeypatch.setattr(chunks, "shared_pool", lambda *_: counted)
+    np.testing.assert_array_equal(own.product(a, b, None, own.chunk()), alone)
+    assert counted.jobs
+    monkeypatch.setattr(own, "_batch", lambda: 0)  # not loaded yet
+    np.testing.assert_allclose(own.product(a, b, None, own.chunk()), alone, rtol=1e-4, atol=2e-4)
 
 
 # -- batches

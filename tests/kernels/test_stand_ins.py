@@ -160,6 +160,10 @@ def test_rows_by_id(index: Any, stand_in_of: Any) -> None:
     add = stand_in_of(lambda: rows.add_rows(np.float64, index))
     assert compared(add, (data, np.array([3, 0, 3, -1, 1, 3], index), out)) == -1
     assert compared(add, (data, np.array([3, 0, 4, -1, 1, 3], index), out)) == 2
+    columns = stand_in_of(lambda: rows.add_columns(np.float64, index))
+    for last in (3, 4):
+        ids = np.array([3, 0, last, -1, 1, 3], index)
+        assert compared(columns, (rng.normal(size=(20, 6)), ids, np.zeros((20, 4)))) == (-1 if last < 4 else 2)
     chosen = stand_in_of(lambda: rows.add_chosen_rows(np.float64, index))
     compared(chosen, (data, np.array([5, 5, 0], index), np.array([2, 2, 1], index), out))
 

@@ -26,7 +26,7 @@ _FAMILIES = {
     "lists": ("tensor_lists", "list", "list_whole"),
     "stacks": ("tensor_arrays", "data_flow_array"),
     "queues": ("queues", "queue_stores", "data_flow_queue", "waiting", "elements"),
-    "tables": ("lookup_tables", "lookup"),
+    "tables": ("lookup_tables", "table_entries", "lookup"),
     "barriers": ("barriers", "data_flow_barrier"),
     "accumulators": ("accumulators", "data_flow_accumulator"),
     "stages": ("staging", "data_flow_stage", "data_flow_map_stage"),

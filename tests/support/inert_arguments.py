@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 _CHECKED = "indices are always checked"
 _DENSE = "a hint; the product is the same"
+_FUSED = "what is fused is decided when the graph is compiled"
 #: Public name → its arguments, and why they change nothing.
 INERT: dict[str, tuple[str, str]] = {
     "tf.CriticalSection": ("import_scope", "it is for a definition that no public function writes"),
     "tf.argsort": ("stable", "the order is always stable"),
     "tf.einsum": ("optimize", "inputs are combined from left to right"),
     "tf.gather": ("validate_indices", _CHECKED),
+    "tf.feature_column.embedding_column": ("do_fusion", _FUSED),
+    "tf.feature_column.shared_embedding_columns": ("do_fusion", _FUSED),
     "tf.get_local_variable": ("trainable", "a local variable never is, as in TensorFlow"),
     "tf.hessians": ("name", "operations are not grouped under it, as in TensorFlow"),
     "tf.import_graph_def": ("op_dict", "deprecated in TensorFlow, too: definitions are those of the registry"),

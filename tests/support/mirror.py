@@ -28,13 +28,28 @@ PACKAGES = {
 }
 #: Tests of several modules of one folder: test file below tests/unit → patterns of the modules below the root.
 TOPICS: dict[str, tuple[str, ...]] = {
+    "client/gradients/test_embedding_control_flow.py": (
+        "client/tenfold/gradients/embedding.py",
+        "client/tenfold/gradients/loop_parts.py",
+        "client/tenfold/gradients/loop_state.py",
+    ),
     "client/gradients/test_rows.py": ("client/tenfold/gradients/*.py",),
     "client/graph/test_absent_ops.py": ("client/tenfold/graph/importer.py",),
     "client/graph/test_graph_versions.py": ("client/tenfold/graph/importer.py", "core/tenfold_core/graph_versions.py"),
+    "client/ops/test_embedding_runs.py": (
+        "client/tenfold/ops/embedding_variables.py",
+        "compiler/tenfold_compiler/graph/lookups_together.py",
+        "compiler/tenfold_compiler/node_kernels.py",
+    ),
     "client/ops/test_made_operations.py": (
         "client/tenfold/ops/array.py",
         "client/tenfold/ops/math.py",
         "client/tenfold/ops/slicing.py",
+    ),
+    "client/train/test_recovery_by_increments.py": (
+        "client/tenfold/train/incremental_saver.py",
+        "client/tenfold/train/session_manager.py",
+        "client/tenfold/train/supervisor.py",
     ),
     "client/ops/test_scatter_resource.py": (
         "client/tenfold/ops/state_ops.py",

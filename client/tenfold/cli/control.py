@@ -91,6 +91,13 @@ def parse_jobs(context: click.Context, parameter: click.Parameter, value: str | 
     show_envvar=True,
     help="Serve the SavedModels of this folder (docs/models.md).",
 )
+@click.option(
+    "--trainings",
+    metavar="FOLDER",
+    envvar="TENFOLD_CONTROL_TRAININGS_FOLDER",
+    show_envvar=True,
+    help="Models may follow trainings whose checkpoints are in here; default: the folder of --models.",
+)
 @token_option
 @click.option(
     "--insecure",
@@ -110,6 +117,7 @@ def control(
     anew: bool,
     allow_runs: bool,
     models: str | None,
+    trainings: str | None,
     token: ShownToken,
     insecure: bool,
 ) -> None:
@@ -154,6 +162,7 @@ def control(
                 insecure=insecure,
                 allow_runs=allow_runs,
                 models_folder=models,
+                trainings_folder=trainings,
                 announce=announce,
             )
         except InsecureBindError as error:

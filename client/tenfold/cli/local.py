@@ -44,11 +44,13 @@ class LocalCluster:
         stop_with_workers: bool = False,
         database: str | None = None,
         models: str | None = None,
+        trainings: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`stop_with_workers`: the parameter servers end once every worker has finished. `database`: an SQLite file
         that keeps runs, their curves and logs for the next cluster, and is this one's alone (held_database.py); without
-        one they go when this object ends. `models`: a folder of SavedModels to serve. `environment` is added to that
+        one they go when this object ends. `models`: a folder of SavedModels to serve;
+        `trainings`: one of trainings that they may follow. `environment` is added to that
         of every child."""
         if ps < 0 or workers < 0 or ps + workers == 0:
             raise ValueError(f"a cluster needs at least one task: got {ps} ps and {workers} workers")
@@ -61,7 +63,7 @@ class LocalCluster:
         self.addresses: dict[tuple[str, int], str] = {}
         self._control_port = control_port
         self._stop_with_workers = stop_with_workers
-        self._given_database, self._models = database, models
+        self._given_database, self._models, self._trainings = database, models, trainings
         self._environment = dict(environment or {})
 
     def __enter__(self) -> LocalCluster:
@@ -106,6 +108,7 @@ class LocalCluster:
         program += ["--jobs", ",".join(f"{job}={size}" for job, size in self.jobs.items()), "--anew", "--allow-runs"]
         program += ["--stop-with-workers"] if self._stop_with_workers else []
         program += ["--models", self._models] if self._models else []
+        program += ["--trainings", self._trainings] if self._trainings else []
         clean["TENFOLD_CONTROL_RUNS_END_WITH_SERVICE"] = "1"
         # nor must a file that is meant for `tenfold control` and `tenfold task`
         clean["TENFOLD_CONFIG"] = os.devnull

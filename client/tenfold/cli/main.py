@@ -14,6 +14,7 @@ from tenfold.cli.artifacts import artifacts
 from tenfold.cli.backup import backup, restore
 from tenfold.cli.certs import certs
 from tenfold.cli.colours import asked_for
+from tenfold.cli.compact import compact
 from tenfold.cli.compare import compare
 from tenfold.cli.completion import completion
 from tenfold.cli.config import META, Config, find, load, show_config
@@ -34,6 +35,7 @@ from tenfold.cli.runs import delete, logs, runs, stop, submit
 from tenfold.cli.signals import exit_on_sigterm
 from tenfold.cli.status import status
 from tenfold.cli.sweep import sweep
+from tenfold.cli.tables_command import tables
 from tenfold.cli.task import task
 from tenfold.cli.tensorboard import tensorboard
 from tenfold.cli.tokens import token
@@ -71,8 +73,8 @@ def cli(context: click.Context, config: str | None) -> None:
 for command in (
     *(demo, up, run, control, task, status, ping),
     *(submit, sweep, runs, compare, artifacts, export, edit, logs, stop, delete, launchers, render, tensorboard),
-    *(placement, trace, why, drain, tunnel, model),
-    *(backup, restore),
+    *(placement, tables, trace, why, drain, tunnel, model),
+    *(backup, restore, compact),
     *(token, certs, show_config, completion, doctor),
 ):
     cli.add_command(command)

@@ -1,6 +1,6 @@
 """`tenfold model show FOLDER`: what a SavedModel holds: graphs by their tags, signatures with their tensors, files.
 
-Reads the files alone (core/tenfold_core/saved_model.py); models that a control service serves are in docs/models.md.
+Reads the files alone (core/tenfold_core/saved_model.py); served_models.py asks a control service for those it serves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tenfold.cli.group import Group
+from tenfold.cli.served_models import list_models, register
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def model() -> None:
-    """Look into SavedModels."""
+    """Look into SavedModels, and into those that a control service serves."""
+
+
+model.add_command(register)
+model.add_command(list_models)
 
 
 @model.command()

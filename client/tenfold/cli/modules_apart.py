@@ -30,8 +30,8 @@ PACKAGES = frozenset(
         *("aiosqlite", "alembic", "annotated_types", "anyio", "asyncpg", "certifi", "click", "cloudpickle"),
         *("cryptography", "cuda", "cudnn", "cupy", "cupy_backends", "fastapi", "fsspec", "google_crc32c", "greenlet"),
         *("h11", "hpack", "httpcore", "httptools", "httpx", "idna", "kubernetes", "llvmlite", "mako", "ml_dtypes"),
-        *("numba", "opentelemetry", "prometheus_client", "pydantic", "pydantic_core", "ray", "re2", "rich"),
-        *("simplejpeg", "sniffio", "sqlalchemy", "starlette", "threadpoolctl", "tqdm", "urllib3", "uvicorn"),
+        *("numba", "opentelemetry", "prometheus_client", "pyarrow", "pydantic", "pydantic_core", "ray", "re2"),
+        *("rich", "simplejpeg", "sniffio", "sqlalchemy", "starlette", "threadpoolctl", "tqdm", "urllib3", "uvicorn"),
         *("uvloop", "websockets", "yaml"),
     )
 )

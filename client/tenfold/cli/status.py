@@ -1,4 +1,5 @@
-"""`tenfold status`: the tasks of a cluster, which are missing, and the newest runs, from the control service."""
+"""`tenfold status`: the tasks of a cluster, which are missing, their tables, and the newest runs, from the control
+service."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import click
 from tenfold.cli.run_views import progress_of
 from tenfold.cli.runs import asking, cluster_option, control_option
 from tenfold.cli.tables import age, plain_console, shown_table
+from tenfold.cli.tables_command import summary
 from tenfold.cli.tokens import token_option
 from tenfold_core import errors
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from tenfold.control import ControlClient
     from tenfold_core.access.credentials import ShownToken
 
-#: Runs that are shown.
-_RUNS = 5
+#: Runs that are shown, and tables, the largest.
+_RUNS, _TABLES = 5, 5
 #: Seconds between two looks of --watch.
 _EVERY_S = 1.0
 #: Seconds between two attempts of --wait to reach the service.
@@ -53,13 +55,13 @@ def status(control: str, cluster_name: str, token: ShownToken, as_json: bool, wa
         if watch:
             _watch(client, cluster_name)
             return
-        jobs, runs, service = _ask(client, cluster_name)
+        jobs, runs, service, tables = _ask(client, cluster_name)
     if as_json:
-        found = {"cluster": cluster_name, "jobs": jobs or [], "runs": runs, "service": service}
+        found = {"cluster": cluster_name, "jobs": jobs or [], "runs": runs, "service": service, "tables": tables}
         click.echo(json.dumps(found, indent=2))
     else:
         console = plain_console()
-        console.print(rendered(cluster_name, jobs, runs, service, datetime.now(UTC), console.width))
+        console.print(rendered(cluster_name, jobs, runs, service, tables, datetime.now(UTC), console.width))
     raise SystemExit(1 if jobs is None or missing_of(jobs) else 0)
 
 
@@ -102,12 +104,13 @@ def rendered(
     jobs: list[dict[str, Any]] | None,
     runs: list[dict[str, Any]],
     service: dict[str, Any] | None,
+    tables: dict[str, Any] | None,
     now: datetime,
     width: int,
 ) -> Group:
-    """What is printed in `width` columns: the runs, a line for each task, each task that is missed, who is open to
-    all. `jobs` is None for a cluster that is not declared: programs of runs have clusters of their own; `service` is
-    None for one of before, which does not tell of itself."""
+    """What is printed in `width` columns: the runs, a line for each task, the largest tables, each task that is missed,
+    who is open to all. `jobs` is None for a cluster that is not declared: programs of runs have clusters of their own;
+    `service` is None for one of before, which does not tell of itself."""
     from rich.console import Group
     from rich.text import Text
 
@@ -144,24 +147,26 @@ def rendered(
     gpus = map(Text, gpus_of(jobs))
     names = ("task", "state", "since", "address", "why")
     table = shown_table(f"cluster {cluster}", names, tasks, width)
-    return Group(*parts, table, *gpus, *(told or [Text("complete")]), *warned)
+    largest = [] if tables is None else [summary("the cluster", tables, width, _TABLES)]
+    return Group(*parts, table, *largest, *gpus, *(told or [Text("complete")]), *warned)
 
 
 def _ask(
     client: ControlClient, cluster: str
-) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]], dict[str, Any] | None]:
-    """The jobs of the cluster, the newest runs, and the service. Raises NotFoundError where there are no jobs and no
-    runs."""
+) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]], dict[str, Any] | None, dict[str, Any] | None]:
+    """The jobs of the cluster, the newest runs, the service, and the tables of the cluster's tasks. Raises
+    NotFoundError where there are no jobs and no runs."""
     runs = [run.json for run in client.runs(limit=_RUNS)]
     service: dict[str, Any] | None = None
     with suppress(errors.NotFoundError):
         service = client.service().json
     try:
-        return client.jobs(cluster)["jobs"], runs, service
+        found = client.jobs(cluster)
     except errors.NotFoundError:
         if not runs:
             raise
-        return None, runs, service
+        return None, runs, service, None
+    return found["jobs"], runs, service, found.get("tables")
 
 
 def _wait(client: ControlClient, cluster: str, seconds: float) -> None:

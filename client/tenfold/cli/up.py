@@ -63,6 +63,11 @@ _TELL_S = 5.0
     help="Serve the SavedModels of this folder (docs/models.md).",
 )
 @click.option(
+    "--trainings",
+    metavar="FOLDER",
+    help="Models may follow trainings whose checkpoints are in here; default: the folder of --models.",
+)
+@click.option(
     "--restarts",
     type=click.IntRange(min=0),
     default=5,
@@ -78,6 +83,7 @@ def up(
     database: str | None,
     fresh: bool,
     models: str | None,
+    trainings: str | None,
     restarts: int,
 ) -> None:
     """Start a control service, parameter servers and workers on this machine, as real processes.
@@ -111,6 +117,7 @@ def up(
                     stop_with_workers=stop_with_workers,
                     database=None if held is None else str(held.file),
                     models=models,
+                    trainings=trainings,
                     environment=variables(),
                 )
                 stack.enter_context(cluster)

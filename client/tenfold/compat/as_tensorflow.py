@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tenfold import left_out, versions
-from tenfold.compat import old_numpy, old_python
+from tenfold.compat import distributions, old_numpy, old_python
 from tenfold.compat.left_out import LeftOut
 from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
 from tenfold.lazy_module import LazyModule, loaded_names
@@ -40,6 +40,7 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder())
         old_numpy.restore()
         old_python.restore()
+        distributions.install()
 
 
 class _Alias(LazyModule):

@@ -70,6 +70,10 @@ HOMES: dict[str, str] = {
     "python.data": "tenfold.data",
     "contrib.data.python.ops.threadpool": "tenfold.compat.python.threadpool",
     "python.data.experimental.ops": "tenfold.data.experimental",
+    # of DeepRec
+    "python.data.experimental.ops.dataframe": "tenfold.data.dataframe",
+    "python.data.experimental.ops.parquet_dataset_ops": "tenfold.data.parquet",
+    "python.data.experimental.ops.parquet_pybind": "tenfold.data.parquet",
     "python.data.experimental.ops.threadpool": "tenfold.compat.python.threadpool",
     **dict.fromkeys((f"python.data.experimental.ops.{module}" for module in _DATA), "tenfold.data.experimental"),
     "python.data.ops": "tenfold.data",
@@ -81,8 +85,10 @@ HOMES: dict[str, str] = {
     "python.data.util": "tenfold.data",
     # -- framework
     "python.framework": "tenfold_core",
+    "core.framework.embedding.config_pb2": "tenfold.compat.python.embedding_config",
     "python.framework.common_shapes": "tenfold.compat.python.common_shapes",
     "python.framework.composite_tensor": "tenfold.compat.python.ops",
+    "python.framework.config": "tenfold.config tenfold.compat.python.config",
     "python.framework.constant_op": "tenfold.ops.array",
     "python.framework.device": "tenfold_core.device tenfold.compat.python.device",
     "python.framework.dtypes": "tenfold_core.dtypes",
@@ -128,8 +134,14 @@ HOMES: dict[str, str] = {
     "python.ops.data_flow_ops": (
         "tenfold.ops.queues tenfold.ops.accumulators tenfold.ops.staging tenfold.ops.slicing tenfold.ops.generated_ops"
     ),
-    "python.ops.embedding_ops": "tenfold.ops.embedding",
+    "python.ops.embedding_ops": (
+        "tenfold.ops.embedding tenfold.ops.embedding_groups tenfold.compat.python.embedding_ops"
+    ),
     "python.ops.functional_ops": "tenfold.ops.functional",
+    "python.ops.kv_variable_ops": (
+        "tenfold.ops.embedding_variables tenfold.ops.composite_embeddings tenfold.compat.python.kv_variable_ops"
+    ),
+    "python.ops.work_queue": "tenfold.train.work_queue tenfold.train.local_works",
     "python.ops.gradient_checker": "tenfold.test.gradient_checker",
     "python.ops.gradients": "tenfold.gradients tenfold.gradients.hessians",
     "python.ops.gradients_impl": "tenfold.gradients tenfold.gradients.hessians",
@@ -166,7 +178,7 @@ HOMES: dict[str, str] = {
     "python.ops.partitioned_variables": "tenfold.ops.partitioned_variables",
     "python.ops.random_ops": "tenfold.ops.random",
     "python.ops.resource_variable_ops": "tenfold.ops.resource_variables tenfold.ops.generated_ops",
-    "python.ops.resources": "tenfold.compat.python.resources",
+    "python.ops.resources": "tenfold.ops.resources",
     "python.ops.rnn": "tenfold.ops.rnn tenfold.ops.rnn_static tenfold.compat.python.rnn",
     "python.ops.rnn.rnn_cell_impl": _CELLS,
     "python.ops.rnn_cell": _CELLS,
@@ -231,7 +243,10 @@ HOMES: dict[str, str] = {
     "python.training.monitored_session": _SESSIONS,
     "python.training.queue_runner_impl": "tenfold.train.queue_runner",
     "python.training.saveable_object": "tenfold.train.saveable",
-    "python.training.saver": "tenfold.train.saver tenfold.train tenfold.train.meta_graph tenfold.train.saveable",
+    "python.training.saver": (
+        "tenfold.train.saver tenfold.train tenfold.train.meta_graph tenfold.train.saveable "
+        "tenfold.train.partial_restore"
+    ),
     "python.training.server_lib": "tenfold.train.server_lib tenfold.train",
     "python.training.summary_io": "tenfold.compat.python.summary_io tenfold.summary",
     "python.training.sync_replicas_optimizer": "tenfold.train.sync_replicas tenfold.train",
@@ -273,9 +288,13 @@ HOMES: dict[str, str] = {
     "python.estimator.inputs.queues": "tenfold.estimator.inputs",
     "python.estimator.training": "tenfold.estimator.training tenfold.estimator.train_specs",
     "python.feature_column": "tenfold.feature_column",
-    "python.feature_column.feature_column": "tenfold.feature_column",
+    "python.feature_column.feature_column": "tenfold.feature_column tenfold.compat.python.feature_column",
     "python.feature_column.feature_column_lib": "tenfold.feature_column",
-    "python.feature_column.feature_column_v2": "tenfold.feature_column",
+    "python.feature_column.feature_column_v2": "tenfold.feature_column tenfold.compat.python.feature_column",
+    "python.feature_column.sequence_feature_column": "tenfold.feature_column",
+    "python.feature_column.utils": "tenfold.compat.python.feature_column",
+    "python.ops.prefetch": "tenfold.train.staged",
+    "python.training.async_embedding_stage": "tenfold.ops.lookup_marks",
     "python.lib.io.file_io": "tenfold.compat.python.file_io",
     "python.lib.io.python_io": "tenfold.python_io",
     "python.lib.io.tf_record": "tenfold.python_io",
@@ -328,7 +347,16 @@ HOMES: dict[str, str] = {
 #: Modules that contain only other modules.
 HOLDERS = frozenset(
     {
-        *("core", "core.example", "core.framework", "core.protobuf", "core.util", "python.compat", "python.eager"),
+        *(
+            "core",
+            "core.example",
+            "core.framework",
+            "core.framework.embedding",
+            "core.protobuf",
+            "core.util",
+            "python.compat",
+            "python.eager",
+        ),
         *("python.lib", "python.lib.io", "python.ops.linalg", "python.tools", "python.util"),
     }
 )

@@ -11,7 +11,18 @@ is tenfold_control_api.
 from __future__ import annotations
 
 from tenfold.control.client import AsyncControlClient, ControlClient
-from tenfold.control.cluster_answers import Cluster, Event, Job, Jobs, LeaseStatus, Service, SessionStatus, Task
+from tenfold.control.cluster_answers import (
+    Cluster,
+    Event,
+    Job,
+    Jobs,
+    LeaseStatus,
+    Service,
+    SessionStatus,
+    Table,
+    Tables,
+    Task,
+)
 from tenfold.control.model_answers import Model, ModelMetadata, TensorMetadata
 from tenfold.control.problem import ControlProblem, problem_of
 from tenfold.control.registration import TaskRegistration
@@ -52,6 +63,8 @@ __all__ = [
     "Spec",
     "Sweep",
     "SweepSummary",
+    "Table",
+    "Tables",
     "Task",
     "TaskPlacement",
     "TaskRegistration",

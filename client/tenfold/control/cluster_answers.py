@@ -51,6 +51,66 @@ class QueueFigures(Answer):
 
 
 @answer
+class TableFigures(Answer):
+    """A table of a task, or its part of one. What only embedding variables have is None for a lookup table."""
+
+    name: str
+    #: EmbeddingVariable, or the op that makes the lookup table.
+    kind: str
+    #: Ids or keys, those that wait for admission included.
+    rows: int
+    waiting: int | None = None
+    #: Since the task has the table.
+    evicted: int | None = None
+    #: Of rows with all slots, ids and initial values; and what of it counts for the limits of the task's state.
+    bytes: int
+    quota_bytes: int | None = None
+    #: Ids that were looked up, and those of them that had weights of their own by then.
+    lookups: int | None = None
+    found: int | None = None
+
+
+@answer
+class Table(Answer):
+    """A table with all its parts; its figures are the sums of TableFigures."""
+
+    #: Without the `/part_0` of a part.
+    name: str
+    kind: str
+    #: On how many tasks there is a part; of a lookup table each has one of its own.
+    parts: int
+    rows: int
+    #: `rows` without `waiting`.
+    admitted: int | None
+    waiting: int | None
+    evicted: int | None
+    bytes: int
+    quota_bytes: int | None
+    lookups: int | None
+    found: int | None
+    #: `found` of `lookups`, from 0 to 1.
+    hit_rate: float | None
+    #: The task with the most rows, as in ps/0, and how many times the mean of the parts it has; None for one part.
+    largest: str | None
+    unevenness: float | None
+
+
+@answer
+class Tables(Answer):
+    """The tables of all tasks of a cluster or a run."""
+
+    #: The largest first.
+    tables: tuple[Table, ...]
+    #: How many parts of tables are not in the list.
+    left_out: int
+    rows: int
+    bytes: int
+    #: The parameter server with the most bytes of tables, and how many times the mean of all it has; None for one.
+    largest: str | None
+    unevenness: float | None
+
+
+@answer
 class SessionFigures(Answer):
     """An open session as its master sees it, of any client."""
 
@@ -80,6 +140,11 @@ class TaskFigures(Answer):
     #: Initialized variables.
     variables: int | None = None
     variable_bytes: int | None = None
+    #: Of all its tables, embedding variables and lookup tables; the largest of them, and how many others there are.
+    table_rows: int | None = None
+    table_bytes: int | None = None
+    tables: tuple[TableFigures, ...] = ()
+    tables_left_out: int | None = None
     #: Steps that had a part on this task.
     steps: int | None = None
     #: Open sessions of the task's master.
@@ -160,6 +225,8 @@ class Jobs(Answer):
     cluster: str
     version: int
     jobs: tuple[Job, ...]
+    #: None where no task tells of one.
+    tables: Tables | None = None
 
 
 @answer

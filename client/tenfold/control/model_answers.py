@@ -10,6 +10,29 @@ from tenfold.control.answers import Answer, answer
 
 
 @answer
+class Following(Answer):
+    """What a model serves of the training that it follows."""
+
+    #: The training's folder of checkpoints.
+    folder: str
+    #: The whole checkpoint that its chain begins with, and the newest increment that is served; None: that one itself.
+    checkpoint: str
+    increment: str | None
+    global_step: int | None
+    #: When the served state was saved, in seconds since 1970.
+    saved_at: float
+    #: Since when there is a newer state that is not served, in seconds; 0 where the newest is.
+    behind_seconds: float
+    #: Of all embedding variables.
+    rows: int
+    #: Taken in since the model was loaded.
+    increments: int
+    #: Why what comes next cannot be read, and since when, in seconds since 1970.
+    trouble: str
+    trouble_since: float | None
+
+
+@answer
 class Model(Answer):
     """A model that the service serves."""
 
@@ -26,6 +49,9 @@ class Model(Answer):
     signatures: tuple[str, ...] = ()
     #: Why a newer version was not loaded.
     trouble: str = ""
+    #: The training's folder that it is registered to follow, and what a loaded one serves of it.
+    follows: str | None = None
+    following: Following | None = None
 
 
 @answer

@@ -46,14 +46,17 @@ class ModelCalls:
         job: str | None = None,
         index: int | None = None,
         tags: Sequence[str] = ("serve",),
+        follows: str | None = None,
         timeout: float = 120.0,
     ) -> Request[Model]:
         """Registers a model in the service's models folder, and loads it; repeating the call reloads it.
 
-        `path` is within that folder (default: the name), `job` and `index` name the task that runs it. Raises
-        FailedPreconditionError for a folder without a model, UnavailableError without a task.
+        `path` is within that folder (default: the name), `job` and `index` name the task that runs it. With `follows`,
+        a training's folder of checkpoints within the service's folder of trainings, the model has the values that the
+        training has saved, and takes in its increments as they appear. Blocks until the model is loaded. Raises
+        FailedPreconditionError for a folder without a model or without a checkpoint, UnavailableError without a task.
         """
-        asked = {"path": path, "cluster": cluster, "job": job, "index": index, "tags": list(tags)}
+        asked = {"path": path, "cluster": cluster, "job": job, "index": index, "tags": list(tags), "follows": follows}
         return Request(
             "PUT",
             path_of("models", name),

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from tenfold.control.answers import Answer, answer
-from tenfold.control.cluster_answers import Condition
+from tenfold.control.cluster_answers import Condition, TableFigures, Tables
 from tenfold.control.ending import Ending
 
 
@@ -200,7 +200,8 @@ class TaskProgress(Answer):
     #: The global steps that it saw, and how many a second.
     global_steps: Curve
     speed: Curve
-    #: What its process uses: memory and variables (bytes), processor (cores), sent and received (bytes a second).
+    #: What its process uses: memory, variables and tables (bytes), rows (of tables), processor (cores), sent and
+    #: received (bytes a second).
     used: Mapping[str, Curve] = dataclasses.field(default_factory=dict)
     #: The histograms that it writes as summaries.
     distributions: Mapping[str, DistributionCurve] = dataclasses.field(default_factory=dict)
@@ -209,6 +210,8 @@ class TaskProgress(Answer):
     logdirs: tuple[str, ...]
     #: What it uses: bytes of memory, seconds of processor time, …
     figures: Mapping[str, float]
+    #: The largest tables of its servers.
+    tables: tuple[TableFigures, ...] = ()
 
 
 @answer
@@ -218,6 +221,8 @@ class RunProgress(Answer):
     run: str
     progress: Progress | None
     tasks: tuple[TaskProgress, ...]
+    #: None where no task tells of one.
+    tables: Tables | None = None
 
 
 @answer

@@ -29,7 +29,7 @@ _STRING = TensorSpec([], dtypes.string)
 CSV_TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
 
 
-def _names(filenames: Any) -> DatasetNode:
+def names_of(filenames: Any) -> DatasetNode:
     """The names as a dataset of strings. Raises TypeError for a dataset of anything else."""
     if not isinstance(filenames, DatasetNode):
         names = convert_to_tensor(filenames, dtype=dtypes.string)
@@ -71,7 +71,7 @@ class TextLineDataset(Dataset):
     ) -> None:
         """`compression_type` is "", "ZLIB" or "GZIP"; `filenames` strings or a dataset of them."""
         super().__init__(
-            _read(_names(filenames), _by_record("TextLineDataset", compression_type, buffer_size), num_parallel_reads)
+            _read(names_of(filenames), _by_record("TextLineDataset", compression_type, buffer_size), num_parallel_reads)
         )
 
 
@@ -83,7 +83,7 @@ class TFRecordDataset(Dataset):
     ) -> None:
         """`compression_type` is "", "ZLIB" or "GZIP"; `filenames` strings or a dataset of them."""
         super().__init__(
-            _read(_names(filenames), _by_record("TFRecordDataset", compression_type, buffer_size), num_parallel_reads)
+            _read(names_of(filenames), _by_record("TFRecordDataset", compression_type, buffer_size), num_parallel_reads)
         )
 
 
@@ -127,7 +127,7 @@ class FixedLengthRecordDataset(Dataset):
             )
             return DatasetNode(variant, _STRING)
 
-        super().__init__(_read(_names(filenames), of_one, num_parallel_reads))
+        super().__init__(_read(names_of(filenames), of_one, num_parallel_reads))
 
 
 class CsvDataset(Dataset):

@@ -14,6 +14,7 @@ from tenfold import logging
 from tenfold.distribute.cluster_resolver.tf_config import read_tf_config
 from tenfold.estimator.cluster_place import ClusterPlace, TaskType, read_place
 from tenfold.estimator.util import fn_args
+from tenfold.train.server_lib import DEEPRECS_PROTOCOLS
 from tenfold_protos import config_pb2, rewriter_config_pb2
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
             "of one process with tf.contrib.estimator.replicate_model_fn.",
         ),
     ),
-    "protocol": (lambda protocol: protocol in ("grpc", "grpc+verbs"), "protocol should be grpc or grpc+verbs"),
+    "protocol": (
+        lambda protocol: protocol in ("grpc", "grpc+verbs", *DEEPRECS_PROTOCOLS),
+        f"protocol should be grpc or grpc+verbs, or one of DeepRec's: {', '.join(DEEPRECS_PROTOCOLS)}",
+    ),
 }
 
 

@@ -71,6 +71,17 @@ class CategoricalColumn(FeatureColumn):
         """The ids of a batch, [batch, any number]."""
         return IdWeightPair(features.get(self), None)
 
+    # TensorFlow's names, which models with an input layer of their own use
+
+    @property
+    def _num_buckets(self) -> int:
+        return self.num_buckets
+
+    def _get_sparse_tensors(
+        self, inputs: Features, weight_collections: Sequence[str] | None = None, trainable: bool | None = None
+    ) -> IdWeightPair:
+        return self.sparse_tensors(inputs)
+
 
 class DenseColumn(FeatureColumn):
     """Gives a float32 tensor."""
@@ -110,9 +121,19 @@ class SequenceDenseColumn(FeatureColumn):
 class Features:
     """One batch's features by name or, transformed, by column, and the cached results of columns."""
 
-    def __init__(self, features: Mapping[Any, Any]) -> None:
+    def __init__(self, features: Mapping[Any, Any], masks: Mapping[str, Tensor] | None = None) -> None:
         self._features: dict[Any, Any] = dict(features)
+        self._masks = dict(masks or {})
         self._made: dict[Any, Any] = {}
+
+    def mask(self, key: str) -> Tensor:
+        """Which examples have frequent ids in the column `key` of adaptive embeddings. Raises ValueError."""
+        if key not in self._masks:
+            raise ValueError(
+                f"The column {key} has adaptive embeddings: input_layer needs adaptive_mask_tensors[{key!r}], and has "
+                f"masks for {', '.join(self._masks) or 'no column'}"
+            )
+        return self._masks[key]
 
     def get(self, key: str | FeatureColumn) -> Any:
         """A feature, of rank 2 or more, or the transformed feature of a column.

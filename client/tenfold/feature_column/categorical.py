@@ -16,6 +16,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import control_dependencies
 from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, check_ops, lookup, math, slicing, string
+from tenfold.ops.embedding_options import EmbeddingVariableOption
 from tenfold.ops.parsing import VarLenFeature
 from tenfold_core import dtypes
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tenfold_core.dtypes import DType
+
+
+#: Of a hash of strings whose ids no table has to count.
+_MOST_BUCKETS = (1 << 63) - 1
 
 
 class _KeyColumn(CategoricalColumn):
@@ -74,6 +79,31 @@ class HashedCategoricalColumn(_KeyColumn):
         self._check(tensor)
         text = tensor.values if self.dtype == dtypes.string else string.as_string(tensor.values)
         ids = string.string_to_hash_bucket_fast(text, self.hash_bucket_size, name="lookup")
+        return SparseTensor(tensor.indices, ids, tensor.dense_shape)
+
+
+@dataclass(frozen=True)
+class EmbeddingCategoricalColumn(_KeyColumn):
+    """See categorical_column_with_embedding."""
+
+    key: str
+    dtype: DType
+    partition_num: int | None
+    ev_option: EmbeddingVariableOption
+
+    @property
+    def num_buckets(self) -> int:
+        raise ValueError(
+            f"The ids of the column {self.key} are any 64-bit numbers: use it in embedding_column or linear_model, not "
+            "where ids are counted, as in indicator_column"
+        )
+
+    def _ids(self, tensor: SparseTensor) -> SparseTensor:
+        self._check(tensor)
+        if self.dtype == dtypes.string:
+            ids = string.string_to_hash_bucket_fast(tensor.values, _MOST_BUCKETS, name="lookup")
+        else:
+            ids = math.cast(tensor.values, dtypes.int64)
         return SparseTensor(tensor.indices, ids, tensor.dense_shape)
 
 
@@ -197,6 +227,23 @@ def categorical_column_with_hash_bucket(
     check_key(key)
     check_string_or_int(dtype, f"column_name: {key}")
     return HashedCategoricalColumn(key, hash_bucket_size, dtype)
+
+
+def categorical_column_with_embedding(
+    key: str,
+    dtype: Any = dtypes.string,
+    partition_num: int | None = None,
+    ev_option: EmbeddingVariableOption | None = None,
+) -> EmbeddingCategoricalColumn:
+    """Raw ids, or strings by a hash of 63 bits, for an `embedding_column` that keeps them in an embedding variable; in
+    `partition_num` parts, or as the layer's partitioner says. In DeepRec's spelling. Raises ValueError for a bad
+    argument."""
+    dtype = dtypes.as_dtype(dtype)
+    if partition_num is not None and partition_num < 1:
+        raise ValueError(f"partition_num must be at least 1. partition_num: {partition_num}, key: {key}")
+    check_key(key)
+    check_string_or_int(dtype, f"column_name: {key}")
+    return EmbeddingCategoricalColumn(key, dtype, partition_num, ev_option or EmbeddingVariableOption())
 
 
 def categorical_column_with_vocabulary_file(

@@ -5,19 +5,25 @@ Used through tf.feature_column; base.py has the base classes.
 
 from __future__ import annotations
 
+import contextlib
 import math as numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tenfold.feature_column.adaptive import AdaptiveCategoricalColumn, adaptive_embedding
 from tenfold.feature_column.base import CategoricalColumn, DenseColumn, Features, SequenceDenseColumn, StepsAndLengths
+from tenfold.feature_column.categorical import EmbeddingCategoricalColumn
 from tenfold.feature_column.crossed import WeightedCategoricalColumn
+from tenfold.feature_column.multihash import MultiHashCategoricalColumn, MultiHashEmbeddingColumn
 from tenfold.feature_column.sequence import SequenceCategoricalColumn, sequence_lengths
 from tenfold.graph import add_to_collection, get_collection
 from tenfold.graph.default_scopes import name_scope
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import slicing
 from tenfold.ops.embedding import safe_embedding_lookup_sparse
+from tenfold.ops.embedding_variables import get_embedding_variable
 from tenfold.ops.init_ops import truncated_normal_initializer
+from tenfold.ops.partitioned_variables import fixed_size_partitioner
 from tenfold.ops.reductions import reduce_sum
 from tenfold.ops.sparse import sparse_merge, sparse_slice, sparse_tensor_to_dense
 from tenfold.ops.variable_scope import get_variable
@@ -25,7 +31,7 @@ from tenfold_core import dtypes
 from tenfold_core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tenfold.graph.tensor import Tensor
 
@@ -122,12 +128,47 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
         return "embedding_column" if self.shared_name is None else "shared_embedding_column"
 
     def _embedded(self, features: Features, weight_collections: Sequence[str], trainable: bool) -> Tensor:
+        if isinstance(self.categorical_column, AdaptiveCategoricalColumn):
+            return self._adaptive(self.categorical_column, features, weight_collections, trainable)
         if self.shared_name is None:
             return self._looked_up(features, self._variable(weight_collections, trainable))
         with name_scope(None, default_name=self.name):
             return self._looked_up(features, self._shared_variable(self.shared_name, weight_collections, trainable))
 
+    def _adaptive(
+        self, column: AdaptiveCategoricalColumn, features: Features, collections: Sequence[str], trainable: bool
+    ) -> Tensor:
+        if self.shared_name is not None or self.ckpt_to_load_from is not None:
+            raise ValueError(
+                f"The column {column.key} has adaptive embeddings, two tables, which are neither shared with another "
+                "column nor loaded by ckpt_to_load_from"
+            )
+        trains = self.trainable and trainable
+        return adaptive_embedding(
+            column, features, self.dimension, self.combiner, self.initializer, self.max_norm, trains, collections
+        )
+
+    @property
+    def _raw_ids(self) -> EmbeddingCategoricalColumn | None:
+        """The column whose ids an embedding variable keeps."""
+        column = self.categorical_column
+        while isinstance(column, (WeightedCategoricalColumn, SequenceCategoricalColumn)):
+            column = column.categorical_column
+        return column if isinstance(column, EmbeddingCategoricalColumn) else None
+
     def _variable(self, collections: Sequence[str], trainable: bool) -> Any:
+        raw = self._raw_ids
+        if raw is not None:
+            return get_embedding_variable(
+                "embedding_weights",
+                self.dimension,
+                value_dtype=dtypes.float32,
+                initializer=self.initializer,
+                trainable=self.trainable and trainable,
+                collections=list(collections),
+                partitioner=fixed_size_partitioner(raw.partition_num) if raw.partition_num else None,
+                ev_option=raw.ev_option,
+            )
         return get_variable(
             "embedding_weights",
             shape=(self.categorical_column.num_buckets, self.dimension),
@@ -139,7 +180,6 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
 
     def _shared_variable(self, collection: str, collections: Sequence[str], trainable: bool) -> Any:
         there = get_collection(collection)
-        shape = (self.categorical_column.num_buckets, self.dimension)
         if not there:
             made = self._variable(collections, trainable)
             add_to_collection(collection, made)
@@ -147,6 +187,9 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
         how = "Choose a unique name for this collection, or do not add any variables to it."
         if len(there) > 1:
             raise ValueError(f"Collection {collection} can only contain one variable. {how}")
+        if self._raw_ids is not None and there[0].get_shape()[-1:].is_compatible_with([self.dimension]):
+            return there[0]
+        shape = (self.categorical_column.num_buckets, self.dimension)
         if there[0].get_shape() != shape:
             raise ValueError(
                 f"Shared embedding collection {collection} contains variable {there[0].name} of unexpected shape "
@@ -195,20 +238,34 @@ def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
 
 def embedding_column(
     categorical_column: CategoricalColumn,
-    dimension: int,
+    dimension: Any,
     combiner: str = "mean",
     initializer: Callable[..., Any] | None = None,
     ckpt_to_load_from: str | None = None,
     tensor_name_in_ckpt: str | None = None,
     max_norm: float | None = None,
     trainable: bool = True,
-) -> EmbeddingColumn:
-    """A learned vector for each id, combined for each example by "mean", "sqrtn" or "sum". Raises ValueError."""
-    _check(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
+    *,
+    do_fusion: bool = False,
+) -> EmbeddingColumn | MultiHashEmbeddingColumn:
+    """A learned vector of `dimension` elements for each id, combined for each example by "mean", "sqrtn" or "sum"; for
+    categorical_column_with_multihash, `dimension` has a width for each of its tables. Raises ValueError.
+
+    `do_fusion`, of DeepRec, is taken and changes nothing: what is fused is decided when the graph is compiled.
+    """
     if initializer is not None and not callable(initializer):
         raise ValueError(
             f"initializer must be callable if specified. Embedding of column_name: {categorical_column.name}"
         )
+    if isinstance(categorical_column, MultiHashCategoricalColumn):
+        if ckpt_to_load_from is not None or not isinstance(dimension, (tuple, list)) or len(dimension) != 2:
+            raise ValueError(
+                f"The column {categorical_column.name} has two tables: dimension must be two widths, not {dimension}, "
+                "and none of them begins with a tensor of a checkpoint"
+            )
+        widths = int(dimension[0]), int(dimension[1])
+        return MultiHashEmbeddingColumn(categorical_column, widths, combiner, initializer, max_norm, trainable)
+    _check(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     return EmbeddingColumn(
         categorical_column,
         dimension,
@@ -231,8 +288,13 @@ def shared_embedding_columns(
     tensor_name_in_ckpt: str | None = None,
     max_norm: float | None = None,
     trainable: bool = True,
+    *,
+    do_fusion: bool = False,
 ) -> list[EmbeddingColumn]:
-    """Embedding columns with one variable for all; the columns are of one kind and size. Raises ValueError."""
+    """Embedding columns with one variable for all; the columns are of one kind and size. Raises ValueError.
+
+    `do_fusion` is as for embedding_column.
+    """
     _check(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     if initializer is not None and not callable(initializer):
         raise ValueError("initializer must be callable if specified.")
@@ -251,7 +313,7 @@ def shared_embedding_columns(
                 f"weighted_categorical_column of the same type. Given column: {first} of type: {type(first)} does not "
                 f"match given column: {column} of type: {type(column)}"
             )
-        if column.num_buckets != first.num_buckets:
+        if not isinstance(column, EmbeddingCategoricalColumn) and column.num_buckets != first.num_buckets:
             raise ValueError(
                 "To use shared_embedding_column, all categorical_columns must have the same number of buckets. Given "
                 f"column: {first} with buckets: {first.num_buckets} does  not match column: {column} with buckets: "
@@ -265,6 +327,12 @@ def shared_embedding_columns(
         )
         for column in categorical_columns
     ]
+
+
+@contextlib.contextmanager
+def group_embedding_column_scope(name: str | None = None, params_num_per_group: int | None = None) -> Iterator[None]:
+    """DeepRec's scope whose embedding columns are looked up in one operation there; here in one each, fused or not."""
+    yield
 
 
 def _check(dimension: int, checkpoint: str | None, tensor_name: str | None) -> None:

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold.feature_column.adaptive import as_masks
 from tenfold.feature_column.base import CategoricalColumn, DenseColumn, FeatureColumn, Features
+from tenfold.feature_column.categorical import EmbeddingCategoricalColumn
+from tenfold.feature_column.crossed import WeightedCategoricalColumn
 from tenfold.graph import get_collection
 from tenfold.graph.collections import GraphKeys
 from tenfold.ops import array, math, nn
 from tenfold.ops.embedding import safe_embedding_lookup_sparse
+from tenfold.ops.embedding_variables import get_embedding_variable
 from tenfold.ops.init_ops import zeros_initializer
+from tenfold.ops.lookup_marks import marks_lookups
+from tenfold.ops.partitioned_variables import fixed_size_partitioner
 from tenfold.ops.sparse import sparse_reshape
 from tenfold.ops.variable_scope import get_variable, get_variable_scope, variable_scope
 from tenfold_core import dtypes
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from tenfold.graph.tensor import Tensor
 
 
+@marks_lookups
 def input_layer(
     features: Mapping[str, Any],
     feature_columns: Iterable[DenseColumn] | DenseColumn,
@@ -31,10 +38,13 @@ def input_layer(
     trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Any] | None = None,
+    *,
+    adaptive_mask_tensors: Mapping[str, Any] | None = None,
 ) -> Tensor:
     """The columns' tensors, concatenated in the order of the columns' names: [batch, sum of their sizes], float32.
 
-    `cols_to_vars` and `cols_to_output_tensors` are filled if given. Raises ValueError for a column that is not
+    `cols_to_vars` and `cols_to_output_tensors` are filled if given. `adaptive_mask_tensors`, of DeepRec, has an int32
+    vector [batch] by the key of each column with adaptive embeddings. Raises ValueError for a column that is not
     dense.
     """
     columns = normalized(feature_columns)
@@ -47,7 +57,7 @@ def input_layer(
     collections = collections_of(weight_collections)
     outputs: list[Tensor] = []
     with variable_scope(None, default_name="input_layer", values=list(features.values())):
-        batch = Features(features)
+        batch = Features(features, as_masks(adaptive_mask_tensors))
         for column in columns:
             assert isinstance(column, DenseColumn)
             with variable_scope(None, default_name=column.var_scope_name):
@@ -73,8 +83,9 @@ def linear_model(
 ) -> Tensor:
     """A weighted sum of the columns and a bias: [batch, units], float32. All weights begin as zeros.
 
-    A categorical column has a weight for each id, combined for each example by `sparse_combiner`. `cols_to_vars` is
-    filled if given; its key "bias" has the bias.
+    A categorical column has a weight for each id, combined for each example by `sparse_combiner`; that of
+    categorical_column_with_embedding keeps them in an embedding variable. `cols_to_vars` is filled if given; its key
+    "bias" has the bias.
     """
     with variable_scope(None, "linear_model") as scope:
         model_name = _last_part(scope.name)
@@ -95,7 +106,7 @@ def linear_model(
     with variable_scope(model_name):
         for name, column in sorted(named, key=lambda each: each[0]):
             with variable_scope(name) as scope:
-                weights = _zeros("weights", [_inputs(column), units], collections, trainable)
+                weights = _weights_of(column, units, collections, trainable)
                 if isinstance(column, CategoricalColumn):
                     sums.append(_sum_of_ids(column, batch, weights, sparse_combiner))
                 else:
@@ -126,6 +137,22 @@ def make_parse_example_spec(feature_columns: Iterable[FeatureColumn]) -> dict[st
                 )
             spec[key] = value
     return spec
+
+
+def _weights_of(column: FeatureColumn, units: int, collections: Sequence[str], trainable: bool) -> Any:
+    """Zeros for each input of a column in the weighted sum; of ids that nobody counts, an embedding variable."""
+    raw = column.categorical_column if isinstance(column, WeightedCategoricalColumn) else column
+    if not isinstance(raw, EmbeddingCategoricalColumn):
+        return _zeros("weights", [_inputs(column), units], collections, trainable)
+    return get_embedding_variable(
+        "weights",
+        units,
+        initializer=zeros_initializer(),
+        trainable=trainable,
+        collections=list(collections),
+        partitioner=fixed_size_partitioner(raw.partition_num) if raw.partition_num else None,
+        ev_option=raw.ev_option,
+    )
 
 
 def _inputs(column: FeatureColumn) -> int:

@@ -16,6 +16,7 @@ from tenfold.feature_column.numeric import checked_shape
 from tenfold.graph.default_scopes import control_dependencies, name_scope
 from tenfold.graph.op_builder import tensor_op
 from tenfold.ops import array, check_ops, math
+from tenfold.ops.lookup_marks import marks_lookups
 from tenfold.ops.parsing import VarLenFeature
 from tenfold.ops.sparse import sparse_reshape, sparse_tensor_to_dense
 from tenfold.ops.variable_scope import variable_scope
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from tenfold.graph.sparse_tensor import SparseTensor
     from tenfold.graph.tensor import Tensor
+    from tenfold.ops.embedding_options import EmbeddingVariableOption
     from tenfold_core.dtypes import DType
 
 
@@ -108,6 +110,7 @@ def sequence_lengths(sparse: SparseTensor, step: int = 1) -> Tensor:
         return made
 
 
+@marks_lookups
 def sequence_input_layer(
     features: Mapping[str, Any],
     feature_columns: Any,
@@ -183,6 +186,18 @@ def sequence_categorical_column_with_hash_bucket(
 ) -> SequenceCategoricalColumn:
     """Values by their hash, for each step. As `categorical_column_with_hash_bucket`."""
     return SequenceCategoricalColumn(categorical.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype))
+
+
+def sequence_categorical_column_with_embedding(
+    key: str,
+    dtype: Any = dtypes.string,
+    partition_num: int | None = None,
+    ev_option: EmbeddingVariableOption | None = None,
+) -> SequenceCategoricalColumn:
+    """Raw ids or strings, for each step. As `categorical_column_with_embedding`."""
+    return SequenceCategoricalColumn(
+        categorical.categorical_column_with_embedding(key, dtype, partition_num, ev_option)
+    )
 
 
 def sequence_categorical_column_with_vocabulary_file(

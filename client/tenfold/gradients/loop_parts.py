@@ -123,20 +123,26 @@ def _zeros_around(loop: WhileContext, value: Tensor, grad: Tensor) -> Tensor:
 def add_slices_accumulator(loop: WhileContext, op: Operation, grad: IndexedSlices) -> IndexedSlices:
     """As `add_accumulator`, for a sparse gradient: the concatenated slices of all iterations.
 
-    They start with one row of zeros, as a loop variable cannot start empty of a known row shape.
+    They start with one row of zeros, as a loop variable cannot start empty of a known row shape; but those of an
+    embedding variable start empty, since it would get a row for the id 0.
     """
     around = loop.outer_context
     values, indices, dense_shape = grad.values, grad.indices, grad.dense_shape
     starts: list[Tensor] = []
     with loop.left(), inside(around):
         rows = values.shape
-        if rows.is_fully_defined():
+        table = table_of(op.inputs[0])
+        if table is not None:
+            none = no_rows(table)
+            starts += [none.values, none.indices]
+        elif rows.is_fully_defined():
             first = [1, *rows.as_list()[1:]]
             starts.append(array.constant(0, values.dtype.base_dtype, shape=first, name="b_acc"))
         else:
             rest = _shape_of_source(op.inputs[0])[1:]
             starts.append(array.zeros(array.concat([[1], rest], 0), values.dtype.base_dtype))
-        starts.append(array.constant([0], indices.dtype.base_dtype))
+        if table is None:
+            starts.append(array.constant([0], indices.dtype.base_dtype))
         if dense_shape is not None:
             starts.append(_zero_shape(op, dense_shape))
     entered = [_enter(loop, start, "b_acc", use_input_shape=False) for start in starts]
@@ -155,6 +161,25 @@ def add_slices_accumulator(loop: WhileContext, op: Operation, grad: IndexedSlice
         tensor.op._update_input(1, next_iteration(value))
     ended = [_exit(loop, each[0], "b_acc") for each in switched]
     return IndexedSlices(*ended)
+
+
+def table_of(handle: Tensor) -> Operation | None:
+    """The op that names the embedding variable of `handle`, through switches and loops; None for anything else."""
+    while handle.dtype.base_dtype == dtypes.resource:
+        if handle.op.type == "KvVarHandleOp":
+            return handle.op
+        if not handle.op.inputs:
+            return None
+        handle = handle.op.inputs[0]
+    return None
+
+
+def no_rows(table: Operation) -> IndexedSlices:
+    """The gradient of an embedding variable that no lookup has reached."""
+    (width,) = TensorShape(table.get_attr("shape")).as_list()
+    return IndexedSlices(
+        array.zeros([0, width], table.get_attr("dtype")), array.zeros([0], table.get_attr("Tkeys")), None
+    )
 
 
 def _shape_of_source(tensor: Tensor) -> Any:

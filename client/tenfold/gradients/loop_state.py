@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from tenfold.gradients.loop_parts import add_backprop_counter, add_forward_counter
+from tenfold.gradients.loop_parts import add_backprop_counter, add_forward_counter, no_rows, table_of
 from tenfold.graph.constant_value import known_value
 from tenfold.graph.control_flow_context import (
     constant_enter_of,
@@ -24,6 +24,7 @@ from tenfold.graph.control_flow_context import (
 )
 from tenfold.graph.default_scopes import colocate_with, control_dependencies
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.graph.indexed_slices import IndexedSlices
 from tenfold.graph.op_builder import apply_op, tensor_op
 from tenfold.ops import array
 from tenfold.ops.control_flow_primitives import next_iteration, switch, switch_ref_or_tensor
@@ -316,6 +317,15 @@ class ControlFlowState:
         context: Any = op._control_flow_context
         value = op.outputs[index]
         dtype = value.dtype.base_dtype
+        table = table_of(value)
+        if table is not None:
+            if not dead_branch:
+                return no_rows(table)
+            pred, none = state.kept_pred(context.pred), no_rows(table)
+            values, indices = (
+                switch_ref_or_tensor(each, pred)[1 - context.branch] for each in (none.values, none.indices)
+            )
+            return IndexedSlices(values, indices)
         if value.shape.is_fully_defined() and dtype != dtypes.resource:
             result = array.constant(0, shape=value.shape.as_list(), dtype=dtype)
             if not dead_branch:
@@ -382,13 +392,19 @@ def zeros_like_outside_loop(op: Operation, index: int) -> Any:
     value = op.outputs[index]
     context: Any = op._control_flow_context
     dtype = value.dtype.base_dtype
+    table = table_of(value)
     if not is_switch(op) or context is None or not context.is_cond:
+        if table is not None:
+            return no_rows(table)
         if dtype == dtypes.resource:
             return array.zeros(_dynamic_shape(value), _zeros_dtype(value))
         # Always the op, even for a static shape: behind a Switch the zeros must be dead when the branch is.
         return tensor_op("ZerosLike", "zeros_like", x=value)
     other = switch(op.inputs[0], context.pred)[1 - context.branch]
     pivot = array.identity(other)
+    if table is not None:
+        with control_dependencies([pivot]):
+            return no_rows(table)
     shape = _dynamic_shape(other)
     with control_dependencies([pivot]):
         return array.zeros(shape, _zeros_dtype(value))

@@ -44,6 +44,9 @@ class GraphKeys:
     GLOBAL_STEP = "global_step"
     EVAL_STEP = "eval_step"
     TRAIN_OP = "train_op"
+    EMBEDDING_VARIABLES = "embedding_variables"
+    #: Of DeepRec's programs, which run what is in them first; here initializers depend on each other.
+    EV_INIT_VAR_OPS, EV_INIT_SLOT_OPS = "ev_init_var_ops", "ev_init_slot_ops"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
     #: The name that GLOBAL_VARIABLES had before TensorFlow 1.0.

@@ -108,7 +108,7 @@ def _value(tensor: Tensor, depth: int) -> Any:
     if op.type == "Const":
         if op.constant is None:
             # An imported constant is decoded at the first use of its value.
-            op.constant = proto_to_tensor(op._attrs["value"])
+            op.constant = proto_to_tensor(op._attrs["value"], held_once=True)
             op.constant.flags.writeable = False
         return op.constant
     # A step may feed this tensor with another value; like TensorFlow, this assumes that none does.

@@ -26,6 +26,7 @@ from tenfold_core import attr_value as attr_values
 from tenfold_core import graph_versions, node_attrs, opdefs
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.node_signature import signature
+from tenfold_core.tensor_util import held_bytes
 from tenfold_protos import attr_value_pb2, graph_pb2, node_def_pb2, tensor_pb2
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
         CollectionStore.__init__(self)
         self._next_id = 0
         self._finalized = False
+        #: Ops that train/lookups_ahead.py has moved ahead of their step → by output, what a step gets in its place.
+        self._made_ahead: dict[Operation, dict[int, Tensor]] = {}
         #: The graph-level random seed, set by `tf.set_random_seed`.
         self.seed: int | None = None
         #: Whether an operation got its seed from the graph's, having none of its own.
@@ -296,7 +299,7 @@ class Graph(ScopeStacks, ElementLookup, CollectionStore):
                     shapes = [tensor.shape.as_proto() for tensor in op.outputs]
                     node.attr["_output_shapes"].CopyFrom(attr_value_pb2.AttrValue(list={"shape": shapes}))
                 if op.constant is not None:
-                    size += op.constant.nbytes
+                    size += held_bytes(op.constant)
                     if size > _MAX_GRAPH_DEF_BYTES:
                         raise ValueError("GraphDef cannot be larger than 2GB.")
             if self._functions:

@@ -1,7 +1,8 @@
 """`tf.keras`: not Keras, but the few functions of it that programs use which train with graphs and sessions.
 
 `utils` fetches a data set's file and turns labels into rows, `backend` asks what a tensor is, `initializers` are
-TensorFlow's. Layers, models and optimizers are left out; each says what to use instead.
+TensorFlow's, `layers` and `losses` have a few that tf.layers and tf.losses lack. Other layers, models and optimizers
+are left out; each says what to use instead.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tenfold.left_out import why as _why
 
 make_lazy(__name__)
 
-_MODULES = ("backend", "initializers", "utils")
+_MODULES = ("backend", "initializers", "layers", "losses", "utils")
 
 
 def __getattr__(name: str) -> Any:

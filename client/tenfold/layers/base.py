@@ -262,7 +262,9 @@ class Layer:
                 if regularizer is not None and not any(id(part) in existing for part in parts):
                     for part in parts:
                         self._regularize(name, part, regularizer)
-        held = self._trainable_weights if trains and parts[0].trainable else self._non_trainable_weights
+        # a custom getter may give what it makes of a variable, such as a cast
+        trains = trains and getattr(parts[0], "trainable", True)
+        held = self._trainable_weights if trains else self._non_trainable_weights
         held += parts
         return variable
 

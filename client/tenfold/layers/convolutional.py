@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.layers.activations import activation_of
 from tenfold.layers.base import InputSpec, Layer, functional
 from tenfold.ops import array, init_ops, nn, nn_conv
 from tenfold_core.tensor_shape import TensorShape, as_shape, dimension_value
@@ -93,7 +94,7 @@ class Conv(Layer):
         self.padding = padding_of(padding, causal=self.rank == 1)
         self.data_format = format_of(data_format)
         self.dilation_rate = tuple_of(dilation_rate, self.rank, "dilation_rate")
-        self.activation = activation
+        self.activation = activation_of(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

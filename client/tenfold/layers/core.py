@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenfold.layers.activations import activation_of
 from tenfold.layers.base import InputSpec, Layer, functional
 from tenfold.ops import array, init_ops, math, nn, products
 from tenfold.ops.control_flow_cond import smart_cond
@@ -42,7 +43,7 @@ class Dense(Layer):
     ) -> None:
         super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
         self.units = int(units)
-        self.activation = activation
+        self.activation = activation_of(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer

@@ -15,6 +15,8 @@ from tenfold.ops.elementwise import tanh
 from tenfold.ops.embedding import embedding_lookup
 from tenfold.ops.embedding import embedding_lookup_sparse
 from tenfold.ops.embedding import safe_embedding_lookup_sparse
+from tenfold.ops.embedding_groups import group_embedding_lookup
+from tenfold.ops.embedding_groups import group_embedding_lookup_sparse
 from tenfold.ops.generated_ops import depthwise_conv2d_native
 from tenfold.ops.generated_ops import depthwise_conv2d_native_backprop_filter
 from tenfold.ops.generated_ops import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter
@@ -159,6 +161,8 @@ __all__ = [
     "fractional_avg_pool",
     "fractional_max_pool",
     "fused_batch_norm",
+    "group_embedding_lookup",
+    "group_embedding_lookup_sparse",
     "in_top_k",
     "l2_loss",
     "l2_normalize",

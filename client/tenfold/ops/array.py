@@ -47,7 +47,7 @@ def constant(
     Raises TypeError if `value` does not fit `dtype`, ValueError if it has too many elements.
     """
     proto = tensor_util.make_tensor_proto(_plain(value), dtype, shape, verify_shape)
-    array = tensor_util.proto_to_tensor(proto)
+    array = tensor_util.proto_to_tensor(proto, held_once=True)
     array.flags.writeable = False
     attrs = {"value": proto, "dtype": as_dtype(int(proto.dtype))}
     op = get_default_graph()._add_operation(opdefs.get("Const"), (), name or "Const", attrs, constant=array)

@@ -17,6 +17,9 @@ from tenfold.graph.sparse_tensor import SparseTensor
 from tenfold.ops import array, slicing
 from tenfold.ops import math as m
 from tenfold.ops.clip import clip_by_norm
+from tenfold.ops.composite_embeddings import DynamicEmbeddingVariable, MultiHashVariable
+from tenfold.ops.embedding_variables import is_embedding_variable
+from tenfold.ops.lookup_marks import marks_lookups
 from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.reductions import reduce_prod, reduce_sum
 from tenfold.ops.resource_variables import is_resource_variable
@@ -38,6 +41,11 @@ def _shards(params: Any) -> list[Any]:
     return shards
 
 
+def _elements(shards: list[Any]) -> list[Any]:
+    """Those of the shards that are elements of the graph; none of variables that have tables of their own."""
+    return [shard for shard in shards if not isinstance(shard, MultiHashVariable)]
+
+
 def _clipped(rows: Any, ids: Any, max_norm: Any) -> Any:
     """`rows` with each embedding's norm at most `max_norm`; the dimensions beyond those of `ids` are the embedding."""
     if max_norm is None:
@@ -49,6 +57,7 @@ def _clipped(rows: Any, ids: Any, max_norm: Any) -> Any:
     return clip_by_norm(rows, max_norm, axes=axes)
 
 
+@marks_lookups
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -56,26 +65,74 @@ def embedding_lookup(
     name: str | None = None,
     validate_indices: bool = True,
     max_norm: Any = None,
+    *,
+    blocknums: Any = None,
+    ev_init_value: Any = None,
 ) -> Tensor:
     """The rows `ids` of the table `params`: one tensor or variable, a list of shards, or a PartitionedVariable.
 
     Of P shards, "mod" keeps id i in shard i % P, "div" keeps consecutive ids together, as a partitioner does.
-    Raises ValueError for another strategy or no shard. `validate_indices` is not used.
+    `blocknums` says for a DynamicEmbeddingVariable how many blocks each id has; others do without. Raises ValueError
+    for another strategy, no shard, or no `blocknums` where they are needed. `validate_indices` is not used. In an
+    embedding variable the ids that are new begin with the rows `ev_init_value`, [..., embedding_dim].
 
     # ids [...], params [rows, ...] -> ids.shape + params.shape[1:]
     """
     shards = _shards(params)
+    if isinstance(shards[0], (MultiHashVariable, DynamicEmbeddingVariable)):
+        with name_scope(name, "embedding_lookup", [ids]):
+            if isinstance(shards[0], MultiHashVariable):
+                found = shards[0].rows_of(ids, embedding_lookup)
+            else:
+                found = shards[0].rows_of(ids, blocknums, embedding_lookup)
+            return _clipped(found, convert_to_tensor(ids), max_norm)  # type: ignore[no-any-return]
     with name_scope(name, "embedding_lookup", [*shards, ids]) as scope:
         if not any(is_resource_variable(shard) for shard in shards):
             shards = convert_n_to_tensor_or_indexed_slices(shards, name="params")
         ids = convert_to_tensor(ids, name="ids")
+        if ev_init_value is not None and not all(is_embedding_variable(shard) for shard in shards):
+            raise ValueError("ev_init_value is for embedding variables: other tables have a row for each id")
+        rows: Tensor
+        if is_embedding_variable(shards[0]):
+            rows = _clipped(_from_embeddings(shards, ids, scope, ev_init_value), ids, max_norm)
+            return rows
         if len(shards) == 1:
             with colocate_with(shards[0]):
-                rows: Tensor = _clipped(slicing.gather(shards[0], ids, name=scope), ids, max_norm)
+                rows = _clipped(slicing.gather(shards[0], ids, name=scope), ids, max_norm)
             # A copy on this device, so that only the rows are sent, and only once.
             return array.identity(rows)
         rows = _clipped(_from_shards(shards, ids, partition_strategy, scope), ids, max_norm)
         return rows
+
+
+def _from_embeddings(shards: list[Any], ids: Tensor, scope: str, first: Any) -> Tensor:
+    """Each id is asked for once, unless its table counts how often it was, or there are rows to begin with: `first`.
+    Ops of our own, few for each lookup: compiler/graph/lookups_together.py makes one exchange of all that a step can
+    make at the same time, of those without `first`."""
+    ids = m.cast(ids, shards[0].key_dtype)
+    distinct = first is None and not any(shard.counts_lookups for shard in shards)
+    keys_of, sizes, places = apply_op("EmbeddingSplit", ids=[ids], parts=len(shards), distinct=distinct)
+    begins = [None] * len(shards) if first is None else _split_rows(shards, ids, first, sizes, places)
+    found = []
+    for shard, keys, begin in zip(shards, keys_of, begins, strict=True):
+        with colocate_with(shard):
+            found.append(shard.rows_of(keys, first=begin))
+    (rows,) = apply_op("EmbeddingMerge", scope, ids=[ids], places=places, rows=found)
+    merged: Tensor = rows
+    return merged
+
+
+def _split_rows(shards: list[Any], ids: Tensor, rows: Any, sizes: list[Tensor], places: Tensor) -> list[Any]:
+    """Of each part, the rows that go with its keys. `rows` has one for each id, none of which is left out, or is one
+    for all."""
+    rows = convert_to_tensor(rows, dtype=shards[0].dtype.base_dtype)
+    if rows.shape.ndims == 1:
+        return [rows] * len(shards)
+    rows = array.reshape(rows, array.stack([array.size(ids), shards[0].get_shape()[0].value]))
+    if len(shards) == 1:
+        return [rows]
+    in_order = slicing.gather(rows, slicing.invert_permutation(places))
+    return slicing.split(in_order, array.concat(sizes, 0))
 
 
 def _from_shards(shards: list[Any], ids: Tensor, strategy: str, scope: str) -> Tensor:
@@ -128,6 +185,7 @@ def _assigned(shards: list[Any], ids: Tensor, strategy: str) -> tuple[Any, Any]:
     return shard_of, row_of
 
 
+@marks_lookups
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -156,7 +214,7 @@ def embedding_lookup_sparse(
             raise TypeError("sp_weights must be either None or SparseTensor")
         for part in ("values", "indices", "dense_shape"):
             getattr(sp_ids, part).get_shape().assert_is_compatible_with(getattr(sp_weights, part).get_shape())
-    with name_scope(name, "embedding_lookup_sparse", [*shards, sp_ids.values]) as scope:
+    with name_scope(name, "embedding_lookup_sparse", [*_elements(shards), sp_ids.values]) as scope:
         segments = m.cast(sp_ids.indices[:, 0], dtypes.int32)
         # each id is fetched once, however often it occurs
         unique, places = slicing.unique(sp_ids.values)
@@ -189,6 +247,7 @@ def _weighted(rows: Any, places: Any, weights: Any, segments: Any, combiner: str
     return divide(total, m.sqrt(m.segment_sum(m.pow(weights, 2), segments)), name=scope)
 
 
+@marks_lookups
 def safe_embedding_lookup_sparse(
     embedding_weights: Any,
     sparse_ids: Any,
@@ -199,7 +258,8 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: Any = None,
 ) -> Tensor:
-    """`embedding_lookup_sparse` that drops negative ids and weights <= 0, and handles empty rows.
+    """`embedding_lookup_sparse` that drops negative ids and weights <= 0, and handles empty rows. In an embedding
+    variable a negative id is one like any other.
 
     An empty row gives the embedding of `default_id`, or zeros if that is None. Leading dimensions of `sparse_ids`
     are kept; the last one is combined.
@@ -209,9 +269,9 @@ def safe_embedding_lookup_sparse(
     dtype = None if sparse_weights is None else sparse_weights.dtype
     shards = [
         shard if is_resource_variable(shard) and dtype in (None, shard.dtype) else convert_to_tensor(shard, dtype=dtype)
-        for shard in _shards(embedding_weights)
-    ]
-    with name_scope(name, "embedding_lookup", [*shards, sparse_ids.values]) as scope:
+        for shard in _elements(_shards(embedding_weights))
+    ] or _shards(embedding_weights)
+    with name_scope(name, "embedding_lookup", [*_elements(shards), sparse_ids.values]) as scope:
         shape = sparse_ids.dense_shape
         known_rank = shape.get_shape()[0].value
         rank = array.size(shape) if known_rank is None else known_rank
@@ -219,7 +279,8 @@ def safe_embedding_lookup_sparse(
         matrix = [reduce_prod(slicing.slice(shape, [0], leading)), slicing.gather(shape, rank - 1)]
         ids = sparse_reshape(sparse_ids, matrix)
         weights = None
-        keep = m.greater_equal(ids.values, 0)
+        any_id = is_embedding_variable(shards[0])
+        keep = m.equal(ids.values, ids.values) if any_id else m.greater_equal(ids.values, 0)
         if sparse_weights is not None:
             weights = SparseTensor(ids.indices, sparse_weights.values, ids.dense_shape)
             if combiner != "sum":

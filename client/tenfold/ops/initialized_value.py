@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.collections import GraphKeys
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.tensor import Tensor
 from tenfold.ops.control_flow_cond import cond
 from tenfold_core.opdefs.runtime_ops import VARIABLE_OPS
 
 if TYPE_CHECKING:
+    from tenfold.graph.graph import Graph
     from tenfold.graph.operation import Operation
 
 #: Ops that are not copied: a copy would test another state, or run a branch twice.
@@ -29,6 +31,14 @@ def initialized_value(variable: Any) -> Tensor:
     with variable.graph.control_dependencies(None):
         value: Tensor = cond(variable.is_initialized(), variable.read_value, lambda: variable.initial_value)
         return value
+
+
+def initial_tensor(graph: Graph, initial_value: Any, dtype: Any) -> Tensor:
+    """What a variable is given to begin with, made if it is callable, in a name scope of its own and on no device."""
+    with graph.name_scope("Initializer"), graph.device(None):
+        return convert_to_tensor(
+            initial_value() if callable(initial_value) else initial_value, name="initial_value", dtype=dtype
+        )
 
 
 def guarded(name: str, initial_value: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import state_ops
 from tenfold.ops import variable_names as names
 from tenfold.ops.built_variable import BuiltVariable
-from tenfold.ops.initialized_value import guarded
+from tenfold.ops.initialized_value import guarded, initial_tensor
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import VariableAggregation, VariableSynchronization
 from tenfold_core.tensor_shape import as_shape, unknown_shape
@@ -52,8 +52,7 @@ class RefVariable(BuiltVariable):
         if callable(initial_value):
             # The op to colocate with does not exist yet, so its future name is used.
             with names.colocated_with_name(graph, scope.rstrip("/")):
-                with graph.name_scope("Initializer"), graph.device(None):
-                    value = convert_to_tensor(initial_value(), name="initial_value", dtype=dtype)
+                value = initial_tensor(graph, initial_value, dtype)
                 self._variable = holder(value)
         else:
             value = convert_to_tensor(initial_value, name="initial_value", dtype=dtype)

@@ -15,7 +15,7 @@ from tenfold.graph.op_builder import apply_op
 from tenfold.graph.scope_names import prepend_scope, strip_scope
 from tenfold.ops import variable_names as names
 from tenfold.ops.built_variable import BuiltVariable
-from tenfold.ops.initialized_value import guarded
+from tenfold.ops.initialized_value import guarded, initial_tensor
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import VariableAggregation, VariableSynchronization
 from tenfold_core import dtypes
@@ -50,10 +50,7 @@ class ResourceVariable(BuiltVariable):
     ) -> None:
         handle_name = scope.rstrip("/")
         with names.colocated_with_name(graph, handle_name):
-            with graph.name_scope("Initializer"), graph.device(None):
-                value = convert_to_tensor(
-                    initial_value() if callable(initial_value) else initial_value, name="initial_value", dtype=dtype
-                )
+            value = initial_tensor(graph, initial_value, dtype)
             if shape is not None and not value.get_shape().is_compatible_with(shape):
                 raise ValueError(
                     f"The initial value's shape ({value.get_shape()}) is not compatible with the explicitly supplied "

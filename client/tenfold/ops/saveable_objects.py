@@ -39,11 +39,23 @@ class SaveableObject:
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
         self.op, self.specs, self.name = op, specs, name
+        #: By the name of a spec: the handle through which a save reads the value at its own moment.
+        self.handles: dict[str, Any] = {}
 
     @property
     def device(self) -> str:
         """Where the first tensor is."""
         return self.specs[0].device
+
+    @property
+    def initializer(self) -> Any:
+        """The op that makes the state as it is at first; None for state without one."""
+        return None
+
+    def restored_from(self, file: Any) -> Any:
+        """An op that reads from the checkpoint `file`, a string tensor, by itself; None where the tensors of `specs`
+        are to be read for `restore`."""
+        return None
 
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None) -> Any:
         """An op that assigns the tensors, in the order of `specs`; reshaped first if shapes are given."""

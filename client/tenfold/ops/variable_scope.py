@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.default_stack import get_default_graph
+from tenfold.ops.casts import cast
 from tenfold.ops.scope_defaults import VariableScope
 from tenfold.ops.variable_store import VariableStore
 from tenfold.ops.variables import CREATORS_KEY, Variable, VariableAggregation, VariableSynchronization
+from tenfold_core import dtypes
+from tenfold_core.dtypes import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -303,6 +306,22 @@ class variable_scope:
             guard.pop_all()
         self._stacks.append((stack, _scope_state(graph), scope))
         return scope
+
+    def keep_weights(self, dtype: DTypeLike = dtypes.float32) -> variable_scope:
+        """This scope, where variables are kept as `dtype` and read as the type they are asked for.
+
+        DeepRec's name: of a part of a model that computes in bfloat16 the weights stay float32.
+        """
+        kept, outer = as_dtype(dtype), self._given["custom_getter"]
+
+        def read(getter: Callable[..., Any], *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
+            asked = kept if dtype is None else as_dtype(dtype)
+            found = getter if outer is None else functools.partial(outer, getter)
+            made = found(*args, dtype=kept if asked.is_floating else asked, **kwargs)
+            return made if made.dtype.base_dtype == asked else cast(made, asked)
+
+        self._given["custom_getter"] = read
+        return self
 
     def __exit__(self, *exc: Any) -> None:
         stack, state, scope = self._stacks[-1]

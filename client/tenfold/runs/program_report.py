@@ -45,6 +45,8 @@ _LOADING_S = 30.0
 _KEPT = 1000
 #: Points with histograms that are kept.
 _KEPT_DISTRIBUTIONS = 50
+#: Figures of servers that are told as sums over those of this process, and the tables that a report has at most.
+_HELD, _TABLES = ("variable_bytes", "table_rows", "table_bytes", "tables_left_out"), 256
 #: A speed over less than this is noise.
 _SHORTEST_S = 0.1
 
@@ -272,6 +274,7 @@ class ProgramReporter:
 
         sent, received = total_traffic()
         self._measure(time.monotonic())
+        held, tables = _held()
         return {
             "steps": self._steps,
             "global_step": self._global_step,
@@ -285,7 +288,8 @@ class ProgramReporter:
             ],
             "checkpoints": [{"time": each.time, "path": each.path} for each in self._checkpoints],
             "logdirs": self._logdirs,
-            "figures": {**process_figures(), "bytes_sent": sent, "bytes_received": received, **_variable_figures()},
+            "figures": {**process_figures(), "bytes_sent": sent, "bytes_received": received, **held},
+            **({"tables": tables} if tables else {}),
             **self._membership.members(ending),
         }
 
@@ -327,16 +331,20 @@ def _numbers(found: Mapping[str, Distribution]) -> dict[str, dict[str, float | s
     }
 
 
-def _variable_figures() -> dict[str, int]:
-    """Bytes of the variables that this process's servers hold; nothing where it has none."""
+def _held() -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """What this process's servers hold: bytes of variables, rows and bytes of tables, as far as there are any; and the
+    largest tables of each."""
     from tenfold_core import errors
 
     inprocess = sys.modules.get("tenfold.session.inprocess")
-    held = 0
+    held, tables = dict.fromkeys(_HELD, 0), []
     for server in [] if inprocess is None else inprocess.running():
         with contextlib.suppress(errors.OpError):  # it stops just now
-            held += server.figures()["variable_bytes"]
-    return {"variable_bytes": held} if held else {}
+            figures = server.figures()
+            held = {name: number + figures[name] for name, number in held.items()}
+            tables += figures["tables"]
+    held["tables_left_out"] += len(tables[_TABLES:])
+    return {name: number for name, number in held.items() if number}, tables[:_TABLES]
 
 
 class _OwnRequests(logging.Filter):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenfold.session import client_spans
-from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SETUP_SECONDS
+from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SETUP_SECONDS, seconds_to_set_up
 from tenfold_core import errors
 from tenfold_protos import config_pb2
 
@@ -43,7 +43,7 @@ class DirectMaster:
             return self._call(
                 "CreateSession",
                 lambda: master.create_session(graph_def, config, self._target),
-                timeout or SETUP_SECONDS,
+                timeout or seconds_to_set_up(graph_def),
             )
 
     def extend_session(self, handle: str, graph_def: GraphDef, current_version: int, timeout: float | None) -> int:
@@ -52,7 +52,7 @@ class DirectMaster:
         return self._call(
             "ExtendSession",
             lambda: master.extend_session(handle, graph_def, current_version),
-            timeout or SETUP_SECONDS,
+            timeout or seconds_to_set_up(graph_def),
         )
 
     def run_step(

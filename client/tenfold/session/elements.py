@@ -43,3 +43,18 @@ class GraphLike(Protocol):
 def is_tensor(element: object) -> bool:
     """True for a tensor of a graph; only tensors have a position among their operation's outputs."""
     return hasattr(element, "value_index") and hasattr(element, "op")
+
+
+def as_in_a_step(graph: GraphLike, element: Any) -> Any:
+    """What is fetched or fed for `element`: of a tensor that train/lookups_ahead.py has made ahead, the value that a
+    step is given. Raises ValueError for what no step has any more."""
+    made_ahead = getattr(graph, "_made_ahead", None)
+    if not made_ahead or (element.op if is_tensor(element) else element) not in made_ahead:
+        return element
+    taken = made_ahead[element.op].get(element.value_index) if is_tensor(element) else None
+    if taken is None:
+        raise ValueError(
+            f"{element.name} is made ahead of its step, by do_async_embedding, and no step has it: fetch or feed what "
+            "is made from it"
+        )
+    return taken

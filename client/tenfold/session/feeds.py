@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.session.composite_values import find_expansion
-from tenfold.session.elements import is_tensor
+from tenfold.session.elements import as_in_a_step, is_tensor
 from tenfold.session.tensor_handles import TensorHandle
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def feed_tensor(graph: GraphLike, key: Any) -> TensorLike:
     except (TypeError, ValueError, KeyError) as error:
         text = error.args[0] if error.args else error
         raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
-    return tensor
+    return as_in_a_step(graph, tensor)  # type: ignore[no-any-return]
 
 
 def feed_list_tensors(graph: GraphLike, feeds: Any) -> list[TensorLike]:

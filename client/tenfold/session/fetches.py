@@ -15,7 +15,7 @@ import numpy as np
 
 from tenfold.session import observing
 from tenfold.session.composite_values import find_expansion
-from tenfold.session.elements import is_tensor
+from tenfold.session.elements import as_in_a_step, is_tensor
 from tenfold.session.tensor_handles import HANDLE_OPS, TensorHandle
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class FetchPlan:
             # A KeyError's text is the repr of its argument.
             text = error.args[0] if isinstance(error, KeyError) and error.args else error
             raise ValueError(f"Argument `fetch` = {shown} cannot be interpreted as a Tensor. ({text})") from None
+        element = as_in_a_step(self._graph, element)
         operation = element.op if is_tensor(element) else element
         if not self._graph.is_fetchable(operation):
             raise ValueError(

@@ -18,7 +18,13 @@ import numpy as np
 
 from tenfold.session import client_spans
 from tenfold.session.grpc_errors import from_rpc_error, why_silent
-from tenfold.session.master_interface import ANSWER_GRACE_SECONDS, CLOSE_SECONDS, SESSION_CLOSED, SETUP_SECONDS
+from tenfold.session.master_interface import (
+    ANSWER_GRACE_SECONDS,
+    CLOSE_SECONDS,
+    SESSION_CLOSED,
+    SETUP_SECONDS,
+    seconds_to_set_up,
+)
 from tenfold.session.waiting import WaitNotice, waits_of, why_no_tls, why_waiting
 from tenfold_core import errors
 from tenfold_core.access.channel import AS_ROLE, TokenChannel, open_channel
@@ -107,7 +113,7 @@ class GrpcMaster:
 
     def _create_session(self, graph_def: GraphDef, config: ConfigProto, timeout: float | None) -> tuple[str, int]:
         request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self.target)
-        seconds = timeout or SETUP_SECONDS
+        seconds = timeout or seconds_to_set_up(graph_def)
         with WaitNotice(lambda: why_waiting(self.target, self.channel, self._credentials.of(self._address))):
             reply, told = self._called(
                 "CreateSession", request, master_pb2.CreateSessionResponse, seconds, wait_for_ready=True
@@ -151,7 +157,8 @@ class GrpcMaster:
         request = master_pb2.ExtendSessionRequest(
             session_handle=handle, graph_def=graph_def, current_graph_version=current_version
         )
-        reply = self._call("ExtendSession", request, master_pb2.ExtendSessionResponse, timeout or SETUP_SECONDS)
+        seconds = timeout or seconds_to_set_up(graph_def)
+        reply = self._call("ExtendSession", request, master_pb2.ExtendSessionResponse, seconds)
         return reply.new_graph_version
 
     def run_step(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Seconds for a call that sets something up, where neither config nor caller gives a bound.
 SETUP_SECONDS = 60.0
+#: … and for each node of a graph that is sent with it: its master reads, checks and places them all.
+_NODE_SECONDS = 0.02
 #: Seconds for CloseSession: a server that hangs must not delay the end of a program.
 CLOSE_SECONDS = 10.0
 #: Seconds that the client waits beyond the server's deadline, because the server's answer names what was missing.
@@ -28,6 +30,11 @@ ANSWER_GRACE_SECONDS = 1.0
 
 #: The error text of a step that ended because its session closed.
 SESSION_CLOSED = "Step was cancelled by an explicit call to `Session::Close()`."
+
+
+def seconds_to_set_up(graph_def: GraphDef) -> float:
+    """How long CreateSession and ExtendSession with `graph_def` may take where nobody gives a bound."""
+    return SETUP_SECONDS + _NODE_SECONDS * len(graph_def.node)
 
 
 class MasterInterface(Protocol):

@@ -8,7 +8,10 @@ from tenfold.train import experimental
 from tenfold.train.adadelta import AdadeltaOptimizer
 from tenfold.train.adagrad import AdagradOptimizer
 from tenfold.train.adagrad_da import AdagradDAOptimizer
+from tenfold.train.adagrad_decay import AdagradDecayOptimizer
+from tenfold.train.adagrad_decay_v2 import AdagradDecayOptimizerV2
 from tenfold.train.adam import AdamOptimizer
+from tenfold.train.adam_async import AdamAsyncOptimizer
 from tenfold.train.basic_loops import basic_train_loop
 from tenfold.train.checkpoint_management import checkpoint_exists
 from tenfold.train.checkpoint_management import generate_checkpoint_state_proto
@@ -102,6 +105,7 @@ from tenfold.train.training_util import get_or_create_global_step
 from tenfold.train.training_util import global_step
 from tenfold.train.warm_starting import VocabInfo
 from tenfold.train.warm_starting import warm_start
+from tenfold.train.weight_decay import AdamWOptimizer
 from tenfold.train.write_graph import write_graph
 from tenfold_core.cluster_spec import ClusterSpec
 from tenfold_protos.cluster_pb2 import ClusterDef
@@ -121,8 +125,12 @@ from tenfold_protos.tensorflow_server_pb2 import ServerDef
 __all__ = [
     "AdadeltaOptimizer",
     "AdagradDAOptimizer",
+    "AdagradDecayOptimizer",
+    "AdagradDecayOptimizerV2",
     "AdagradOptimizer",
+    "AdamAsyncOptimizer",
     "AdamOptimizer",
+    "AdamWOptimizer",
     "BytesList",
     "CheckpointSaverHook",
     "CheckpointSaverListener",

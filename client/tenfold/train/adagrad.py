@@ -14,6 +14,7 @@ from tenfold.ops import array as array_ops
 from tenfold.ops import init_ops
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
+from tenfold.train.training_util import step_of_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,6 +79,18 @@ class AdagradOptimizer(Optimizer):
         accum = self.get_slot(var, "accumulator")
         return apply_op(
             "SparseApplyAdagrad", var=var, accum=accum, grad=grad.values, indices=grad.indices, **self._parameters(var)
+        )
+
+    def _embedding_apply_sparse(self, grad: Tensor, var: Any, ids: Tensor) -> Any:
+        accum: Any = self.get_slot(var, "accumulator")
+        return apply_op(
+            "KvResourceSparseApplyAdagrad",
+            var=var.handle,
+            accum=accum.handle,
+            grad=grad,
+            indices=ids,
+            global_step=step_of_updates(),
+            **self._parameters(grad),
         )
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:

@@ -14,6 +14,7 @@ from tenfold.graph.op_builder import apply_op
 from tenfold.ops import control_flow, state_ops
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
+from tenfold.train.training_util import step_of_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,6 +121,26 @@ class AdamOptimizer(Optimizer):
             return state_ops.scatter_add(slot, indices, rows, use_locking=self._use_locking)
 
         return self._apply_sparse_shared(grad.values, var, grad.indices, scatter_add)
+
+    def _embedding_apply_sparse(self, grad: Tensor, var: Any, ids: Tensor) -> Any:
+        return self._embedding_update(grad, var, ids, None)
+
+    def _embedding_update(self, grad: Tensor, var: Any, ids: Tensor, weight_decay: Tensor | None) -> Any:
+        m: Any = self.get_slot(var, "m")
+        v: Any = self.get_slot(var, "v")
+        return apply_op(
+            "KvResourceSparseApplyAdam",
+            var=var.handle,
+            m=m.handle,
+            v=v.handle,
+            grad=grad,
+            indices=ids,
+            global_step=step_of_updates(),
+            weight_decay=as_dtype_of(convert_to_tensor(0.0) if weight_decay is None else weight_decay, grad),
+            apply_weight_decay=weight_decay is not None,
+            use_locking=self._use_locking,
+            **self._parameters(grad),
+        )
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         def scatter_add(slot: Any, indices: Tensor, rows: Any) -> Any:

@@ -10,10 +10,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tenfold import logging
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import device
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import variable_scope
+from tenfold.ops.embedding_variables import is_embedding_variable
 from tenfold.ops.partitioned_variable import PartitionedVariable
 from tenfold.ops.variables import Variable
 from tenfold.train.checkpoint_management import latest_checkpoint
@@ -157,7 +159,8 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
 
     `assignment_map`: name in the checkpoint → variable, PartitionedVariable, list of its parts, or name of a variable
     of the graph; or `scope/` → `other_scope/`, where "/" is the root, for all variables made by `get_variable` there.
-    Raises ValueError for a tensor that the checkpoint lacks or that has another shape.
+    An embedding variable begins with the rows that one of that name had, in any number of parts. Raises ValueError for
+    a tensor that the checkpoint lacks or that has another shape.
     """
     file = checkpoint_filename(ckpt_dir_or_file)
     shapes = load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map()
@@ -166,9 +169,9 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
     for source, target in sorted(assignment_map.items()):
         found = _parts(target, known)
         if found is not None:
-            if source not in shapes:
+            if not _is_there(found, source, shapes):
                 raise ValueError(f"Tensor {source} is not found in {ckpt_dir_or_file} checkpoint {shapes}")
-            if isinstance(found, Variable) and not found.get_shape().is_compatible_with(shapes[source]):
+            if source in shapes and isinstance(found, Variable) and not found.shape.is_compatible_with(shapes[source]):
                 raise ValueError(
                     f"Shape of variable {found.name} ({found.get_shape()}) doesn't match with shape of tensor "
                     f"{source} ({shapes[source]}) from checkpoint reader."
@@ -176,7 +179,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
             _start_from(found, file, source)
             continue
         for variable_name, tensor_name in _scope_pairs(source, target, known):
-            if tensor_name not in shapes:
+            if not _is_there(_parts(variable_name, known), tensor_name, shapes):
                 raise ValueError(
                     f"Tensor {tensor_name} ({variable_name} in {source}) is not found in {ckpt_dir_or_file} checkpoint"
                 )
@@ -213,7 +216,19 @@ def _scope_pairs(source: str, target: str, known: Mapping[str, Any]) -> Iterator
         yield name, (rest if source == "/" else source + rest).removesuffix("/")
 
 
+def _is_there(found: Any, name: str, shapes: Mapping[str, Any]) -> bool:
+    """Whether a checkpoint has what a variable or its parts are to begin with."""
+    if is_embedding_variable(found if isinstance(found, Variable) else found[0]):
+        return f"{name}-keys" in shapes or f"{name}/part_0-keys" in shapes
+    return name in shapes
+
+
 def _start_from(found: Any, file: str, tensor_name: str) -> None:
+    parts: list[Any] = [found] if isinstance(found, Variable) else found
+    if is_embedding_variable(parts[0]):
+        for part in parts:
+            part._initializer_op = part.imported(convert_to_tensor(file), tensor_name)
+        return
     if isinstance(found, Variable):
         _set_initializer(found, file, tensor_name, "")
         return

@@ -34,6 +34,7 @@ STANDARD_PS_OPS = (
     "MutableDenseHashTable",
     "MutableDenseHashTableV2",
     "VarHandleOp",
+    "KvVarHandleOp",
     "BoostedTreesEnsembleResourceHandleOp",
     "BoostedTreesQuantileStreamResourceHandleOp",
     "ResourceConditionalAccumulator",
@@ -69,8 +70,9 @@ class GreedyLoadBalancingStrategy:
 
 
 def byte_size_load_fn(op: Operation) -> float:
-    """The bytes of a variable. Raises ValueError for other operations and for unknown shapes."""
-    if op.type not in ("Variable", "VariableV2", "VarHandleOp"):
+    """The bytes of a variable, or of one row of an embedding variable. Raises ValueError for other operations and for
+    unknown shapes."""
+    if op.type not in ("Variable", "VariableV2", "VarHandleOp", "KvVarHandleOp"):
         raise ValueError(f"Load of {op.name} is unknown: op type {op.type} is not a variable")
     shape = TensorShape.from_proto(op.get_attr("shape"))
     elements = shape.num_elements()

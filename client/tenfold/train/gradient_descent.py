@@ -12,6 +12,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import apply_op
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
+from tenfold.train.training_util import step_of_updates
 
 if TYPE_CHECKING:
     from tenfold.graph.argument_types import RateLike
@@ -39,6 +40,17 @@ class GradientDescentOptimizer(Optimizer):
         rate = as_dtype_of(self._learning_rate_tensor, grad)
         return apply_op(
             "ResourceApplyGradientDescent", var=handle.handle, alpha=rate, delta=grad, use_locking=self._use_locking
+        )
+
+    def _embedding_apply_sparse(self, grad: Tensor, var: Any, ids: Tensor) -> Any:
+        return apply_op(
+            "KvResourceSparseApplyGradientDescent",
+            var=var.handle,
+            alpha=as_dtype_of(self._learning_rate_tensor, grad),
+            grad=grad,
+            indices=ids,
+            global_step=step_of_updates(),
+            use_locking=self._use_locking,
         )
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:

@@ -64,6 +64,7 @@ _VARIABLES = (
     GraphKeys.MODEL_VARIABLES,
     GraphKeys.GLOBAL_STEP,
     GraphKeys.METRIC_VARIABLES,
+    GraphKeys.EMBEDDING_VARIABLES,
 )
 #: Collections whose items are objects.
 COLLECTIONS: dict[str, _Codec] = {

@@ -12,6 +12,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import apply_op
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
+from tenfold.train.training_util import step_of_updates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,5 +87,17 @@ class MomentumOptimizer(Optimizer):
             accum=accum.handle,
             grad=grad,
             indices=indices,
+            **self._parameters(grad),
+        )
+
+    def _embedding_apply_sparse(self, grad: Tensor, var: Any, ids: Tensor) -> Any:
+        accum: Any = self.get_slot(var, "momentum")
+        return apply_op(
+            "KvResourceSparseApplyMomentum",
+            var=var.handle,
+            accum=accum.handle,
+            grad=grad,
+            indices=ids,
+            global_step=step_of_updates(),
             **self._parameters(grad),
         )

@@ -19,6 +19,7 @@ from tenfold.train import queue_runner
 from tenfold.train.coordinator import Coordinator
 from tenfold.train.scaffold import Scaffold
 from tenfold.train.session_creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
+from tenfold.train.staged import warn_without_hook
 from tenfold.train.wrapped_sessions import (
     CoordinatedSession,
     HookedSession,
@@ -57,6 +58,7 @@ class _CoordinatedSessionCreator(SessionCreator):
 
     def create_session(self) -> Any:
         self.tf_sess = self._session_creator.create_session()
+        warn_without_hook(self._hooks)
         # OutOfRangeError is no clean stop here: the training loop must get it
         self.coord = Coordinator(clean_stop_exception_types=[])
         try:
@@ -249,12 +251,16 @@ def MonitoredTrainingSession(
     max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT,
     summary_dir: str | None = None,
+    save_incremental_checkpoint_secs: float | None = None,
 ) -> MonitoredSession:
     """A MonitoredSession for one worker of distributed training.
 
     The chief restores the newest checkpoint of `checkpoint_dir` or initialises, and adds hooks that write checkpoints
     there (every 600 s by default), summaries and the step rate to `summary_dir` (default: the same; every
     100 steps). The others wait `max_wait_secs` for it and get `hooks` alone. None or 0 switches a saving off.
+
+    Every `save_incremental_checkpoint_secs` (DeepRec's) the chief saves what has changed since the save before, and
+    restores such increments with the checkpoint that they follow; a `scaffold` must then be made for them.
     """
     from tenfold.train import hooks as session_hooks
 
@@ -262,7 +268,8 @@ def MonitoredTrainingSession(
     save_checkpoint_steps, save_checkpoint_secs = _steps_or_secs(
         save_checkpoint_steps, save_checkpoint_secs, (None, 600)
     )
-    scaffold = scaffold or Scaffold()
+    incremental = save_incremental_checkpoint_secs or None
+    scaffold = scaffold or Scaffold(incremental_save_restore=incremental is not None)
     creator: SessionCreator
     if not is_chief:
         creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
@@ -282,7 +289,11 @@ def MonitoredTrainingSession(
     if checkpoint_dir and (_positive(save_checkpoint_secs) or _positive(save_checkpoint_steps)):
         all_hooks.append(
             session_hooks.CheckpointSaverHook(
-                checkpoint_dir, save_checkpoint_secs, save_checkpoint_steps, scaffold=scaffold
+                checkpoint_dir,
+                save_checkpoint_secs,
+                save_checkpoint_steps,
+                scaffold=scaffold,
+                incremental_save_secs=incremental,
             )
         )
     return _saving_in_time(MonitoredSession(creator, [*all_hooks, *(hooks or ())], stop_grace_period_secs))

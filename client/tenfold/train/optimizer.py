@@ -18,6 +18,7 @@ from tenfold.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_ind
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import control_flow, variables
+from tenfold.ops.embedding_variables import is_embedding_variable
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.variables import Variable
 from tenfold.train.slots import SlotKeeper
@@ -178,6 +179,15 @@ class Optimizer(SlotKeeper):
         constraint = getattr(var, "constraint", None)
         if sparse and constraint is not None:
             raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+        if is_embedding_variable(var):
+            if not sparse:
+                raise TypeError(f"The gradient of the embedding variable {var.name} must be IndexedSlices, not {grad}")
+            values = grad.values
+            if values.dtype.base_dtype.size < dtypes.float32.size:
+                # rates, sums of gradients and updates of half rows are of float32
+                values = apply_op("Cast", x=values, DstT=dtypes.float32)
+            rows, ids = _deduplicated(values, grad.indices)
+            return self._embedding_apply_sparse(rows, var, ids)
         if var.op.type == "VarHandleOp":
             if sparse:
                 return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
@@ -207,6 +217,16 @@ class Optimizer(SlotKeeper):
                 expected = sorted(v.name for v in valid)
                 raise ValueError(f"Invalid type {dtype!r} for {tensor.name}, expected: {expected}.")
 
+    def _assert_full_precision(self, var_list: Sequence[Any]) -> None:
+        """For updates whose rates are 1 or 0 in bfloat16, so that nothing would be trained. Raises ValueError."""
+        for var in var_list:
+            if var.dtype.base_dtype == dtypes.bfloat16 and not is_embedding_variable(var):
+                raise ValueError(
+                    f"{self._name} trains no rows of variables of {var.dtype.base_dtype!r}, as {var.name} is: keep it "
+                    "as float32, by tf.variable_scope(...).keep_weights(dtype=tf.float32), and compute in the half "
+                    "type."
+                )
+
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         """Makes the slots for the variables, before any update."""
 
@@ -228,6 +248,10 @@ class Optimizer(SlotKeeper):
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """Applies rows at `indices`, none repeated, to a resource variable."""
         raise NotImplementedError
+
+    def _embedding_apply_sparse(self, grad: Tensor, var: Any, ids: Tensor) -> Any:
+        """Applies rows of `ids`, none repeated, to an embedding variable."""
+        raise NotImplementedError(f"{type(self).__name__} has no update of embedding variables, as {var.name} is one")
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         rows, indices = _deduplicated(grad.values, grad.indices)
@@ -285,6 +309,8 @@ def _deduplicated(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
 
     # values [N, ...], indices [N] -> [U, ...], [U]
     """
+    if indices.op.type == "EmbeddingSplit" and indices.op.get_attr("distinct"):
+        return values, indices
     unique, positions = apply_op("Unique", x=indices)
     count = apply_op("Shape", input=unique)[0]
     return apply_op("UnsortedSegmentSum", data=values, segment_ids=positions, num_segments=count), unique

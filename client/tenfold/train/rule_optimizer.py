@@ -12,6 +12,7 @@ from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.op_builder import apply_op
 from tenfold.train.hyperparameter import as_dtype_of
 from tenfold.train.optimizer import Optimizer
+from tenfold_core import opdefs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +55,7 @@ class RuleOptimizer(Optimizer):
         return {}
 
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Any:
-        resource = prefix.startswith("Resource")
+        resource = "Resource" in prefix
         slots: dict[str, Any] = {key: self.get_slot(var, slot) for key, slot in self._slot_inputs().items()}
         target = grad if resource else var
         inputs: dict[str, Any] = {
@@ -68,6 +69,11 @@ class RuleOptimizer(Optimizer):
             inputs["indices"] = indices
         result = apply_op(f"{prefix}Apply{self._family()}", use_locking=self._use_locking, **inputs)
         return result if resource else result.op
+
+    def _embedding_apply_sparse(self, grad: Tensor, var: Any, ids: Tensor) -> Any:
+        if not opdefs.has(f"KvResourceSparseApply{self._family()}"):
+            return super()._embedding_apply_sparse(grad, var, ids)
+        return self._apply("KvResourceSparse", var, grad, ids)
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         return self._apply("", var, grad, None)

@@ -13,15 +13,43 @@ from tenfold.graph import device
 from tenfold.graph.op_builder import apply_op
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import array, state_ops
+from tenfold.ops.embedding_variables import EmbeddingVariable, is_embedding_variable
 from tenfold.ops.reference_variables import RefVariable
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.saveable_objects import SaveableObject, SaveSpec
 from tenfold.ops.variables import Variable
+from tenfold_core import dtypes
 
 __all__ = ["SaveSpec", "SaveableObject", "VariableSaveable", "saveables_of"]
 
 _REFERENCE_OPS = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 _RESOURCE_OPS = frozenset({"VarHandleOp", "ReadVariableOp"})
+
+
+class EmbeddingSaveable(SaveableObject):
+    """An embedding variable or a slot of one: saved and read whole, by its own task."""
+
+    def __init__(self, variable: EmbeddingVariable, name: str) -> None:
+        self._variable = variable
+        spec = SaveSpec(variable.handle, "", name, dtype=dtypes.resource, device=variable.device)
+        super().__init__(variable.handle, [spec], name)
+
+    @property
+    def initializer(self) -> Any:
+        return self._variable.initializer
+
+    def restored_from(self, file: Any) -> Any:
+        return self._variable.imported(file, self.name)
+
+    def changed_by(self, file: Any) -> Any:
+        """The operation that makes the changes which an increment has."""
+        return self._variable.changed(file, self.name)
+
+    @property
+    def table_name(self) -> str:
+        """The name of its table on its task."""
+        name: str = self._variable.primary.op.name
+        return name
 
 
 class VariableSaveable(SaveableObject):
@@ -44,6 +72,34 @@ class VariableSaveable(SaveableObject):
             spec = SaveSpec(reference, slice_spec, name, dtype=reference.dtype.base_dtype)
             self._identity = reference
         super().__init__(self._identity, [spec], name)
+
+    @property
+    def initializer(self) -> Any:
+        return self._variable.initializer if isinstance(self._variable, Variable) else None
+
+    @property
+    def handle(self) -> Tensor | None:
+        """That of a resource variable."""
+        return self._identity if is_resource_variable(self._variable) else None
+
+    @property
+    def part_name(self) -> str:
+        """The name of the variable itself, also of one that is a part and saved by the name of the whole."""
+        name: str = self._variable.op.name
+        return name
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes of its value; None where the shape is not known, and for strings."""
+        count = self._variable.get_shape().num_elements()
+        dtype = self.specs[0].dtype.base_dtype
+        return None if count is None or dtype == dtypes.string else count * dtype.size
+
+    @property
+    def rank(self) -> int | None:
+        """How many dimensions its value has, if that is known."""
+        rank: int | None = self._variable.get_shape().ndims
+        return rank
 
     def restore(self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None) -> Any:
         value = restored_tensors[0]
@@ -109,10 +165,22 @@ def _saveables_for(item: Any, name: str) -> list[SaveableObject]:
         )
     if isinstance(item, SaveableObject):
         return [item]
+    if is_embedding_variable(item):
+        return [EmbeddingSaveable(item, name)]
     if isinstance(item, (list, tuple)) or _is_partitioned(item):
+        if all(map(is_embedding_variable, item)):
+            return [EmbeddingSaveable(part, _part_name(part, name)) for part in item]
         return [_slice_saveable(part, name, next(iter(item))) for part in item]
     _variable_op(item, "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not a variable")
     return [VariableSaveable(item, "", name)]
+
+
+def _part_name(part: EmbeddingVariable, name: str) -> str:
+    """v/part_1, of v; and of its slot v/Adagrad, v/part_1/Adagrad."""
+    number = f"/part_{part._parts[0]}"
+    primary, slot = part.primary.op.name, part.op.name[len(part.primary.op.name) :]
+    whole = name.removesuffix(slot) if primary.endswith(number) else name
+    return f"{whole}{number}{slot}"
 
 
 def _slice_saveable(part: Any, name: str, first: Any) -> VariableSaveable:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from tenfold.graph import add_to_collection, get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.session import observing
 from tenfold.session.base_session import BaseSession
-from tenfold.train import checkpoint_management, meta_graph, saver_ops, training_util
+from tenfold.train import checkpoint_chain, checkpoint_management, meta_graph, saver_ops, training_util
+from tenfold.train.partial_restore import PartialRestoreSaverBuilder
 from tenfold.train.saveable import SaveableObject
 from tenfold_core import errors
 from tenfold_core.file_names import file_path, is_url, parent
@@ -46,7 +48,8 @@ class Saver:
     `keep_checkpoint_every_n_hours`. `sharded` lets every device's task write its own file, in a folder that all of
     them share or in a store. With `gather` (not TensorFlow's) the session's own task writes and reads all files, a
     device's part after another, so only its disk is used. With `defer_build`, `build` must be called before the graph
-    is finalized.
+    is finalized. `incremental_save_restore` (DeepRec's) lets an IncrementalSaver save what changes after a checkpoint,
+    with `incremental_include_normal_var` rows of ordinary variables, too.
 
     Raises ValueError without variables unless `allow_empty`, for a `var_list` together with `defer_build`, or for
     `gather` with format V1.
@@ -70,6 +73,8 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
         gather: bool = False,
+        incremental_save_restore: bool = False,
+        incremental_include_normal_var: bool = False,
     ) -> None:
         if gather and write_version != saver_pb2.SaverDef.V2:
             raise ValueError("gather=True needs write_version=SaverDef.V2, the default: V1 has no parts to merge")
@@ -78,12 +83,15 @@ class Saver:
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
                 "var_list=None."
             )
-        if builder is not None:
+        if not isinstance(builder, PartialRestoreSaverBuilder | None):
             raise ValueError("a `builder` of one's own is not supported: subclass SaveableObject for other state")
+        self._restores_in_part = builder
         self._var_list, self._reshape, self._sharded = var_list, reshape, sharded
         self._max_to_keep, self._keep_hours = max_to_keep, keep_checkpoint_every_n_hours
         self._name, self._restore_sequentially, self._filename = name, restore_sequentially, filename
         self._gather = gather
+        self._incremental = incremental_save_restore
+        self._incremental_include_normal_var = incremental_include_normal_var
         self.saver_def = saver_def
         self._allow_empty, self._write_version = allow_empty, write_version
         self._pad_step_number, self._save_relative_paths = pad_step_number, save_relative_paths
@@ -114,8 +122,10 @@ class Saver:
                     raise ValueError("No variables to save")
                 self._is_empty = True
                 return
+            partial = self._restores_in_part
+            saved = self._var_list if partial is None else partial.saveables(self._var_list)
             self.saver_def = saver_ops.build(
-                self._var_list,
+                saved,
                 reshape=self._reshape,
                 sharded=self._sharded,
                 max_to_keep=self._max_to_keep,
@@ -125,6 +135,7 @@ class Saver:
                 filename=self._filename,
                 write_version=self._write_version,
                 gather=self._gather,
+                incremental=self._incremental,
             )
         elif self._name:
             # of an imported meta graph: its ops have the scope of the import in their names
@@ -233,7 +244,14 @@ class Saver:
             if is_url(save_path) or os.path.isdir(os.path.dirname(file_path(save_path)) or "."):
                 raise
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
-        return saved.decode() if isinstance(saved, bytes) else str(saved)
+        prefix = saved.decode() if isinstance(saved, bytes) else str(saved)
+        self._note_whole(sess, prefix)
+        return prefix
+
+    def _note_whole(self, sess: BaseSession, prefix: str) -> None:
+        """Increments follow this checkpoint from now on."""
+        if self._incremental:
+            checkpoint_chain.remember_whole(self.saver_def, sess.graph, prefix)
 
     def restore(self, sess: BaseSession, save_path: str | None) -> None:
         """Gives the variables the values of the checkpoint; they need no initialisation then. Blocks.
@@ -257,6 +275,7 @@ class Saver:
             raise _explained(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
+        self._note_whole(sess, prefix)
 
     def export_meta_graph(
         self,
@@ -328,6 +347,11 @@ class Saver:
 
     # -- as a message --------------------------------------------------------------------------------------------------
 
+    @property
+    def _builder(self) -> SimpleNamespace:
+        """TensorFlow's private name, of which DeepRec's programs take `filename_tensor`."""
+        return SimpleNamespace(filename_tensor=self.saver_def and self.saver_def.filename_tensor_name)
+
     def as_saver_def(self) -> SaverDef | None:
         return self.saver_def
 
@@ -352,8 +376,9 @@ class Saver:
         return Saver(saver_def=saver_def, name=import_scope)
 
 
-def get_saver_or_default() -> Saver:
-    """The saver of the collection SAVERS, or a new sharded one. Raises RuntimeError if there are several."""
+def get_saver_or_default(incremental_save_restore: bool = False) -> Saver:
+    """The saver of the collection SAVERS, or a new sharded one, for increments if asked. Raises RuntimeError if there
+    are several."""
     savers = get_collection(GraphKeys.SAVERS)
     if len(savers) > 1:
         raise RuntimeError(
@@ -363,7 +388,7 @@ def get_saver_or_default() -> Saver:
     if savers:
         saver: Saver = savers[0]
         return saver
-    saver = Saver(sharded=True, allow_empty=True)
+    saver = Saver(sharded=True, allow_empty=True, incremental_save_restore=incremental_save_restore)
     add_to_collection(GraphKeys.SAVERS, saver)
     return saver
 

@@ -13,6 +13,7 @@ from tenfold import logging
 from tenfold.graph import get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
 from tenfold.train import training_util
+from tenfold.train.checkpoint_chain import increments_folder
 from tenfold.train.checkpoint_management import checkpoint_exists
 from tenfold.train.hook_timer import SecondOrStepTimer
 from tenfold.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from tenfold.session.session import BaseSession
     from tenfold.train.coordinator import Coordinator
+    from tenfold.train.incremental_saver import IncrementalSaver
     from tenfold.train.scaffold import Scaffold
 
 
@@ -63,6 +65,8 @@ class CheckpointSaverListener:
 class CheckpointSaverHook(SessionRunHook):
     """Saves a checkpoint at the beginning, every `save_secs` or `save_steps`, and at the end.
 
+    `incremental_save_secs` (DeepRec's): every so many seconds in between, an increment with what has changed, below
+    `checkpoint_dir`; needs a scaffold with `incremental_save_restore=True`.
     Raises ValueError for both a saver and a scaffold, or unless exactly one period is given.
     """
 
@@ -75,6 +79,7 @@ class CheckpointSaverHook(SessionRunHook):
         checkpoint_basename: str = "model.ckpt",
         scaffold: Scaffold | None = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
+        incremental_save_secs: float | None = None,
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
@@ -82,6 +87,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._checkpoint_dir = checkpoint_dir
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._timer = SecondOrStepTimer(save_secs, save_steps)
+        self._incremental_timer = None if incremental_save_secs is None else SecondOrStepTimer(incremental_save_secs)
+        self._incremental_save_path = os.path.join(increments_folder(checkpoint_dir), "incremental_model.ckpt")
         self._listeners = list(listeners or ())
         self._steps_per_run = 1
 
@@ -100,6 +107,11 @@ class CheckpointSaverHook(SessionRunHook):
         from tenfold.train.write_graph import write_graph
 
         saver = self._get_saver()
+        if self._incremental_timer is not None and self._incremental_saver() is None:
+            raise ValueError(
+                "incremental_save_secs needs a scaffold that is made for increments: "
+                "tf.train.Scaffold(saver=tf.train.Saver(incremental_save_restore=True), incremental_save_restore=True)"
+            )
         if getattr(saver, "saver_def", None):
             check_shared_folder(session, self._checkpoint_dir, saver.saver_def)
         step = session.run(self._global_step_tensor)
@@ -112,22 +124,53 @@ class CheckpointSaverHook(SessionRunHook):
         # saves the initial values: a worker that restarts before the next checkpoint finds them
         self._save(session, step, unless_there=True)
         self._timer.update_last_triggered_step(step)
+        if self._incremental_timer is not None:
+            self._incremental_timer.update_last_triggered_step(step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if not self._timer.should_trigger_for_step(run_values.results + self._steps_per_run):
-            return
-        step = run_context.session.run(self._global_step_tensor)
-        if self._timer.should_trigger_for_step(step):
-            self._timer.update_last_triggered_step(step)
-            if self._save(run_context.session, step):
-                run_context.request_stop()
+        if self._timer.should_trigger_for_step(run_values.results + self._steps_per_run):
+            step = run_context.session.run(self._global_step_tensor)
+            if self._timer.should_trigger_for_step(step):
+                self._timer.update_last_triggered_step(step)
+                self._save_changes_first(run_context.session, step)
+                if self._save(run_context.session, step):
+                    run_context.request_stop()
+                return
+        timer = self._incremental_timer
+        if timer is not None and timer.should_trigger_for_step(run_values.results + self._steps_per_run):
+            step = run_context.session.run(self._global_step_tensor)
+            if timer.should_trigger_for_step(step) and step != self._timer.last_triggered_step():
+                timer.update_last_triggered_step(step)
+                self._save_changes(run_context.session, step)
+
+    def _save_changes_first(self, session: BaseSession, step: int) -> None:
+        """What has changed is saved before a whole checkpoint, which takes longer: who follows the training has it."""
+        if self._incremental_timer is not None:
+            is_saved = self._incremental_timer.last_triggered_step() == step
+            self._incremental_timer.update_last_triggered_step(step)
+            if not is_saved:
+                self._save_changes(session, step)
+
+    def _save_changes(self, session: BaseSession, step: int) -> None:
+        logging.info("Saving changes for %d into %s.", step, self._incremental_save_path)
+        saver = self._incremental_saver()
+        assert saver is not None
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        saver.incremental_save(session, self._incremental_save_path, global_step=step)
+        for listener in self._listeners:
+            listener.after_save(session, step)
+
+    def _incremental_saver(self) -> IncrementalSaver | None:
+        return getattr(self._scaffold, "_incr_saver", None)
 
     def end(self, session: BaseSession) -> None:
         step = session.run(self._global_step_tensor)
         if step != self._timer.last_triggered_step():
+            self._save_changes_first(session, step)
             self._save(session, step)
         for listener in self._listeners:
             listener.end(session, step)

@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 from tenfold import logging
 from tenfold.graph import add_to_collection, get_collection, get_default_graph
 from tenfold.graph.collections import GraphKeys
-from tenfold.ops import control_flow
+from tenfold.ops import array, control_flow, resources
 from tenfold.ops import variables as variables_module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tenfold.train.incremental_saver import IncrementalSaver
 
 
 class Scaffold:
     """The ops and the saver that prepare a session; `finalize` fills in those that are None, and finalizes the graph.
 
     `copy_from_scaffold` supplies those that are not given. Raises TypeError if it is not a Scaffold.
+    `incremental_save_restore` (DeepRec's) adds a saver of increments; a `saver` that is given must be made for them, or
+    `finalize` raises ValueError.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class Scaffold:
         summary_op: Any = None,
         saver: Any = None,
         copy_from_scaffold: Scaffold | None = None,
+        incremental_save_restore: bool = False,
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
@@ -49,32 +54,39 @@ class Scaffold:
         self._local_init_op = either(local_init_op, "local_init_op")
         self._summary_op = either(summary_op, "summary_op")
         self._saver = either(saver, "saver")
+        self._incremental_save_restore = incremental_save_restore
+        self._incr_saver: IncrementalSaver | None = None
 
     def finalize(self) -> Scaffold:
         """Creates the missing members in the default graph, and finalizes the graph. A second call does nothing."""
         from tenfold.summary import merge_all
+        from tenfold.train.incremental_saver import _get_incremental_saver
         from tenfold.train.saver import get_saver_or_default
 
         default, keys = self.get_or_default, GraphKeys
         if self._init_op is None:
-            self._init_op = default(
-                "init_op", keys.INIT_OP, lambda: control_flow.group(variables_module.global_variables_initializer())
-            )
+            self._init_op = default("init_op", keys.INIT_OP, _init_all)
         if self._ready_op is None:
-            self._ready_op = default("ready_op", keys.READY_OP, variables_module.report_uninitialized_variables)
+            self._ready_op = default("ready_op", keys.READY_OP, _missing)
         if self._ready_for_local_init_op is None:
             self._ready_for_local_init_op = default(
                 "ready_for_local_init_op",
                 keys.READY_FOR_LOCAL_INIT_OP,
-                lambda: variables_module.report_uninitialized_variables(variables_module.global_variables()),
+                lambda: _missing(variables_module.global_variables()),
             )
         if self._local_init_op is None:
             self._local_init_op = default("local_init_op", keys.LOCAL_INIT_OP, self.default_local_init_op)
         if self._summary_op is None:
             self._summary_op = default("summary_op", keys.SUMMARY_OP, merge_all)
         if self._saver is None:
-            self._saver = get_saver_or_default()
+            self._saver = get_saver_or_default(incremental_save_restore=self._incremental_save_restore)
         self._saver.build()
+        if self._incremental_save_restore and self._incr_saver is None:
+            if not getattr(self._saver, "_incremental", False):
+                raise ValueError(
+                    "Increments need a saver that was made for them: tf.train.Saver(incremental_save_restore=True)"
+                )
+            self._incr_saver = _get_incremental_saver(True, self._saver)
         get_default_graph().finalize()
         logging.info("Graph was finalized.")
         return self
@@ -135,3 +147,18 @@ class Scaffold:
         """Initialises local variables and lookup tables."""
         tables = get_collection(GraphKeys.TABLE_INITIALIZERS)
         return control_flow.group(variables_module.local_variables_initializer(), *tables)
+
+
+def _init_all() -> Any:
+    made = [variables_module.global_variables_initializer()]
+    if resources.shared_resources():
+        made.append(resources.initialize_resources(resources.shared_resources()))
+    return control_flow.group(*made)
+
+
+def _missing(variables: Sequence[Any] | None = None) -> Any:
+    """The names of the variables and of the shared state that are not there yet."""
+    names = variables_module.report_uninitialized_variables(variables)
+    if not resources.shared_resources():
+        return names
+    return array.concat([names, resources.report_uninitialized_resources(resources.shared_resources())], 0)

@@ -37,6 +37,8 @@ __all__ = ["ClusterSpec", "Server"]
 _EXIT_GRACE = 0.5
 #: Seconds for a control service to answer whether servers stop with the workers.
 _CONTROL_S = 5.0
+#: DeepRec's, which name gRPC for the master and a faster way for tensors, as links are: taken, and the same as "grpc".
+DEEPRECS_PROTOCOLS = ("grpc++", "star_server", "star_server_lite")
 
 
 class Server:
@@ -250,6 +252,8 @@ def make_server_def(
         definition.protocol = protocol or "grpc"
     # Raises ValueError, saying what there is, if the cluster has no such job or task.
     cluster.task_address(definition.job_name, definition.task_index)
+    if definition.protocol in DEEPRECS_PROTOCOLS:
+        definition.protocol = "grpc"
     if definition.protocol != "grpc":
         raise errors.NotFoundError(
             None, None, f"No server serves the protocol {definition.protocol!r}; the protocol served is 'grpc'"

@@ -9,11 +9,13 @@ import abc
 from typing import TYPE_CHECKING
 
 from tenfold.graph import get_default_graph
+from tenfold.train.lookups_ahead import look_up_ahead
 from tenfold.train.scaffold import Scaffold
 from tenfold.train.session_manager import SessionManager
 
 if TYPE_CHECKING:
     from tenfold.session.session import Session
+    from tenfold.train.incremental_saver import IncrementalSaver
     from tenfold_protos.config_pb2 import ConfigProto
 
 
@@ -34,6 +36,7 @@ class _ByManager(SessionCreator):
     def _get_session_manager(self) -> SessionManager:
         """Made once, after the scaffold is complete."""
         if self._manager is None:
+            look_up_ahead(get_default_graph(), self._config)
             self._scaffold.finalize()
             self._manager = SessionManager(
                 local_init_op=self._scaffold.local_init_op,
@@ -42,6 +45,11 @@ class _ByManager(SessionCreator):
                 graph=get_default_graph(),
             )
         return self._manager
+
+    @property
+    def _incr_saver(self) -> IncrementalSaver | None:
+        """The scaffold's, which classes that stand in for one need not have."""
+        return getattr(self._scaffold, "_incr_saver", None)
 
 
 class ChiefSessionCreator(_ByManager):
@@ -69,6 +77,7 @@ class ChiefSessionCreator(_ByManager):
             init_op=scaffold.init_op,
             init_feed_dict=scaffold.init_feed_dict,
             init_fn=scaffold.init_fn,
+            incr_saver=self._incr_saver,
         )
 
 
@@ -86,6 +95,10 @@ class WorkerSessionCreator(_ByManager):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Session:
-        return self._get_session_manager().wait_for_session(
-            self._master, config=self._config, max_wait_secs=self._max_wait_secs
+        manager = self._get_session_manager()
+        return manager.wait_for_session(
+            self._master,
+            config=self._config,
+            max_wait_secs=self._max_wait_secs,
+            incr_saver=self._incr_saver,
         )

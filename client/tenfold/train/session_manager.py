@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tenfold.graph.graph import Graph
     from tenfold.session.base_session import BaseSession
+    from tenfold.train.incremental_saver import IncrementalSaver
     from tenfold_protos.config_pb2 import ConfigProto, RunOptions
 
 #: Seconds of the first wait; each further one is half as long again.
@@ -63,14 +64,20 @@ class SessionManager:
         config: ConfigProto | None = None,
         init_feed_dict: Mapping[Any, Any] | None = None,
         init_fn: Callable[[Session], Any] | None = None,
+        incr_saver: IncrementalSaver | None = None,
     ) -> Session:
         """A session whose variables were restored, or else initialised by `init_op` and `init_fn`. Blocks.
+
+        With `incr_saver` (DeepRec's) the increments that follow the newest checkpoint of `checkpoint_dir` are restored,
+        too; DataLossError where one of them is missing or damaged. Those who wait for a session with the same one wait
+        for the last increment.
 
         Raises RuntimeError if that leaves the model not ready, ValueError for two sources of a checkpoint.
         """
         sess, restored = self._restore_checkpoint(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
-        )
+            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config,
+            incr_saver,
+        )  # fmt: skip
         with _closed_on_error(sess):
             if not restored:
                 if init_op is None and not init_fn and self._local_init_op is None:
@@ -79,6 +86,8 @@ class SessionManager:
                     sess.run(init_op, feed_dict=init_feed_dict)
                 if init_fn:
                     init_fn(sess)
+            if incr_saver is not None:
+                incr_saver.end_recovery(sess)
             name = getattr(init_op, "name", init_op)
             ready, message = self._try_run_local_init_op(sess)
             if not ready:
@@ -103,12 +112,16 @@ class SessionManager:
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         config: ConfigProto | None = None,
+        incr_saver: IncrementalSaver | None = None,
     ) -> tuple[Session, bool]:
-        """A session, and whether a checkpoint made its model ready. Blocks."""
+        """A session, and whether a checkpoint made its model ready; `incr_saver` as in `prepare_session`. Blocks."""
         sess, restored = self._restore_checkpoint(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
-        )
+            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config,
+            incr_saver,
+        )  # fmt: skip
         with _closed_on_error(sess):
+            if restored and incr_saver is not None:
+                incr_saver.end_recovery(sess)
             source = checkpoint_dir or checkpoint_filename_with_path
             ready, message = self._try_run_local_init_op(sess)
             if not restored:
@@ -124,9 +137,16 @@ class SessionManager:
         return sess, True
 
     def wait_for_session(
-        self, master: str, config: ConfigProto | None = None, max_wait_secs: float | None = float("inf")
+        self,
+        master: str,
+        config: ConfigProto | None = None,
+        max_wait_secs: float | None = float("inf"),
+        incr_saver: IncrementalSaver | None = None,
     ) -> Session:
-        """A session, once the chief has made the model ready. DeadlineExceededError after `max_wait_secs`."""
+        """A session, once the chief has made the model ready, with `incr_saver` (Tenfold's) by all increments, too.
+
+        Blocks. DeadlineExceededError after `max_wait_secs`.
+        """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
         for _ in self._waits(limit):
             sess = Session(master, graph=self._graph, config=config)
@@ -135,6 +155,8 @@ class SessionManager:
                 ready, message = self._try_run_local_init_op(sess)
                 if ready:
                     ready, ready_message = self._model_ready(sess)
+                    if ready and incr_saver is not None and not incr_saver.is_recovered(sess):
+                        ready, ready_message = False, "The chief has not restored the last increment yet"
                     if ready:
                         return sess
             _close_quietly(sess)
@@ -163,8 +185,10 @@ class SessionManager:
         wait_for_checkpoint: bool,
         max_wait_secs: float,
         config: ConfigProto | None,
+        incr_saver: IncrementalSaver | None = None,
     ) -> tuple[Session, bool]:
         """A session, and whether a checkpoint was restored in it."""
+        from tenfold.train.checkpoint_chain import increments_after
         from tenfold.train.checkpoint_management import get_checkpoint_state
 
         if checkpoint_dir and checkpoint_filename_with_path:
@@ -174,13 +198,21 @@ class SessionManager:
             return sess, False
         with _closed_on_error(sess):
             if checkpoint_filename_with_path:
+                if incr_saver is not None:
+                    incr_saver.begin_recovery(sess)
                 saver.restore(sess, checkpoint_filename_with_path)
                 return sess, True
             for _ in self._waits(max_wait_secs if wait_for_checkpoint else -1):
                 state = get_checkpoint_state(checkpoint_dir)
                 if state is not None and state.model_checkpoint_path:
+                    if incr_saver is not None and checkpoint_dir:
+                        # a broken chain is refused before anything is restored
+                        increments_after(state.model_checkpoint_path, checkpoint_dir)
+                        incr_saver.begin_recovery(sess)
                     saver.restore(sess, state.model_checkpoint_path)
                     saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+                    if incr_saver is not None and checkpoint_dir:
+                        incr_saver.recover_incr_checkpoints(sess, checkpoint_dir)
                     return sess, True
                 if wait_for_checkpoint:
                     logging.info("Waiting for checkpoint to be available.")

@@ -6,10 +6,12 @@ Follows TensorFlow's training/slot_creator.py.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from tenfold.ops import array as array_ops
 from tenfold.ops import init_ops, variable_scope
+from tenfold.ops.embedding_variables import is_embedding_variable
 from tenfold.ops.resource_variables import is_resource_variable
 from tenfold.ops.save_slice_info import SaveSliceInfo
 from tenfold.ops.variables import Variable
@@ -26,20 +28,24 @@ def _create_slot_var(
     scope = variable_scope.get_variable_scope()
     partitioner = scope.partitioner
     scope.set_partitioner(None)
+    # of an embedding variable, a number for all ids is a variable as others
+    has_rows = is_embedding_variable(primary) and (callable(value) or value.get_shape().ndims != 0)
+    rows = primary.slots() if has_rows else contextlib.nullcontext()
     try:
-        slot: Variable = variable_scope.get_variable(
-            "",
-            initializer=value,
-            trainable=False,
-            use_resource=is_resource_variable(primary) if isinstance(primary, Variable) else None,
-            shape=shape if callable(value) else None,
-            dtype=dtype,
-            validate_shape=validate_shape,
-        )
+        with rows:
+            slot: Variable = variable_scope.get_variable(
+                "",
+                initializer=value,
+                trainable=False,
+                use_resource=is_resource_variable(primary) if isinstance(primary, Variable) else None,
+                shape=shape if callable(value) else None,
+                dtype=dtype,
+                validate_shape=validate_shape,
+            )
     finally:
         scope.set_partitioner(partitioner)
     part = primary._save_slice_info if isinstance(primary, Variable) else None
-    if part is not None:
+    if part is not None and slot.get_shape().is_compatible_with(primary.get_shape()):
         # A slot of a part of a larger variable is the same part of a larger slot.
         slot_name = slot.op.name[len(primary.op.name + "/") :]
         slot._set_save_slice_info(

@@ -25,6 +25,7 @@ from tenfold.train.supervisor_ops import (
     default_saver,
     default_summary_op,
     given_or_made,
+    increments_beside,
 )
 from tenfold_protos import event_pb2
 
@@ -43,7 +44,8 @@ class Supervisor:
 
     The chief restores or initialises, and writes to `logdir`: summaries and the step rate every
     `save_summaries_secs`, checkpoints every `save_model_secs` (0 switches either off). The others wait for it. Missing
-    arguments are taken from the graph's collections or created, and the graph is finalized.
+    arguments are taken from the graph's collections or created, and the graph is finalized. With a saver that was made
+    for increments (`Saver(incremental_save_restore=True)`) those in `logdir` are restored, too.
 
     Raises ValueError if a worker's variable has no device.
     """
@@ -86,6 +88,8 @@ class Supervisor:
             self._saver = given_or_made(saver, GraphKeys.SAVERS, default_saver)
             self._summary_op = given_or_made(summary_op, GraphKeys.SUMMARY_OP, default_summary_op)
             self._global_step = given_or_made(global_step, GraphKeys.GLOBAL_STEP, default_global_step)
+            #: For session managers; without increments nothing, which those of a program's own need not know.
+            self._with_increments = increments_beside(self._saver)
         self._init_feed_dict, self._init_fn = init_feed_dict, init_fn
         self._meta_graph_def = meta_graph.create_meta_graph_def(
             graph_def=self._graph.as_graph_def(add_shapes=True),
@@ -222,6 +226,7 @@ class Supervisor:
                 config=config,
                 init_feed_dict=self._init_feed_dict,
                 init_fn=self._init_fn,
+                **self._with_increments,
             )
             if self._saver and self._logdir and self._saver.saver_def:
                 from tenfold.train.shared_folders import check_shared_folder
@@ -232,7 +237,9 @@ class Supervisor:
                 logging.info("Starting standard services.")
                 self.start_standard_services(sess)
         else:
-            sess = self._session_manager.wait_for_session(master, config=config, max_wait_secs=max_wait_secs)
+            sess = self._session_manager.wait_for_session(
+                master, config=config, max_wait_secs=max_wait_secs, **self._with_increments
+            )
         if start_standard_services:
             logging.info("Starting queue runners.")
             self.start_queue_runners(sess)

@@ -49,6 +49,16 @@ def default_saver() -> Any:
     return Saver() if variables_module.global_variables() else None
 
 
+def increments_beside(saver: Any) -> dict[str, Any]:
+    """`incr_saver`, where the saver's checkpoints may be followed by increments."""
+    if not getattr(saver, "_incremental", False):
+        return {}
+    from tenfold.train.incremental_saver import _get_incremental_saver
+
+    saver.build()
+    return {"incr_saver": _get_incremental_saver(True, saver)}
+
+
 def default_summary_op() -> Any:
     """All summaries as one; None where there are none."""
     from tenfold.summary import merge_all

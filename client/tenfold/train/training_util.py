@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold.graph.collections import GraphKeys
+from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_stack import get_default_graph
 from tenfold.graph.tensor import Tensor
 from tenfold.ops import init_ops, state_ops, variable_scope
+from tenfold.ops.casts import cast
 from tenfold.ops.variables import Variable, VariableAggregation
 from tenfold_core import dtypes
 
@@ -29,6 +31,12 @@ _log = logging.getLogger("tenfold")
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The value of the global step in the session `sess`. Blocks."""
     return int(np.reshape(sess.run(global_step_tensor), ()))
+
+
+def step_of_updates() -> Any:
+    """The global step as an int64 scalar, for updates that note when they were; 0 in a graph without one."""
+    step = get_global_step()
+    return convert_to_tensor(0, dtype=dtypes.int64) if step is None else cast(step, dtypes.int64)
 
 
 def get_global_step(graph: Graph | None = None) -> Any:

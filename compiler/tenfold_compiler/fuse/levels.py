@@ -76,6 +76,8 @@ class Levels:
             if not is_alias(node, constants):
                 for source in self.data[node.index]:
                     self.readers[source].append(node.index)
+        #: Node → (reader, edge) of all that read it, back edges too. Empty until it is asked for.
+        self._read: dict[int, list[tuple[int, Edge]]] = {}
         self.level = self._levels()
 
     def _inputs(self, node: PartNode) -> list[Edge]:
@@ -93,11 +95,12 @@ class Levels:
 
     def edges_read_outside(self, inside: Collection[int]) -> list[Edge]:
         """The outputs of the nodes `inside` that others read, aliases looked through."""
-        read: dict[Edge, None] = {}
-        for node in self.part.nodes:
-            if node.index not in inside and not is_alias(node, self.constants):
-                read.update((edge, None) for edge in map(self.resolve, node.inputs) if edge[0] in inside)
-        return list(read)
+        if not self._read:
+            for node in self.part.nodes:
+                for edge in () if is_alias(node, self.constants) else map(self.resolve, node.inputs):
+                    self._read.setdefault(edge[0], []).append((node.index, edge))
+        read = sorted(each for index in inside for each in self._read.get(index, ()) if each[0] not in inside)
+        return list(dict.fromkeys(edge for _, edge in read))
 
     def before(self, node: PartNode) -> list[int]:
         """The nodes that must have run before this one."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tenfold_core import dtypes
+from tenfold_core.opdefs.runtime_ops import CUT_OPS, UPDATE_OPS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tenfold_compiler.part.part_graph import PartNode
     from tenfold_compiler.part.regions import Region
+    from tenfold_core.dtypes import DType
     from tenfold_kernels.resources.waiting import Waiting
 
     from .generated_code import GeneratedCode
@@ -54,6 +58,8 @@ class RegionSchedule:
     starts: tuple[tuple[AwaitedNode, ...], ...] = ()
     #: Per region: what the step receives once the region has run. Empty when there is none.
     asks: tuple[tuple[Wanted, ...], ...] = ()
+    #: Regions with updates of variables, if there are several updates: a save has all of them or none.
+    updates: frozenset[int] = frozenset()
 
 
 def schedule(
@@ -82,4 +88,17 @@ def schedule(
         wanted=tuple(wanted(node) for region in regions for node in region.recvs if node.index not in asked),
         starts=starts if any(starts) else (),
         asks=asks if any(asks) else (),
+        updates=_updates(regions),
     )
+
+
+def _updates(regions: Sequence[Region]) -> frozenset[int]:
+    nodes = [(region.index, node) for region in regions for node in region.nodes]
+    found = [index for index, node in nodes if UPDATE_OPS.match(node.op) and any(map(_is_shared, node.input_types))]
+    # a save beside its own step's updates would wait for itself
+    saves = any(node.op in CUT_OPS for _, node in nodes)
+    return frozenset(found) if len(found) > 1 and not saves else frozenset()
+
+
+def _is_shared(dtype: DType) -> bool:
+    return dtype.is_ref_dtype or dtype.base_dtype is dtypes.resource

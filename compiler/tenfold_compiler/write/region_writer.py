@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from tenfold_compiler.fuse.fusion import Group
-from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import ALIAS_OPS, CUT_OPS, SEND_OPS
 
 from .registers import Registers
 
@@ -76,8 +76,8 @@ class RegionWriter:
         transfers, slots = self.program.transfers, self.slots
         arguments = []
         edges = [slots.resolve(source) for source in node.inputs]
-        # a reference stays one on its way to another task, which reads it
-        leaves = node.op in SEND_OPS and not node.client_terminated
+        # a reference stays one on its way to another task, which reads it, and to a save, which reads all at one moment
+        leaves = node.op in CUT_OPS or (node.op in SEND_OPS and not node.client_terminated)
         for edge, deref in zip(edges, node.deref, strict=True):
             text = self.operand(edge, node, registers)
             arguments.append(f"{text}.value" if deref and not leaves else text)

@@ -1,16 +1,13 @@
-// The view of one cluster: who is there, who is missing and why, what the tasks use, and how the variables lie on the
-// parameter servers.
+// The view of one cluster: who is there, who is missing and why, what the tasks use, and how variables and tables lie on
+// the parameter servers.
 
 import { html, useState } from "./vendor/preact.js";
 import { call } from "./api.js";
-import { ago, between, bytes, clock, count, duration, many, short } from "./format.js";
+import { ago, between, bytes, clock, count, duration, heavy, many, short } from "./format.js";
 import { useData, useTick } from "./live.js";
 import { Shares } from "./overview.js";
 import { Act, Bars, Card, Choice, Failure, Notice, Search, State, Table } from "./parts.js";
-
-/** Variables are uneven when one parameter server has so many times the mean, and so much more than it. */
-const UNEVEN = 2;
-const WORTH_A_WORD = 4 * 1024 * 1024;
+import { Tables } from "./tables.js";
 
 export function ClusterPage({ name }) {
   const path = `/v1/clusters/${encodeURIComponent(name)}`;
@@ -30,6 +27,7 @@ export function ClusterPage({ name }) {
     ${complete && !complete.status ? html`<${Notice} tone=${cluster.data.counts.lost ? "bad" : "wait"}><span class="clamped" title=${complete.message}>${complete.message}</span><//>` : null}
     <div class="card slim"><${Shares} counts=${cluster.data.counts} total=${total} /></div>
     <${Variables} tasks=${tasks} />
+    <${Tables} tables=${jobs.data?.tables} tasks=${tasks.filter((task) => task.figures)} />
     <${Tasks} tasks=${tasks} path=${path} look=${jobs.look} />`;
 }
 
@@ -39,12 +37,13 @@ function Variables({ tasks }) {
   const known = servers.filter((task) => typeof task.figures?.variable_bytes === "number");
   if (!servers.length) return null;
   if (!known.length) return html`<${Card} title="Variables" note="unknown"><p class="quiet empty">No parameter server has told how many bytes of variables it holds.</p><//>`;
-  const mean = known.reduce((sum, task) => sum + task.figures.variable_bytes, 0) / known.length;
-  const heavy = known.filter((task) => task.figures.variable_bytes > UNEVEN * mean && task.figures.variable_bytes - mean > WORTH_A_WORD);
-  return html`<${Card} title="Variables" id="variables" note=${`${bytes(mean * known.length)} on ${many(known.length, "parameter server")}`}>
-    ${heavy.length ? html`<${Notice}>Uneven: ${heavy.slice(0, 5).map((task) => `ps/${task.index} holds ${bytes(task.figures.variable_bytes)}, ${(task.figures.variable_bytes / mean).toFixed(1)} times the mean`).join("; ")}. Its network and memory bound every step; a partitioner or <code>GreedyLoadBalancingStrategy</code> spreads large variables.<//>` : null}
-    <${Bars} label="Bytes of variables" of=${known.map((task) => ({ name: `ps/${task.index}`, value: task.figures.variable_bytes, tone: heavy.includes(task) ? "wait" : "",
-      text: `${bytes(task.figures.variable_bytes)}${typeof task.figures.variables === "number" ? ` · ${many(task.figures.variables, "variable")}` : ""}` }))} /><//>`;
+  const parts = known.map((task) => ({ name: `ps/${task.index}`, value: task.figures.variable_bytes, variables: task.figures.variables }));
+  const uneven = heavy(parts);
+  const total = parts.reduce((sum, each) => sum + each.value, 0);
+  return html`<${Card} title="Variables" id="variables" note=${`${bytes(total)} on ${many(known.length, "parameter server")}`}>
+    ${uneven.length ? html`<${Notice}>Uneven: ${uneven.slice(0, 5).map((each) => `${each.name} holds ${bytes(each.value)}, ${each.times.toFixed(1)} times the mean`).join("; ")}. Its network and memory bound every step; a partitioner or <code>GreedyLoadBalancingStrategy</code> spreads large variables.<//>` : null}
+    <${Bars} label="Bytes of variables" of=${parts.map(({ name, value, variables }) => ({ name, value, tone: uneven.some((each) => each.name === name) ? "wait" : "",
+      text: `${bytes(value)}${typeof variables === "number" ? ` · ${many(variables, "variable")}` : ""}` }))} /><//>`;
 }
 
 const STATES = ["ready", "missing", "lost", "stopped", "finished"];

@@ -1,7 +1,7 @@
 // What the service tells of a run's progress → the plots of the run's view. Pure.
 
 /** What a task's process uses, over time: the member, and what it is called. */
-const USED = [["memory", "memory"], ["variables", "bytes of variables"], ["processor", "processor cores"], ["sent", "bytes sent per second"], ["received", "bytes received per second"]];
+const USED = [["memory", "memory"], ["variables", "bytes of variables"], ["tables", "bytes of tables"], ["rows", "rows of tables"], ["processor", "processor cores"], ["sent", "bytes sent per second"], ["received", "bytes received per second"]];
 /** How many plots are shown before somebody asks for the rest. */
 export const FIRST = 12;
 

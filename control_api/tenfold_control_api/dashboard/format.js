@@ -31,6 +31,16 @@ export function bytes(n) {
   return `${at === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[at]}`;
 }
 
+/** More is uneven: so many times the mean, and so many bytes more than it. */
+const UNEVEN = 2;
+const WORTH_A_WORD = 4 * 1024 * 1024;
+
+/** Those of [{name, value}] that hold far more bytes than the others, with how many `times` the mean. */
+export function heavy(of) {
+  const mean = of.reduce((sum, each) => sum + each.value, 0) / of.length;
+  return of.filter((each) => each.value > UNEVEN * mean && each.value - mean > WORTH_A_WORD).map((each) => ({ ...each, times: each.value / mean }));
+}
+
 /** Steps a second. */
 export function rate(n) {
   if (n === null || n === undefined) return UNKNOWN;

@@ -8,6 +8,7 @@ import { useData, useTick } from "./live.js";
 import { Logs } from "./logs.js";
 import { Act, Bars, Card, Choice, Command, Failure, Notice, State, Table, Tile } from "./parts.js";
 import { Plot } from "./plots.js";
+import { Tables } from "./tables.js";
 import { Timeline } from "./timeline.js";
 
 const FINAL = ["SUCCEEDED", "FAILED", "STOPPED"];
@@ -35,6 +36,7 @@ export function RunPage({ id, config }) {
     <${Curves} tasks=${tasks} final=${final} />
     <${RunTasks} run=${run} tasks=${tasks} />
     <${Standing} tasks=${tasks} />
+    <${Tables} tables=${curves?.tables} tasks=${tasks} />
     <${Kept} run=${run} tasks=${tasks} config=${config} />
     <${Logs} run=${run} path=${path} />`;
 }
@@ -179,7 +181,7 @@ function ending(task) {
 }
 
 /** How the values of plots are written that are no scalars of the program. */
-const FORMATS = { speed: rate, processor: rate, memory: bytes, variables: bytes, sent: bytes, received: bytes };
+const FORMATS = { speed: rate, processor: rate, memory: bytes, variables: bytes, tables: bytes, rows: count, sent: bytes, received: bytes };
 
 function Curves({ tasks, final }) {
   const [wanted, over] = useState("step");

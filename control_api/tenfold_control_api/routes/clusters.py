@@ -257,7 +257,9 @@ async def list_jobs(
         lacking = {task.job for task in found.tasks.values() if task.absent}
         wanted = [job for job in wanted if complete is (job not in lacking)]
     jobs = await views.jobs_json(found, wanted, control.registry.leases)
-    return _with_list(JobList(cluster=found.name, version=found.version, jobs=[]), "jobs", b",".join(jobs))
+    tables = await views.tables_of(found, wanted, control.registry.leases)
+    head = JobList(cluster=found.name, version=found.version, jobs=[], tables=tables)
+    return _with_list(head, "jobs", b",".join(jobs))
 
 
 @router.get(

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from tenfold_control_api.models import Condition, Size
+from tenfold_control_api.figures import TableFigures, Tables
+from tenfold_control_api.models import Condition, Size, TablesView
 from tenfold_control_api.runs.detail_models import (
     DisplayName,
     Notes,
@@ -270,6 +271,7 @@ class ProgramReport(_Request):
     logdirs: Annotated[list[Text], Field(max_length=100, description="Folders with event files for TensorBoard.")] = []
     recorded: Recorded | None = Field(default=None, description="The program's recorded facts, if they are new.")
     figures: Annotated[dict[Name, Annotated[float, Field(allow_inf_nan=False)]], Field(max_length=100)] = {}
+    tables: Tables = Field(default=[], description="The largest tables of the program's servers.")
 
 
 # -- answers
@@ -372,8 +374,8 @@ class TaskProgressView(BaseModel):
     speed: CurveView = Field(description="Steps per second.")
     used: dict[str, CurveView] = Field(
         default={},
-        description="What its process uses: bytes of memory and of variables, processor cores, and bytes sent and "
-        "received per second.",
+        description="What its process uses: bytes of memory, of variables and of tables, rows of tables, processor "
+        "cores, and bytes sent and received per second.",
     )
     distributions: dict[str, DistributionView] = Field(
         default={}, description="The histograms that it writes as summaries, such as those of its variables."
@@ -381,12 +383,14 @@ class TaskProgressView(BaseModel):
     checkpoints: list[CheckpointReport]
     logdirs: list[str] = Field(description="Folders, on its host, with event files for TensorBoard.")
     figures: dict[str, float] = Field(description="What the program uses: bytes of memory, seconds of processor …")
+    tables: list[TableFigures] = Field(default=[], description="The largest tables of its servers.")
 
 
 class RunProgressView(BaseModel):
     run: str
     progress: ProgressView | None
     tasks: list[TaskProgressView]
+    tables: TablesView | None = Field(default=None, description="Tables of all its tasks; null if none reports one.")
 
 
 class ReportView(BaseModel):

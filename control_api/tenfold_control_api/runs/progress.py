@@ -33,6 +33,8 @@ STALE_S = 10.0
 USED = {
     "memory": ("resident_bytes", False),
     "variables": ("variable_bytes", False),
+    "tables": ("table_bytes", False),
+    "rows": ("table_rows", False),
     "processor": ("cpu_seconds", True),
     "sent": ("bytes_sent", True),
     "received": ("bytes_received", True),
@@ -109,6 +111,8 @@ class TaskProgress:
     #: Where it writes event files.
     logdirs: list[str] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
+    #: The largest tables of its servers, in the form of `TableFigures`.
+    tables: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, report: Mapping[str, Any], now: float) -> None:
         """One report, in the form of `ProgramReport`."""
@@ -116,6 +120,8 @@ class TaskProgress:
         self.updated = now
         self.steps = report["steps"]
         self.figures = report["figures"]
+        # servers that have ended tell of none: what they held last is what there is to see
+        self.tables = report.get("tables") or self.tables
         if report["global_step"] is not None:
             if report["global_step"] != self.global_step:
                 self.moved = now
@@ -170,6 +176,7 @@ class TaskProgress:
             "checkpoints": self.checkpoints,
             "logdirs": self.logdirs,
             "figures": self.figures,
+            "tables": self.tables,
         }
 
     def newest(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tenfold_control_api.figures import TableFigures
 from tenfold_control_api.models import Condition
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.runs.detail_models import SourceView
@@ -21,6 +22,7 @@ from tenfold_control_api.runs.models import (
     TaskProgressView,
 )
 from tenfold_control_api.runs.progress import DISTRIBUTION, summed_up
+from tenfold_control_api.tables import TableParts
 from tenfold_control_api.views import timestamp
 from tenfold_core.device import task_name
 from tenfold_core.exit_codes import signal_name
@@ -101,6 +103,12 @@ def progress_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> ProgressView
 
 
 def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressView:
+    parts = TableParts()
+    for task in tasks:
+        tables, told = [TableFigures.model_construct(**each) for each in task.tables], task.figures
+        parts.add(
+            task.job, task.index, tables, told.get("table_rows"), told.get("table_bytes"), told.get("tables_left_out")
+        )
     return RunProgressView(
         run=run.id,
         progress=progress_view(run, tasks),
@@ -122,10 +130,16 @@ def curves_view(run: RunRecord, tasks: Sequence[TaskProgress]) -> RunProgressVie
                 checkpoints=[CheckpointReport(**each) for each in task.checkpoints],
                 logdirs=task.logdirs,
                 figures=task.figures,
+                tables=_tables(task),
             )
             for task in tasks
         ],
+        tables=parts.view(),
     )
+
+
+def _tables(task: TaskProgress) -> list[TableFigures]:
+    return [TableFigures.model_construct(**each) for each in task.tables]
 
 
 def curve_view(curve: Curve) -> CurveView:

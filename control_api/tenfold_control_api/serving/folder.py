@@ -18,6 +18,7 @@ from tenfold_control_api.problems import ApiError
 from tenfold_control_api.serving.shapes import ModelRegistration
 from tenfold_core import errors, saved_model
 from tenfold_core.checkpoint.files import AtomicFile
+from tenfold_core.file_names import file_path, is_url, is_within, join
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _REGISTRATIONS = "models.json"
@@ -26,10 +27,10 @@ UNNUMBERED = "1"
 
 
 class ModelsFolder:
-    """The models under `root`."""
+    """The models under `root`, and the trainings under `trainings` that they may follow (default: `root`)."""
 
-    def __init__(self, root: str) -> None:
-        self._root = Path(root)
+    def __init__(self, root: str, trainings: str | None = None) -> None:
+        self._root, self._trainings = Path(root), trainings or root
 
     def names(self) -> list[str]:
         """The models that are registered, and the folders that hold one."""
@@ -84,6 +85,32 @@ class ModelsFolder:
             )
         version = max(versions, key=lambda each: (int(each), each))
         return version, versions[version]
+
+    def training(self, registration: ModelRegistration) -> str | None:
+        """The folder of checkpoints that a model follows; None for one that follows none. Raises `invalid-model`."""
+        if registration.follows is None:
+            return None
+        root = file_path(self._trainings)
+        folder = join(root, registration.follows)
+        if is_url(root):
+            inside = is_within(folder, root) and ".." not in folder.split("/")
+        else:
+            root, folder = os.path.realpath(root), os.path.abspath(folder)
+            inside = not is_url(folder) and os.path.commonpath([root, os.path.realpath(folder)]) == root
+        if not inside:
+            raise ApiError(
+                "invalid-model",
+                f"{registration.follows!r} leads out of the folder of trainings; give a path within it.",
+                at=("follows",),
+            )
+        if not is_url(folder) and not os.path.isdir(folder):
+            raise ApiError(
+                "invalid-model",
+                f"there is no folder {registration.follows!r} in the folder of trainings: name the folder that the "
+                "training has as its checkpoint_dir.",
+                at=("follows",),
+            )
+        return folder
 
     def _versions(self, path: Path) -> dict[str, str]:
         """Version → its folder."""

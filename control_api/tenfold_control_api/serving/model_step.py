@@ -5,7 +5,7 @@ Called by service.py; steps.py has the wire's forms, JSON and binary.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.steps import Answer, InferenceStep, answer
@@ -65,13 +65,14 @@ def run(
     signature: Signature,
     model: str,
     version: str,
+    told: Mapping[str, Any],
     master: MasterInterface,
     handle: str,
     left: float,
     acting: Callable[[], None],
 ) -> Answer:
-    """Decodes, runs, encodes. Blocks. Raises ApiError for tensors that are not the signature's, OpError for the step's
-    own error."""
+    """Decodes, runs, encodes. Blocks. `told` are parameters of the answer. Raises ApiError for tensors that are not the
+    signature's, OpError for the step's own error."""
     feeds = {}
     for i, (name, array) in enumerate(step.feeds().items()):
         endpoint = _endpoint(signature.inputs, name, "input", signature, i)
@@ -91,7 +92,8 @@ def run(
     acting()
     values, _ = master.run_step(handle, feeds, tensors, [], config_pb2.RunOptions(), left)
     by_tensor = dict(zip(tensors, values, strict=True))
-    head = {"model_name": model, "model_version": version} | ({} if step.id is None else {"id": step.id})
+    head: dict[str, Any] = {"model_name": model, "model_version": version}
+    head |= ({} if step.id is None else {"id": step.id}) | ({"parameters": told} if told else {})
     return answer(((name, by_tensor[fetches[name]], binary) for name, binary in asked), head)
 
 

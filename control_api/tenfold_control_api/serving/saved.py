@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_control_api.problems import ApiError
+from tenfold_control_api.serving.follow_graph import add_follow_nodes
 from tenfold_core import errors, opdefs, open_inference, saved_model
 from tenfold_core.dtypes import as_dtype
 from tenfold_core.stand_ins import MARK
@@ -20,10 +21,12 @@ from tenfold_protos import graph_pb2
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tenfold_control_api.serving.follow_graph import FollowSteps
     from tenfold_protos.meta_graph_pb2 import MetaGraphDef, TensorInfo
 
 #: What tells a checkpoint, of whatever version, from none.
 _INDEX = ".index"
+_LOOKUPS = frozenset({"KvResourceGather", "KvResourceGatherV1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,16 @@ class SavedVersion:
     graph_def: graph_pb2.GraphDef
     start: Sequence[StartStep]
     signatures: Mapping[str, Signature]
+    #: Of a model that follows a training.
+    follow: FollowSteps | None = None
 
 
-def read_version(folder: str, tags: Sequence[str]) -> SavedVersion:
-    """Blocks. Raises ApiError `invalid-model` that says what is wrong with the folder."""
+def read_version(folder: str, tags: Sequence[str], restored: str | None = None) -> SavedVersion:
+    """The version in a folder; with `restored`, the prefix of a checkpoint, its variables are those of that one, and it
+    can follow the training that has saved it. Blocks. Raises ApiError `invalid-model` that says what is wrong."""
     try:
         graph = saved_model.graph_with_tags(saved_model.read(folder), tags)
-        start = _start_steps(folder, graph)
+        start = _start_steps(folder, graph, restored)
         signatures = {
             name: Signature(name, _endpoints(signature.inputs), _endpoints(signature.outputs))
             for name, signature in sorted(graph.signature_def.items())
@@ -77,14 +83,20 @@ def read_version(folder: str, tags: Sequence[str]) -> SavedVersion:
         raise ApiError("invalid-model", f"{folder} cannot be served: {error}") from None
     if not any(signature.outputs for signature in signatures.values()):
         raise ApiError("invalid-model", f"{folder} cannot be served: no signature of its graph has an output.")
-    return SavedVersion(_for_any_master(graph), start, signatures)
+    definition = _for_any_master(graph)
+    if restored is None:
+        return SavedVersion(definition, start, signatures)
+    try:
+        return SavedVersion(definition, start, signatures, add_follow_nodes(definition, graph.saver_def))
+    except ValueError as error:
+        raise ApiError("invalid-model", f"{folder} cannot follow a training: {error}.") from None
 
 
-def _start_steps(folder: str, graph: MetaGraphDef) -> list[StartStep]:
+def _start_steps(folder: str, graph: MetaGraphDef, restored: str | None) -> list[StartStep]:
     steps = []
     saver = graph.saver_def
-    prefix = os.path.abspath(saved_model.variables_path(folder))
-    if saver.restore_op_name and os.path.exists(prefix + _INDEX):
+    prefix = restored or os.path.abspath(saved_model.variables_path(folder))
+    if saver.restore_op_name and (restored or os.path.exists(prefix + _INDEX)):
         target = saver.restore_op_name.partition(":")[0]
         steps.append(StartStep({saver.filename_tensor_name: _text(prefix)}, target))
     init_op = saved_model.init_op_name(graph)
@@ -131,16 +143,21 @@ def _add(found: dict[str, Endpoint], name: str, tensor: str, dtype: Any, shape: 
 def _for_any_master(graph: MetaGraphDef) -> graph_pb2.GraphDef:
     """A copy whose nodes go wherever its session is: the devices of a training cluster need not be there.
 
-    Nor need an operation that the model defines itself and no signature may need.
+    Nor need an operation that the model defines itself and no signature may need. Lookups of embedding variables add
+    and count nothing: to ask a model changes nothing.
     """
     copy = graph_pb2.GraphDef()
     copy.CopyFrom(graph.graph_def)
     own = {op.name for op in graph.meta_info_def.stripped_op_list.op if not opdefs.has(op.name)}
     for node in copy.node:
         node.device = ""
+        if node.op in _LOOKUPS:
+            node.attr["is_inference"].b = True
         if node.op in own:
             node.attr[MARK].b = True
     for function in copy.library.function:
         for node in function.node_def:
             node.device = ""
+            if node.op in _LOOKUPS:
+                node.attr["is_inference"].b = True
     return copy

@@ -11,24 +11,24 @@ import contextlib
 import functools
 import logging
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.serving import model_step, saved
 from tenfold_control_api.serving.folder import ModelsFolder
+from tenfold_control_api.serving.loading import Loader
 from tenfold_control_api.serving.shapes import ModelMetadata, ModelView, TensorMetadata
 from tenfold_core.help_links import runtime_kind
-from tenfold_protos import config_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tenfold_control_api.leases import Clock
     from tenfold_control_api.service_settings import Settings
-    from tenfold_control_api.serving.saved import Endpoint, SavedVersion, Signature
+    from tenfold_control_api.serving.following import Follower
+    from tenfold_control_api.serving.loading import Loaded
+    from tenfold_control_api.serving.saved import Endpoint
     from tenfold_control_api.serving.shapes import ModelRegistration
-    from tenfold_control_api.session_record import SessionRecord
     from tenfold_control_api.session_service import SessionService
     from tenfold_control_api.steps import Answer, InferenceStep
 
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two looks for a newer version of a model that is asked for.
 _LOOK_S = 2.0
+#: Seconds between two looks for what a training has saved.
+_FOLLOW_S = 0.1
 #: A session that answers so is not there any more, and an inference may be sent again to another: it changes nothing.
 _GONE = frozenset(
     {
@@ -48,37 +50,17 @@ _GONE = frozenset(
     }
 )
 
-#: What a master says of a graph or a file that is wrong, to every caller.
-_THE_MODELS_OWN = frozenset(
-    runtime_kind(code) for code in ("NOT_FOUND", "INVALID_ARGUMENT", "UNIMPLEMENTED", "DATA_LOSS")
-)
-
-
-@dataclass
-class _Loaded:
-    """A version in a session."""
-
-    registration: ModelRegistration
-    version: str
-    folder: str
-    record: SessionRecord
-    signatures: Mapping[str, Signature]
-    #: When the folder was last looked at.
-    looked: float
-    #: Requests that use it now: the session of one that is over is closed by the last of them.
-    users: int = 0
-    is_over: bool = False
-    #: Version that could not be loaded → why; it is not tried again.
-    refused: dict[str, str] = field(default_factory=dict)
-
 
 class ModelService:
     """The models that this service serves."""
 
     def __init__(self, sessions: SessionService, settings: Settings, clock: Clock = time.monotonic) -> None:
         self._sessions, self._settings, self._clock = sessions, settings, clock
-        self._folder = None if settings.models_folder is None else ModelsFolder(settings.models_folder)
-        self._loaded: dict[str, _Loaded] = {}
+        self._folder = None
+        if settings.models_folder is not None:
+            self._folder = ModelsFolder(settings.models_folder, settings.trainings_folder)
+        self._loader = Loader(sessions, settings)
+        self._loaded: dict[str, Loaded] = {}
         #: One load of a model at a time.
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -107,6 +89,7 @@ class ModelService:
             path=registration.path or name,
             cluster=registration.cluster,
             tags=registration.tags,
+            follows=registration.follows,
             state="unloaded" if loaded is None else "ready",
         )
         if loaded is None:
@@ -118,6 +101,7 @@ class ModelService:
                 "session": loaded.record.id,
                 "signatures": list(loaded.signatures),
                 "trouble": "; ".join(f"version {each}: {why}" for each, why in loaded.refused.items()),
+                "following": None if loaded.follower is None else loaded.follower.view(),
             }
         )
 
@@ -131,8 +115,12 @@ class ModelService:
             versions=[loaded.version],
             inputs=_tensors(found.inputs),
             outputs=_tensors(found.outputs),
-            parameters={"signature": found.name, "signatures": list(loaded.signatures)},
+            parameters={"signature": found.name, "signatures": list(loaded.signatures), **_following(loaded)},
         )
+
+    def followers(self) -> Iterator[tuple[str, Follower]]:
+        """Those of the loaded models that follow a training, by name. Never blocks."""
+        return ((name, each.follower) for name, each in self._loaded.items() if each.follower is not None)
 
     # -- acting
 
@@ -150,7 +138,7 @@ class ModelService:
     async def unload(self, name: str) -> ModelView:
         """Forgets the registration and closes the session, once the requests that it serves have ended. A model that
         lies in the folder under its name is loaded again when it is asked for."""
-        view = await self.view(name)
+        view = (await self.view(name)).model_copy(update={"following": None})
         async with self._lock(name):
             await asyncio.to_thread(self._models().forget, name)
             self._retire(name)
@@ -174,8 +162,9 @@ class ModelService:
             found = model_step.signature_of(loaded.signatures, signature, name)
             loaded.users += 1
             try:
-                run = functools.partial(model_step.run, step, found, name, loaded.version)
-                return await self._sessions.run_step(loaded.record.id, run, None, acting)
+                async with loaded.of_one_moment() as told:
+                    run = functools.partial(model_step.run, step, found, name, loaded.version, told)
+                    return await self._sessions.run_step(loaded.record.id, run, None, acting)
             except ApiError as error:
                 if is_last or error.kind not in _GONE:
                     raise
@@ -200,7 +189,7 @@ class ModelService:
     def _lock(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
 
-    async def _ready(self, name: str, version: str | None = None) -> _Loaded:
+    async def _ready(self, name: str, version: str | None = None) -> Loaded:
         """The version that is served. Raises `no-such-version` if another one is asked for."""
         loaded = await self._newest(name)
         if version not in (None, loaded.version):
@@ -211,10 +200,11 @@ class ModelService:
             )
         return loaded
 
-    async def _newest(self, name: str) -> _Loaded:
+    async def _newest(self, name: str) -> Loaded:
         """The newest version that can be loaded; an older one goes on while a newer one cannot."""
         loaded = self._loaded.get(name)
-        if loaded is not None and self._clock() - loaded.looked < _LOOK_S:
+        # who finds another one being loaded goes on with this one
+        if loaded is not None and (self._clock() - loaded.looked < _LOOK_S or self._lock(name).locked()):
             return loaded
         folder = self._models()
         async with self._lock(name):
@@ -242,47 +232,58 @@ class ModelService:
             self._loaded[name] = fresh
             return fresh
 
-    async def _load(self, name: str, registration: ModelRegistration, version: str, path: str) -> _Loaded:
-        model = await asyncio.to_thread(saved.read_version, path, registration.tags)
-        # its variables are its own: those of a program on the same tasks may have their names
-        config = config_pb2.ConfigProto(isolate_session_state=True)
-        try:
-            record = await self._sessions.create(
-                registration.cluster, registration.job, registration.index, model.graph_def, config, _nothing
-            )
+    async def _follow(self, name: str, loaded: Loaded, follower: Follower) -> None:
+        """Until the model is not loaded any more."""
+        while True:
+            await asyncio.sleep(_FOLLOW_S)
             try:
-                await self._start(record, model)
-            except BaseException:
-                with contextlib.suppress(ApiError):
-                    await self._sessions.close(record.id, f"model {name} could not be loaded")
-                raise
-        except ApiError as error:
-            if error.kind not in _THE_MODELS_OWN:
-                raise
-            # The model is there; "not found" would say of the request what is true of its graph.
-            detail = f"version {version} of model {name!r} cannot be loaded: {error.detail}"
-            raise ApiError("invalid-model", detail, node=error.node) from None
-        log.info("model %s: version %s is loaded on %s", name, version, record.master)
-        return _Loaded(registration, version, path, record, model.signatures, self._clock())
+                newer = await follower.look()
+                if newer is not None:
+                    log.info("model %s reads %s anew: no increment leads there", name, newer.whole)
+                    await self._replace(name, loaded)
+            except ApiError as error:
+                log.warning("model %s is loaded again when it is asked for: %s", name, error)
+                if self._loaded.get(name) is loaded:
+                    self._retire(name)
+            except Exception:
+                log.exception("model %s could not look for increments; it tries again", name)
+            if self._loaded.get(name) is not loaded:
+                return
 
-    async def _start(self, record: SessionRecord, model: SavedVersion) -> None:
-        for each in model.start:
-            await self._sessions.ask(
-                record.id,
-                lambda master, handle, left, each=each: master.run_step(  # type: ignore[misc]
-                    handle, each.feeds, [], [each.target], config_pb2.RunOptions(), left
-                ),
-                self._settings.session_timeout,
-            )
+    async def _replace(self, name: str, loaded: Loaded) -> None:
+        """Loads the same version again, beside the one that goes on meanwhile. What cannot be loaded is tried again."""
+        async with self._lock(name):
+            if self._loaded.get(name) is not loaded:
+                return
+            try:
+                fresh = await self._load(name, loaded.registration, loaded.version, loaded.folder)
+            except ApiError as error:
+                log.warning("model %s goes on as it is: %s", name, error)
+                return
+            self._retire(name)
+            self._loaded[name] = fresh
+
+    async def _load(self, name: str, registration: ModelRegistration, version: str, path: str) -> Loaded:
+        training = await asyncio.to_thread(self._models().training, registration)
+        fresh = await self._loader.load(name, registration, version, path, training, self._clock())
+        if fresh.follower is not None:
+            following = self._follow(name, fresh, fresh.follower)
+            fresh.loop = asyncio.create_task(following, name=f"control:follow:{name}")
+        return fresh
 
     def _retire(self, name: str) -> None:
         """The model is not loaded any more. Never blocks."""
         loaded = self._loaded.pop(name, None)
-        if loaded is not None:
-            loaded.is_over = True
-            self._close_if_over(loaded)
+        if loaded is None:
+            return
+        if loaded.loop is not None and loaded.loop is not asyncio.current_task():
+            loaded.loop.cancel()
+            self._closing.add(loaded.loop)
+            loaded.loop.add_done_callback(self._closing.discard)
+        loaded.is_over = True
+        self._close_if_over(loaded)
 
-    def _close_if_over(self, loaded: _Loaded) -> None:
+    def _close_if_over(self, loaded: Loaded) -> None:
         if not loaded.is_over or loaded.users:
             return
         loaded.is_over = False
@@ -296,8 +297,9 @@ class ModelService:
         task.add_done_callback(self._closing.discard)
 
 
-def _nothing() -> None:
-    """Loading a model is no act of its request: the session is the service's own."""
+def _following(loaded: Loaded) -> dict[str, object]:
+    """What the metadata of a model that follows a training says of that."""
+    return {} if loaded.follower is None else {"following": loaded.follower.view().model_dump()}
 
 
 def _tensors(endpoints: Mapping[str, Endpoint]) -> list[TensorMetadata]:

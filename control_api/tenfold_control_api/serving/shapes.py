@@ -40,6 +40,30 @@ class ModelRegistration(BaseModel):
     tags: Annotated[list[Tag], Field(min_length=1, max_length=20)] = Field(
         default=["serve"], description="The tags of the SavedModel's graph."
     )
+    follows: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = Field(
+        default=None,
+        description=(
+            "A training's folder of checkpoints, within the service's folder of trainings: the model's variables are "
+            "those that it has saved, and its increments are taken in as they appear."
+        ),
+    )
+
+
+class FollowingView(BaseModel):
+    """What a model serves of the training that it follows."""
+
+    folder: str = Field(description="The training's folder of checkpoints.")
+    checkpoint: str = Field(description="The whole checkpoint that the served state's chain begins with.")
+    increment: str | None = Field(description="The newest increment that is served; null: the checkpoint itself.")
+    global_step: int | None = Field(description="The global step of the served state.")
+    saved_at: float = Field(description="When the served state was saved, in seconds since 1970.")
+    behind_seconds: float = Field(
+        description="Since when there is a newer state that is not served, in seconds; 0 where the newest is."
+    )
+    rows: int = Field(description="The rows of all embedding variables.")
+    increments: int = Field(description="How many increments were taken in since the model was loaded.")
+    trouble: str = Field(description="Why what comes next cannot be read, as a broken link of the chain.")
+    trouble_since: float | None = Field(description="Since when, in seconds since 1970.")
 
 
 class ModelView(BaseModel):
@@ -55,6 +79,8 @@ class ModelView(BaseModel):
     session: str | None = Field(default=None, description="The session in which it runs.")
     signatures: list[str] = []
     trouble: str = Field(default="", description="Why a newer version was not loaded.")
+    follows: str | None = Field(default=None, description="The training's folder that it is registered to follow.")
+    following: FollowingView | None = Field(default=None, description="What a loaded one serves of that training.")
 
 
 class ModelList(BaseModel):
@@ -126,6 +152,12 @@ class ModelInferenceRequest(BaseModel):
     )
 
 
+class AnswerParameters(BaseModel):
+    """Of a model that follows a training."""
+
+    global_step: int = Field(description="The global step of the state that the whole answer is of.")
+
+
 class ModelInferenceResponse(BaseModel):
     """The model's outputs."""
 
@@ -133,3 +165,4 @@ class ModelInferenceResponse(BaseModel):
     model_version: str
     outputs: list[InferenceTensor]
     id: str | None = None
+    parameters: AnswerParameters | None = None

@@ -25,6 +25,8 @@ RESTART_INTERVAL = 16
 MAGIC = 0xDB4775248B80FB57
 FOOTER_BYTES = 48
 _TRAILER_BYTES = 5
+#: Searches of a block after which all of its entries are read: one search reads some tens of them.
+_FEW_SEARCHES = 16
 _NO_COMPRESSION, _SNAPPY = 0, 1
 #: A packed block claims a size; more than this is taken for damage. TensorFlow's blocks hold 256 KiB and one entry.
 _MAX_UNPACKED = 1 << 30
@@ -112,6 +114,30 @@ class TableWriter:
         return handle
 
 
+class _Loaded:
+    """A block in memory."""
+
+    def __init__(self, number: int, contents: bytes) -> None:
+        self.number, self.contents = number, contents
+        #: What was searched for, and all entries once so much was that all are worth reading.
+        self.found: dict[bytes, bytes | None] = {}
+        self.entries: list[tuple[bytes, bytes]] | None = None
+
+    def all_entries(self) -> list[tuple[bytes, bytes]]:
+        if self.entries is None:
+            self.entries = _parse_block(self.contents)
+        return self.entries
+
+    def get(self, key: bytes) -> bytes | None:
+        if self.entries is None and key not in self.found and len(self.found) < _FEW_SEARCHES:
+            self.found[key] = _search(self.contents, key)
+        if key in self.found:
+            return self.found[key]
+        entries = self.all_entries()
+        at = bisect.bisect_left(entries, (key,))
+        return entries[at][1] if at < len(entries) and entries[at][0] == key else None
+
+
 class SSTable:
     """A table in a file, of which a block is in memory at a time. Every block's checksum is verified when it is read.
 
@@ -134,7 +160,7 @@ class SSTable:
         self._last_keys = [key for key, _ in entries]
         self._handles = self._decoded(lambda: [_handle(value) for _, value in entries], index)
         #: The block read last, by its number: entries that lie together are asked for together.
-        self._cached: tuple[int, list[tuple[bytes, bytes]]] | None = None
+        self._loaded: _Loaded | None = None
 
     def close(self) -> None:
         self._map.close()
@@ -150,20 +176,19 @@ class SSTable:
         number = bisect.bisect_left(self._last_keys, key)
         if number == len(self._last_keys):
             return None
-        entries = self._block(number)
-        at = bisect.bisect_left(entries, (key,))
-        return entries[at][1] if at < len(entries) and entries[at][0] == key else None
+        block = self._block(number)
+        return self._decoded(lambda: block.get(key), self._handles[number])
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Every entry, in key order."""
         for number in range(len(self._handles)):
-            yield from self._block(number)
+            yield from self._decoded(self._block(number).all_entries, self._handles[number])
 
-    def _block(self, number: int) -> list[tuple[bytes, bytes]]:
-        cached = self._cached
-        if cached is None or cached[0] != number:
-            self._cached = cached = (number, self._entries(self._handles[number]))
-        return cached[1]
+    def _block(self, number: int) -> _Loaded:
+        loaded = self._loaded
+        if loaded is None or loaded.number != number:
+            self._loaded = loaded = _Loaded(number, self._contents(self._handles[number]))
+        return loaded
 
     def _damaged(self, offset: int, what: str) -> errors.DataLossError:
         return errors.DataLossError(None, None, f"{self.path} is corrupted at offset {offset}: {what}")
@@ -216,25 +241,59 @@ def _handle(value: bytes) -> tuple[int, int]:
 
 def _parse_block(block: bytes) -> list[tuple[bytes, bytes]]:
     """The entries of a block, in order. Raises ValueError where they make no sense."""
+    return list(_entries_from(block, 0, _layout(block)[1]))
+
+
+def _search(block: bytes, key: bytes) -> bytes | None:
+    """The value of `key` in a block, of which few entries are read: those at the places where keys are written in full,
+    by halves, and those that follow the right one. Raises ValueError where they make no sense."""
+    restarts, end = _layout(block)
+
+    def entries(number: int) -> Iterator[tuple[bytes, bytes]]:
+        (at,) = struct.unpack_from("<I", block, end + 4 * number)
+        return _entries_from(block, at, end)
+
+    low, high = 0, restarts
+    while high - low > 1:
+        middle = (low + high) // 2
+        first = next(entries(middle), None)
+        if first is None:
+            raise ValueError("bad block contents: a restart point is beyond the entries")
+        low, high = (middle, high) if first[0] <= key else (low, middle)
+    for found, value in entries(low) if restarts else ():
+        if found >= key:
+            return value if found == key else None
+    return None
+
+
+def _layout(block: bytes) -> tuple[int, int]:
+    """How many restart points a block has, and where its entries end."""
     if len(block) < 4:
         raise ValueError("bad block contents: too short")
     (restarts,) = struct.unpack("<I", block[-4:])
     end = len(block) - 4 - 4 * restarts
     if end < 0:
         raise ValueError(f"bad block contents: {restarts} restart points in {len(block)} bytes")
-    entries: list[tuple[bytes, bytes]] = []
-    key = b""
-    at = 0
+    return restarts, end
+
+
+def _entries_from(block: bytes, at: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of a block from one on whose key is written in full."""
+    key, is_first = b"", True
     while at < end:
-        shared, at = get_varint(block, at)
-        fresh, at = get_varint(block, at)
-        length, at = get_varint(block, at)
+        shared, fresh, length = block[at : at + 3].ljust(3, b"\xff")
+        if shared | fresh | length < 0x80:
+            at += 3
+        else:
+            shared, at = get_varint(block, at)
+            fresh, at = get_varint(block, at)
+            length, at = get_varint(block, at)
         if shared > len(key) or at + fresh + length > end:
             raise ValueError("bad entry in block")
-        key = key[:shared] + block[at : at + fresh]
+        before, key = key, key[:shared] + block[at : at + fresh]
         at += fresh
-        if entries and key <= entries[-1][0]:
+        if not is_first and key <= before:
             raise ValueError("bad entry in block: keys are not in order")
-        entries.append((key, block[at : at + length]))
+        is_first = False
+        yield key, block[at : at + length]
         at += length
-    return entries

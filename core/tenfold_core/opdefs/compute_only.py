@@ -76,6 +76,7 @@ REFUSED = {
 _WHY_FAMILY = {
     "dataset": "datasets read files",
     "io": "it uses files",
+    "parquet": "datasets read files",
     "script": "it calls a function of a program",
     "sendrecv": "it is the runtime's own",
     "summary": "it writes files",

@@ -6,6 +6,8 @@ operation is. Names and groups are those of TensorFlow's graph.cc (Node::GetNode
 
 from __future__ import annotations
 
+import re
+
 RECV_OPS = frozenset(("_Recv", "_HostRecv"))
 SEND_OPS = frozenset(("_Send", "_HostSend"))
 #: Two outputs, of which a bool keeps one alive.
@@ -56,6 +58,8 @@ _READERS = (
     "WholeFileReader",
 )
 _ACCUMULATORS = ("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")
+#: Ops that stand for those of several lookups. Their names say the first of them only, and each graph joins its own.
+JOINED_OPS = frozenset(("KvResourceGathers", "KvResourceSparseApplies"))
 #: Ops that hold a variable, which every session finds by its name; `shape` and `dtype` say how large it is.
 VARIABLE_OPS = frozenset(("Variable", "VariableV2", "VarHandleOp"))
 #: Ops that hold a table, by a handle or a reference.
@@ -69,6 +73,10 @@ STATE_READING_OPS = frozenset(
         *(name + version for name in _LOOK_UPS for version in ("", "V2")),
     )
 )
+#: Ops that take a variable or a table and change it are those that begin so.
+UPDATE_OPS = re.compile("(Kv)?(Resource)?(Sparse|StridedSlice)?(Apply|Applies|Assign|Scatter|CountUpTo)")
+#: Ops that save variables as they are at one moment.
+CUT_OPS = frozenset(("SaveV2", "IncrSave"))
 #: Other state that every session finds by its name, if it has one: tables, queues, readers and such.
 NAMED_STATE_OPS = frozenset(
     (

@@ -179,3 +179,49 @@ def array_handle(c: ShapeContext) -> Shapes:
 
 def tensor_array(c: ShapeContext) -> Shapes:
     return [TensorShape([2]), _SCALAR]
+
+
+#: [rows, width] of an embedding variable.
+table_shape = always([2])
+
+
+def of_ids(c: ShapeContext) -> Shapes:
+    """A number for each id."""
+    return [c.input(1)]
+
+
+def exported_rows(c: ShapeContext) -> Shapes:
+    """Keys, values, versions, frequencies."""
+    return [_VECTOR, unknown_shape(2), _VECTOR, _VECTOR]
+
+
+def split_ids(c: ShapeContext) -> Shapes:
+    """Keys of each part, how many each lookup has, and a place for each id."""
+    parts = int(c.attrs["parts"])
+    return [_VECTOR] * parts + [as_shape([int(c.attrs["N"])])] * parts + [_VECTOR]
+
+
+def merged_embeddings(c: ShapeContext) -> Shapes:
+    """A row for each id."""
+    count, parts = int(c.attrs["N"]), int(c.attrs["parts"])
+    row = unknown_shape(1)
+    for number in range(parts):
+        row = row.merge_with(c.input(count + 1 + number).with_rank(2)[1:])
+    return [c.input(number).concatenate(row) for number in range(count)]
+
+
+def summed_embeddings(c: ShapeContext) -> Shapes:
+    """A row for each key of a part, as wide as the gradients' are."""
+    gradient = c.input(0)
+    width = gradient.as_list()[-1] if gradient.ndims else None
+    return [as_shape([None, width])] * int(c.attrs["parts"])
+
+
+def gathered_embeddings(c: ShapeContext) -> Shapes:
+    return [unknown_shape(2)]
+
+
+def rows_of_each(c: ShapeContext) -> Shapes:
+    rows = c.input(0)
+    row = unknown_shape(None) if rows.ndims is None else rows[1:]
+    return [as_shape([None]).concatenate(row)] * int(c.attrs["N"])

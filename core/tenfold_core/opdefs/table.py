@@ -23,6 +23,7 @@ FAMILIES = (
     "control_flow",
     "data_flow",
     "dataset",
+    "embedding",
     "fused",
     "image",
     "io",
@@ -31,6 +32,7 @@ FAMILIES = (
     "lookup",
     "math",
     "nn",
+    "parquet",
     "random",
     "script",
     "sdca",
@@ -41,6 +43,7 @@ FAMILIES = (
     "state",
     "string",
     "summary",
+    "work_queue",
 )
 
 

@@ -27,6 +27,9 @@ OWN_CHUNK, OWN_SHARED = 1 << 19, 3 << 19
 #: Terms of a sum that they take at a time where there are at least twice as many: a chunk copies a panel of B of all
 #: its terms, which must stay in the cache.
 OWN_DEPTH = 2048
+#: The same of a small matrix of long sums, a gradient of weights by many rows, and how small it is: chunks are cut
+#: along the sums, each reads its part of both operands once, and what they give is added up in their order.
+SMALL_DEPTH, SMALL = 512, 1 << 15
 #: What the columns or rows of a chunk of theirs are a multiple of.
 _OWN_COLUMNS, _OWN_ROWS = 32, 12
 #: Multiplications below which np.matmul is as fast, and a program of nothing else need not load Numba.
@@ -68,7 +71,7 @@ class _Own:
         try:
             if k < 2 * OWN_DEPTH:
                 self._add_terms(a, b, out, address, add)
-            else:
+            elif add or m * n > SMALL or not self._add_parts(a, b, out, address):
                 # the same terms in the same order
                 for first in range(0, k, OWN_DEPTH):
                     terms = slice(first, first + OWN_DEPTH)
@@ -76,6 +79,21 @@ class _Own:
         except TypeError:
             return None
         return out
+
+    def _add_parts(self, a: Array, b: Array, out: Array, address: int) -> bool:
+        """The product of long sums, part by part; False until all that it needs is loaded."""
+        count = a.shape[1] // SMALL_DEPTH
+        whole = count * SMALL_DEPTH
+        parts = self.batch(
+            a[:, :whole].reshape(-1, count, SMALL_DEPTH).swapaxes(0, 1)[None],
+            b[:whole].reshape(count, SMALL_DEPTH, -1)[None],
+        )
+        if parts is None:
+            return False
+        np.add.reduce(parts[0], 0, out=out)
+        if whole < a.shape[1]:
+            self._add_terms(a[:, whole:], b[whole:], out, address, True)
+        return True
 
     def batch(self, a: Array, b: Array) -> Array | None:
         """The products of [G, I, M, K] and [G, I, K, N], each of its own; None for what the BLAS does better, and until

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tenfold_core import dtypes, errors
 from tenfold_kernels.arrays import Array, invalid
 from tenfold_kernels.resources.state import ResourceHandle, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tenfold_kernels.registry import KernelNode
+    from tenfold_kernels.registry import Compute, KernelNode
 
 
 def is_resource(node: KernelNode, index: int = 0) -> bool:
@@ -32,7 +35,7 @@ def handle_of(node: KernelNode, value: Array) -> ResourceHandle:
     return handle
 
 
-def variable_reader(node: KernelNode) -> Callable[[Any], Variable]:
+def variable_reader(node: KernelNode, type_attr: str = "") -> Callable[[Any], Variable]:
     """`variable_of` for one input of a node, fast where the input is the same handle as the last time.
 
     A handle array is one object in all steps of a program. What was found is kept weakly, and only while no resource is
@@ -49,7 +52,7 @@ def variable_reader(node: KernelNode) -> Callable[[Any], Variable]:
             if variable is not None:
                 return variable
         generation = resources.generation
-        variable = variable_of(node, value)
+        variable = variable_of(node, value, type_attr)
         if variable is not value and not value.flags.writeable:
             found = value, generation, weakref.ref(variable)
         return variable
@@ -57,11 +60,12 @@ def variable_reader(node: KernelNode) -> Callable[[Any], Variable]:
     return read
 
 
-def variable_of(node: KernelNode, value: Any) -> Variable:
+def variable_of(node: KernelNode, value: Any, type_attr: str = "") -> Variable:
     """The variable of a reference or resource input, initialized or not yet.
 
     Raises FailedPreconditionError, with TensorFlow's text, for a resource variable that was never assigned, and
-    InvalidArgumentError for one of another type than the node's: a resource handle does not tell the type.
+    InvalidArgumentError for one of another type than the node's, or than its `type_attr` says: a resource handle does
+    not tell the type.
     """
     if isinstance(value, Variable):
         return value
@@ -69,7 +73,8 @@ def variable_of(node: KernelNode, value: Any) -> Variable:
     try:
         variable = node.resources.lookup(handle.container, handle.name, Variable)
         # a read says it in its own words
-        wanted = None if node.op == "ReadVariableOp" else node.attrs.get("dtype") or node.attrs.get("T")
+        of_node = None if node.op == "ReadVariableOp" else node.attrs.get("dtype") or node.attrs.get("T")
+        wanted = node.attrs.get(type_attr) if type_attr else of_node
         if isinstance(wanted, dtypes.DType) and wanted.base_dtype is not variable.dtype:
             raise invalid(
                 f"Trying to use variable {handle.name} with wrong dtype in {node.op}. "
@@ -83,3 +88,48 @@ def variable_of(node: KernelNode, value: Any) -> Variable:
             f"can also mean the variable is uninitialized. Debug info: container={container}, "
             f"status error message={error.message}"
         ) from None
+
+
+@contextlib.contextmanager
+def locked(variables: Sequence[Variable]) -> Iterator[None]:
+    """All of them locked, in the order in which every update locks several."""
+    with contextlib.ExitStack() as stack:
+        for variable in sorted(variables, key=id):
+            stack.enter_context(variable.lock)
+        yield
+
+
+def on_variables(
+    node: KernelNode, type_attrs: Sequence[str], update: Callable[[Sequence[Array], Sequence[Any]], None]
+) -> Compute:
+    """A compute that calls `update` with the buffers of its first inputs, variables of either kind with the types that
+    these attributes of the node say, all locked, and with all inputs. Half types are float32 for `update`, and are
+    rounded once it is done. Gives the first one's reference, or nothing for resources."""
+    resource, count = is_resource(node), len(type_attrs)
+    readers = [variable_reader(node, attr) for attr in type_attrs]
+
+    def compute(*inputs: Any) -> Any:
+        given = inputs[:count]
+        variables = [read(value) for read, value in zip(readers, given, strict=True)] if resource else given
+        with locked(variables):
+            buffers = [variable.buffer(exclusive=resource) for variable in variables]
+            if any(map(_is_half, buffers)):
+                wide = [in_float(buffer) for buffer in buffers]
+                update(wide, [*wide, *map(in_float, inputs[count:])])
+                for buffer, values in zip(buffers, wide, strict=True):
+                    buffer[...] = values
+            else:
+                update(buffers, inputs)
+        return None if resource else inputs[0]
+
+    return compute
+
+
+def _is_half(value: Any) -> bool:
+    # NumPy has no type of its own for bfloat16
+    return value.dtype.itemsize == 2 and value.dtype.kind in "fV"
+
+
+def in_float(value: Any) -> Any:
+    """A float32 copy of an array of a half type; any other array as it is."""
+    return value.astype(np.float32) if _is_half(value) else value

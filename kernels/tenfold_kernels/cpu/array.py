@@ -27,6 +27,7 @@ from tenfold_kernels.arrays import (
     shape_text,
 )
 from tenfold_kernels.cpu import math_variants
+from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import NUMERIC
 
@@ -34,11 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _SIZE = attrgetter("size")
+#: Bytes of joined arrays that are worth a part of their own, 100 to 200 µs; and of each of them, which has to be cut.
+_PART, _EACH = 1 << 19, 1 << 18
 
 
 @kernel("Const")
 def build_const(node: KernelNode) -> Compute:
-    """The value is decoded once, and enters every step as the same read-only array."""
+    """The value is decoded once, and enters every step as the same read-only array; a large one that is one element
+    repeated holds that once, with strides of 0.
+    """
     value = node.attrs["value"]
     if isinstance(value, np.ndarray):
         array = value.copy()
@@ -49,7 +54,9 @@ def build_const(node: KernelNode) -> Compute:
             except TypeError:
                 given = f"unknown type number {value.dtype}"
             raise invalid(f"Type mismatch between value ({given}) and dtype ({node.output_types[0].op_name})")
-        array = tensor_util.make_ndarray(value)
+        array = tensor_util.proto_to_tensor(value, held_once=True)
+        if not array.flags.writeable and (tensor_util.held_bytes(array) or not array.ndim):
+            array = array.copy()
     freeze(array)
     return lambda: array
 
@@ -167,6 +174,15 @@ def build_pack(node: KernelNode) -> Compute:
         # np.stack takes two or three times as long
         out = np.empty(shape, dtype)
         before: tuple[Any, ...] = (slice(None),) * where
+
+        def part(first: int, last: int) -> None:
+            rows = out[first:last]
+            for i, value in enumerate(values):
+                rows[(*before, i, ...)] = value[first:last]
+
+        if where and out.nbytes >= max(2 * _PART, _EACH * len(values)) and not dtype.hasobject:
+            in_parts(part, shape[0], -(-_PART * shape[0] // out.nbytes))
+            return out
         for i, value in enumerate(values):
             out[(*before, i, ...)] = value
         return out
@@ -211,13 +227,30 @@ def concat_axis(axis: Array) -> int:
 
 def _concat(number: int, values: tuple[Array, ...]) -> Array:
     where = joined_axis(number, values[0].ndim)
-    allow((sum(map(_SIZE, values)),), values[0].dtype)
+    size, dtype = sum(map(_SIZE, values)), values[0].dtype
+    allow((size,), dtype)
+    if where and size * dtype.itemsize >= max(2 * _PART, _EACH * len(values)) and not dtype.hasobject:
+        check_joined(values, where)
+        return _concat_in_parts(values, where)
     try:
         return np.concatenate(values, axis=where)
     except ValueError:
         pass
     check_joined(values, where)
     raise invalid("ConcatOp : the inputs cannot be joined")
+
+
+def _concat_in_parts(values: tuple[Array, ...], where: int) -> Array:
+    """np.concatenate of what fits, along another axis than the first."""
+    shape = list(values[0].shape)
+    shape[where] = sum(value.shape[where] for value in values)
+    out = np.empty(shape, values[0].dtype)
+
+    def part(first: int, last: int) -> None:
+        np.concatenate([value[first:last] for value in values], axis=where, out=out[first:last])
+
+    in_parts(part, shape[0], -(-_PART * shape[0] // out.nbytes))
+    return out
 
 
 def joined_axis(number: int, rank: int) -> int:

@@ -14,11 +14,12 @@ from tenfold_core import checkpoint, dtypes, errors
 from tenfold_core.file_names import file_path, parent
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
+from tenfold_kernels.cpu._cuts import cut, no_embeddings
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.messages import variants_from_bytes, variants_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tenfold_core.dtypes import DType
 
@@ -36,7 +37,8 @@ def _plain(value: Array) -> list[str]:
     return [os.fsdecode(item) for item in value.reshape(-1).tolist()]
 
 
-def _check_v2_inputs(prefix: Array, names: Array, specs: Array) -> tuple[str, list[str], list[str]]:
+def checked_v2_inputs(prefix: Array, names: Array, specs: Array) -> tuple[str, list[str], list[str]]:
+    """The file, the names and the slices that SaveV2 and its kin are given. Raises InvalidArgumentError."""
     if prefix.size != 1:
         raise invalid(f"Input prefix should have a single element, got {prefix.size} instead.")
     if names.ndim != 1 or specs.ndim != 1:
@@ -51,7 +53,8 @@ def _check_v2_inputs(prefix: Array, names: Array, specs: Array) -> tuple[str, li
     return _texts(prefix)[0], _plain(names), _plain(specs)
 
 
-def _parsed_spec(spec: str, value: Array) -> tuple[tuple[int, ...], checkpoint.TensorSlice]:
+def parsed_spec(spec: str, value: Array) -> tuple[tuple[int, ...], checkpoint.TensorSlice]:
+    """The whole shape, and which part of it `value` is. Raises InvalidArgumentError for one of another shape."""
     shape, part, part_shape = checkpoint.parse_shape_and_slice(spec)
     if part_shape != value.shape:
         raise invalid(
@@ -63,17 +66,35 @@ def _parsed_spec(spec: str, value: Array) -> tuple[tuple[int, ...], checkpoint.T
 
 @kernel("SaveV2", files=True)
 def build_save_v2(node: KernelNode) -> Compute:
+    """Of the handle of an embedding variable all that the variable has, of another one's its value; all variables as
+    they are at one moment."""
     types: Sequence[DType] = [t.base_dtype for t in node.input_types[3:]]
+    has_embeddings = dtypes.resource in types
+    if has_embeddings:
+        from tenfold_kernels.cpu.embedding import saved_embeddings
 
     def compute(prefix: Array, tensor_names: Array, shape_and_slices: Array, *tensors: Array) -> None:
-        where, names, specs = _check_v2_inputs(prefix, tensor_names, shape_and_slices)
+        where, names, specs = checked_v2_inputs(prefix, tensor_names, shape_and_slices)
         if len(tensors) != len(names):
             raise invalid(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
+        embeddings: dict[str, Iterable[tuple[str, Array]]] = {}
+        if has_embeddings:
+            embeddings, values = saved_embeddings(node, names, tensors, where)
+            tensors = tuple(values)
+        else:
+            with cut(node, names, tensors, no_embeddings) as made:
+                tensors = tuple(made.values)
         with checkpoint.BundleWriter(where, files=graph_files()) as writer:
             for name, spec, tensor, dtype in zip(names, specs, tensors, types, strict=True):
+                if name in embeddings:
+                    for each, found in embeddings[name]:
+                        writer.add(each, found, dtypes.as_dtype(found.dtype))
+                    continue
+                if dtype is dtypes.resource:
+                    dtype = dtypes.as_dtype(tensor.dtype)
                 value = variants_to_bytes(tensor) if dtype is dtypes.variant else tensor
                 if spec:
-                    shape, part = _parsed_spec(spec, value)
+                    shape, part = parsed_spec(spec, value)
                     writer.add_slice(name, shape, part, value, dtype)
                 else:
                     writer.add(name, value, dtype)
@@ -90,9 +111,9 @@ def build_restore_v2(node: KernelNode) -> Compute:
     def compute(prefix: Array, tensor_names: Array, shape_and_slices: Array) -> Any:
         if tensor_names.size != len(types):
             raise invalid(f"Got {tensor_names.size} tensor names, but {len(types)} expected dtypes.")
-        where, names, specs = _check_v2_inputs(prefix, tensor_names, shape_and_slices)
+        where, names, specs = checked_v2_inputs(prefix, tensor_names, shape_and_slices)
         if graph_files().exists(checkpoint.meta_filename(where)):
-            values = _restore_bundle(where, names, specs, types)
+            values = restored_bundle(where, names, specs, types)
         else:
             with checkpoint.SliceTableReader(where, files=graph_files()) as reader:
                 values = [
@@ -104,7 +125,8 @@ def build_restore_v2(node: KernelNode) -> Compute:
     return compute
 
 
-def _restore_bundle(where: str, names: list[str], specs: list[str], types: Sequence[DType]) -> list[Array]:
+def restored_bundle(where: str, names: list[str], specs: list[str], types: Sequence[DType]) -> list[Array]:
+    """What a bundle has under these names. Blocks; raises the step's error for what it lacks or has otherwise."""
     with checkpoint.BundleReader(where, files=graph_files()) as reader:
         wrong = []
         stored = [reader.dtype_and_shape(name) for name in names]
@@ -183,7 +205,7 @@ def build_save(node: KernelNode) -> Compute:
                 zip(names, specs, values, types, strict=True), key=lambda row: row[0].encode("utf-8", "surrogateescape")
             ):
                 shape, part = (
-                    _parsed_spec(spec, value) if spec else (value.shape, checkpoint.TensorSlice.full(value.ndim))
+                    parsed_spec(spec, value) if spec else (value.shape, checkpoint.TensorSlice.full(value.ndim))
                 )
                 yield checkpoint.SavedTensor(name, shape, part, value, dtype)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tenfold_core.file_names import file_path
 from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.arrays import Array, invalid, shape_text, text_attr
+from tenfold_kernels.cpu._compiled.id_index import id_loops
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.handles import handle_for, resource_of, shared_resource
 from tenfold_kernels.resources.lookup_tables import DenseTable, Table, read_text_file
@@ -45,7 +46,8 @@ def build_hash_table(node: KernelNode) -> Compute:
 def _table(node: KernelNode, kind: str, name: str, value_shape: tuple[int, ...] = ()) -> Table:
     """A table of scalar keys, whose entries count for the node's containers."""
     key, value = node.attrs["key_dtype"], node.attrs["value_dtype"]
-    return Table(kind, name, key, value, value_shape=value_shape, account=node.resources.quota.account(name))
+    account = node.resources.quota.account(name)
+    return Table(kind, name, key, value, value_shape=value_shape, account=account, loops=id_loops())
 
 
 def _shared_or_own(node: KernelNode, make: Callable[[str], Table]) -> Compute:
@@ -96,7 +98,7 @@ def build_dense_table(node: KernelNode) -> Compute:
         empty, deleted = reserved
         assert empty is not None
         account = node.resources.quota.account(name)
-        return DenseTable(name, key, value, shape, empty, deleted, buckets, load, account)
+        return DenseTable(name, key, value, shape, empty, deleted, buckets, load, account, id_loops())
 
     found = _shared_or_own(node, make)
 

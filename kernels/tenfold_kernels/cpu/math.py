@@ -24,6 +24,8 @@ from tenfold_kernels.arrays import (
     shape_text,
     truncated_quotient,
 )
+from tenfold_kernels.cpu._compiled import activations
+from tenfold_kernels.cpu._elementwise import of_singles, run
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import ANY, COMPILED, COMPLEX, FLOATING, INTEGER, NUMERIC, REAL, STRING, TENSOR
 
@@ -212,10 +214,8 @@ def build_equal(node: KernelNode) -> Compute:
 
 def sigmoid(x: Array) -> Array:
     y = np.empty_like(x)
-    np.negative(x, out=y)
-    np.exp(y, out=y)
-    y += 1
-    return np.reciprocal(y, out=y)
+    activations.sigmoid_in_numpy(x, y)
+    return y
 
 
 def _sign(x: Array) -> Any:
@@ -263,8 +263,11 @@ _register_unary(np.ceil, "Ceil", T=FLOATING)
 # Halves go to the even neighbour, in TensorFlow as in NumPy.
 _register_unary(np.rint, "Round", "Rint", T=FLOATING)
 _register_unary(lambda x: x.copy(), "Round", T=INTEGER)
-_register_unary(sigmoid, "Sigmoid", T=FLOATING | COMPLEX)
-_register_unary(np.tanh, "Tanh", T=FLOATING | COMPLEX)
+_SINGLE = {dtypes.float32}
+_register_unary(sigmoid, "Sigmoid", T=(FLOATING | COMPLEX) - _SINGLE)
+_register_unary(of_singles(activations.sigmoid_of_singles, sigmoid), "Sigmoid", T=_SINGLE)
+_register_unary(np.tanh, "Tanh", T=(FLOATING | COMPLEX) - _SINGLE)
+_register_unary(of_singles(activations.tanh_of_singles, returning_array(np.tanh)), "Tanh", T=_SINGLE)
 _register_unary(np.sin, "Sin", T=FLOATING | COMPLEX)
 _register_unary(np.cos, "Cos", T=FLOATING | COMPLEX)
 _register_unary(np.tan, "Tan", T=FLOATING | COMPLEX)
@@ -357,15 +360,13 @@ _register_gradient(_of_conjugate(_reciprocal_grad), "InvGrad")
 
 @kernel("SigmoidGrad", T=COMPILED)
 def build_sigmoid_grad(node: KernelNode) -> Compute:
-    from tenfold_kernels.cpu._compiled import activations
-
     dtype = output_type(node)
     grad, one = activations.sigmoid_grad(dtype), dtype(1)
 
     def compute(y: Array, dy: Array) -> Array:
         y, dy = contiguous(y), contiguous(shaped_as(y, dy))
         out = np.empty_like(y)
-        grad(y.reshape(-1), dy.reshape(-1), out.reshape(-1), one)
+        run(grad, (y.reshape(-1), dy.reshape(-1), out.reshape(-1)), one)
         return out
 
     return compute

@@ -31,6 +31,7 @@ from tenfold_kernels.arrays import (
 )
 from tenfold_kernels.cpu._sparse_products import build_sum_of_row_products
 from tenfold_kernels.cpu._sums import OWN_LEAST, add_up
+from tenfold_kernels.parallel import first_in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import BOOL, COMPILED, FLOATING, INDEX, NUMERIC, REAL
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 #: Elements that are added up in less time than a few of them are taken out.
 _FEW = 1 << 13
+#: Elements that are worth a part of their own, 50 to 100 µs.
+_PART = 1 << 16
 # NumPy's own types do not know reduce's keepdims as a variable.
 _add: Any = np.add
 _maximum: Any = np.maximum
@@ -248,10 +251,35 @@ def segment_summer(element: DType, index: DType) -> Callable[[Array, Array, int]
         from tenfold_kernels.cpu._compiled import rows
 
         add = rows.add_rows(element.as_numpy_dtype, index.as_numpy_dtype)
+        add_columns = rows.add_columns(element.as_numpy_dtype, index.as_numpy_dtype)
+
+    def sum_columns(columns: Array, ids: Array, count: int) -> Array:
+        """Of data whose first axis was moved to the end, as they lie in memory; the sums lie there likewise."""
+        out = np.zeros((*columns.shape[:-1], count), columns.dtype)
+        data_WN, out_WC = columns.reshape(-1, ids.size), out.reshape(-1, count)
+        bad = first_in_parts(
+            lambda first, last: add_columns(data_WN[first:last], ids, out_WC[first:last]),
+            len(data_WN),
+            -(-_PART // ids.size),
+        )
+        if bad >= 0:
+            raise _beyond_segments(ids, int((ids >= count).argmax()), count)
+        return np.moveaxis(out, -1, 0)
 
     def sum_rows(data: Array, ids: Array, count: int) -> Array:
         row = data.shape[ids.ndim :]
         allow((count, *row), data.dtype)
+        flags = data.flags
+        if (
+            add is not None
+            and not flags.c_contiguous
+            and data.ndim > ids.ndim == 1
+            and data.strides[0] == data.itemsize
+            and flags.aligned
+            and data.size
+            and count
+        ):
+            return sum_columns(np.moveaxis(data, 0, -1), contiguous(ids), count)
         out = np.zeros((count, *row), dtype=data.dtype)
         if add is not None and data.size and count:
             width = data.size // ids.size

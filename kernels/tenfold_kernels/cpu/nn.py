@@ -21,6 +21,7 @@ from tenfold_kernels.arrays import (
     output_type,
     shape_text,
 )
+from tenfold_kernels.cpu._elementwise import run
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import COMPILED, FLOATING, NUMERIC, REAL
 
@@ -127,7 +128,7 @@ def build_relu(node: KernelNode) -> Compute:
     def compute(x: Array) -> Array:
         x = contiguous(x)
         out = np.empty_like(x)
-        relu(x.reshape(-1), out.reshape(-1), zero)
+        run(relu, (x.reshape(-1), out.reshape(-1)), zero)
         return out
 
     return compute
@@ -159,7 +160,7 @@ def build_relu_grad(node: KernelNode) -> Compute:
         check_same_shape(node, gradients, features)
         gradients, features = contiguous(gradients), contiguous(features)
         out = np.empty_like(features)
-        grad(gradients.reshape(-1), features.reshape(-1), out.reshape(-1), zero)
+        run(grad, (gradients.reshape(-1), features.reshape(-1), out.reshape(-1)), zero)
         return out
 
     return compute

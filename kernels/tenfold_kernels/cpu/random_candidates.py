@@ -91,7 +91,7 @@ Found = tuple[Array, Array, Array]
 
 
 #: Tries in a row that find nothing new: what is left is never drawn, or nearly so. Each takes more than a microsecond.
-_MOST_MISSES = 1 << 20
+_MOST_MISSES = 1 << 19
 
 
 class Sampler(Protocol):

@@ -264,15 +264,19 @@ def build_disable_copy_on_read(node: KernelNode) -> Compute:
 
 @kernel("DestroyResourceOp")
 def build_destroy_resource(node: KernelNode) -> Compute:
+    """Forgets what the handle names: a variable, a table, a queue, an iterator, … Others that use it may go on with it.
+    Waits for the work of an iterator to end. Raises NotFoundError unless `ignore_lookup_error`."""
     ignore = bool(node.attrs.get("ignore_lookup_error", True))
 
     def compute(resource: Array) -> None:
         handle = handle_of(node, resource)
-        try:
-            node.resources.delete(handle.container, handle.name, Variable)
-        except errors.NotFoundError:
-            if not ignore:
-                raise
+        found = node.resources.forget(handle)
+        if not found and not ignore:
+            where = f"{handle.container or node.resources.default_container}/{handle.name}"
+            raise errors.not_found(f"Resource {where}/{handle.type_name} does not exist.")
+        for each in found:
+            if hasattr(each, "end_work"):
+                each.end_work()
 
     return compute
 

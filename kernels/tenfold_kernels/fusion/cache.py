@@ -19,6 +19,7 @@ import stat
 import sys
 import tempfile
 import threading
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,14 +171,19 @@ class FusionCache:
 
 
 def _module_name(text: str, signature: str) -> str:
+    return "run_" + hashlib.sha256(repr((text, signature, _versions())).encode()).hexdigest()[:32]
+
+
+@cache
+def _versions() -> tuple[object, ...]:
+    """What machine code depends on besides its source. Asked for by every run; finding it out takes 5 ms."""
     # support.py is inlined into every run.
     support = Path(__file__).with_name("support.py").read_text(encoding="utf-8")
     # not with this module: it takes 15 ms to import, which a program that fuses nothing need not wait for
     from importlib.metadata import version
 
     packages = [version(name) for name in ("numba", "llvmlite", "numpy")]
-    versions = (_FORMAT, sys.version, platform.machine(), support, *packages)
-    return "run_" + hashlib.sha256(repr((text, signature, versions)).encode()).hexdigest()[:32]
+    return _FORMAT, sys.version, platform.machine(), support, *packages
 
 
 def program_name(text: str) -> str:

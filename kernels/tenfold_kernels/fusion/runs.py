@@ -351,7 +351,8 @@ def _rank(run: FusedRun, given: FusedInput) -> int:
 
 def _wrapper(run: FusedRun, name: str) -> str:
     """The Python side of a call: makes the outputs, calls, gives up politely. Once some array came strided, all calls
-    are `of_any_layout`, which copies such arrays: Numba takes 0.2 ms to say that it has no code for one.
+    are `of_any_layout`, which copies such arrays, large ones block by block (shares.py): Numba takes 0.2 ms to say that
+    it has no code for one.
     """
     names = [f"a{i}" for i in range(len(run.inputs))]
     scalars = [f"a{i}" for i, given in enumerate(run.inputs) if given.role == "scalar"]
@@ -363,7 +364,12 @@ def _wrapper(run: FusedRun, name: str) -> str:
         ranks = {f"a{i}": _rank(run, run.inputs[i]) for i in _read(run) if f"a{i}" not in scalars}
         if ranks:
             lines.append(f"    if {' or '.join(f'{a}.ndim != {rank}' for a, rank in ranks.items())}: {back}")
-        lines += [f"    {a} = contiguous({a})" for a in ranks]
+        cut = {f"a{i}": run.inputs[i].role for i in _read(run)} if is_cut(run) else {}
+        of_rows = [a for a in ranks if cut.get(a) in ("full", "column")]
+        lines += [f"    {a} = contiguous({a})" for a in ranks if a not in of_rows]
+        if of_rows:
+            model = next(f"a{i}" for i, given in enumerate(run.inputs) if given.role == "full")
+            lines.append(f"    if {model}.size < shared.least: " + "; ".join(f"{a} = contiguous({a})" for a in of_rows))
     if scalars:
         lines.append(f"    if {' or '.join(f'{name}.ndim' for name in scalars)}: {back}")
     results = []

@@ -1,8 +1,8 @@
 """Lookup tables: from keys to values, filled once (HashTable) or at any time (MutableHashTable and its kin).
 
-A dictionary under a lock; keys and values are Python scalars or, for tables of tensors, tuples and rows. Used by
-cpu/lookup.py and by everything that maps strings to numbers. Follows lookup_table_op.h, initializable_lookup_table.cc
-and lookup_util.cc.
+Entries under a lock (table_entries.py), with a table's rules: what may be changed, which keys are reserved, what it
+costs. Used by cpu/lookup.py and by everything that maps strings to numbers. Follows lookup_table_op.h,
+initializable_lookup_table.cc and lookup_util.cc.
 """
 
 from __future__ import annotations
@@ -17,21 +17,16 @@ from tenfold_core import errors
 from tenfold_core.files import length
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import invalid
-from tenfold_kernels.resources.quota import size_of
+from tenfold_kernels.resources.table_entries import Entries, entries_for
 from tenfold_kernels.resources.tensor_arrays import check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.id_map import IdLoops
     from tenfold_kernels.resources.quota import Account
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-#: Bytes of an entry in a dictionary, with the objects of a key and a value that are numbers.
-_ENTRY_BYTES = 160
-#: Bytes of a number in a key of several.
-_NUMBER_BYTES = 40
 #: In place of a column's number in a text file.
 WHOLE_LINE, LINE_NUMBER = -2, -1
 
@@ -50,19 +45,21 @@ class Table:
         value_shape: tuple[int, ...] = (),
         reserved: dict[Any, str] | None = None,
         account: Account | None = None,
+        loops: IdLoops | None = None,
     ) -> None:
         """`kind` is "HashTable" for one that is initialized once. `reserved` are keys that may not be used, and why.
-        `account` is charged for the entries; None: nobody counts them."""
+        `account` is charged for the entries; None: nobody counts them. `loops` find the values of ids."""
         self.kind, self.name = kind, name
         self.account = account
         self.key_dtype, self.value_dtype = key_dtype, value_dtype
         self.key_shape, self.value_shape = key_shape, value_shape
         self._reserved = reserved or {}
-        self._lock = threading.RLock()
-        self._entries: dict[Any, Any] = {}
-        #: Bytes of each entry; 0 where texts make them differ.
-        self._each_bytes = 0 if "string" in {key_dtype.name, value_dtype.name} else self._bytes_of_one()
+        self._lock, self._loops = threading.RLock(), loops
+        self._entries = self._nothing()
         self._initialized = kind != "HashTable"
+
+    def _nothing(self) -> Entries:
+        return entries_for(self.key_dtype, self.value_dtype, self.key_shape, self.value_shape, self._loops)
 
     @property
     def is_mutable(self) -> bool:
@@ -85,23 +82,12 @@ class Table:
         if default.shape not in ((self.value_shape, shape) if self.is_mutable else (self.value_shape,)):
             wanted = f"{_text(self.value_shape)} or {_text(shape)}" if self.is_mutable else _text(self.value_shape)
             raise invalid(f"Expected shape {wanted} for default value, got {_text(default.shape)}")
-        each = default.shape != self.value_shape
-        if not (each or self.key_shape or self.value_shape or self._reserved):
-            return self._find_scalars(keys, default)
         out = np.empty(shape, dtype=self.value_dtype.as_numpy_dtype)
-        rows, defaults = out.reshape(-1, *self.value_shape), default.reshape(-1, *self.value_shape)
+        rows = self._rows(keys)
+        self._check_first_reserved(rows, self._first_reserved(rows))
         with self._lock:
-            entries = self._entries
-            for index, key in enumerate(self._keys(keys)):
-                self._check_key(key)
-                rows[index] = entries[key] if key in entries else defaults[index if each else 0]
-        return out
-
-    def _find_scalars(self, keys: Array, default: Array) -> Array:
-        out, other = np.empty(keys.shape, dtype=self.value_dtype.as_numpy_dtype), default[()]
-        with self._lock:
-            get = self._entries.get
-            out.reshape(-1)[:] = [get(key, other) for key in keys.reshape(-1).tolist()]
+            values = out.reshape(-1, *self.value_shape)
+            self._entries.find(rows, default.reshape(-1, *self.value_shape), values)
         return out
 
     def insert(self, keys: Array, values: Array) -> None:
@@ -113,13 +99,13 @@ class Table:
         """Forgets keys; unknown ones are no error."""
         self._check_mutable("Remove")
         self._outer(keys)
+        rows = self._rows(keys)
+        end = self._first_reserved(rows)
         with self._lock:
-            for key in self._keys(keys):
-                self._check_key(key)
-                gone = self._entries.pop(key, self)
-                if gone is not self:
-                    self._charge(-self._bytes_of(key, gone))
-                    self._after_remove(gone)
+            gone, nbytes = self._entries.remove(rows[:end])
+            self._charge(-nbytes)
+            self._after_remove(gone)
+        self._check_first_reserved(rows, end)
 
     def replace(self, keys: Array, values: Array) -> None:
         """Import: these entries and no others; a table that is initialized once, is so by it."""
@@ -127,7 +113,7 @@ class Table:
             self.initialize(keys, values)
             return
         with self._lock:
-            before, self._entries = self._entries, {}
+            before, self._entries = self._entries, self._nothing()
             charged = self.account.bytes if self.account is not None else 0
             self._charge(-charged)
             try:
@@ -142,15 +128,10 @@ class Table:
         if not self._initialized:
             raise errors.aborted(f"{self.kind} is not initialized.")
         with self._lock:
-            entries = self._exported()
-        keys = np.empty((len(entries), *self.key_shape), dtype=self.key_dtype.as_numpy_dtype)
-        values = np.empty((len(entries), *self.value_shape), dtype=self.value_dtype.as_numpy_dtype)
-        for index, (key, value) in enumerate(entries):
-            keys[index], values[index] = key, value
-        return keys, values
+            return self._exported()
 
-    def _exported(self) -> list[tuple[Any, Any]]:
-        return list(self._entries.items())
+    def _exported(self) -> tuple[Array, Array]:
+        return self._entries.items()
 
     def initialize(self, keys: Array, values: Array) -> None:
         """Fills a table that is filled once; again only with the same. Raises FailedPreconditionError for others."""
@@ -164,60 +145,46 @@ class Table:
             raise invalid("keys and values cannot be empty tensors.")
         if self.is_mutable:
             raise invalid(f"Table {self.name} is not initializable")
-        entries: dict[Any, Any] = {}
-        for key, value in zip(keys.tolist(), values.tolist(), strict=True):
-            if entries.setdefault(key, value) != value:
-                raise errors.failed_precondition(
-                    f"HashTable has different value for same key. Key {_plain(key)} has {_plain(entries[key])} "
-                    f"and trying to add value {_plain(value)}"
-                )
+        entries = self._nothing()
+        nbytes = entries.put(keys, values)
+        found = np.empty_like(values)
+        entries.find(keys, values[:1], found)
+        differ = np.flatnonzero(found != values)
+        if differ.size:
+            key = keys[differ[0]]
+            given = values[np.flatnonzero(keys == key)]
+            raise errors.failed_precondition(
+                f"HashTable has different value for same key. Key {_plain(key)} has {_plain(given[0])} "
+                f"and trying to add value {_plain(given[-1])}"
+            )
         with self._lock:
             if self._initialized:
-                if entries != self._entries:
-                    text = "Table was already initialized with different data."
-                    raise errors.failed_precondition(text)
+                there = np.empty_like(values)
+                self._entries.find(keys, values[:1], there)
+                same = len(entries) == len(self._entries) and self._entries.have(keys) and np.array_equal(there, found)
+                if not same:
+                    raise errors.failed_precondition("Table was already initialized with different data.")
                 return
             if self.account is not None:
-                self.account.resize(sum(self._bytes_of(key, value) for key, value in entries.items()))
+                self.account.resize(nbytes)
             self._entries, self._initialized = entries, True
 
     def _put(self, keys: Array, values: Array, *, ignore_reserved: bool = False) -> None:
         self._check_values(keys, values)
-        rows = values.reshape(-1, *self.value_shape)
+        rows, given = self._rows(keys), values.reshape(-1, *self.value_shape)
         with self._lock:
             if self.account is not None:
-                self.account.check(len(rows) * _ENTRY_BYTES + size_of((keys, values)))
-            if not ignore_reserved:
-                self._before_put(rows.shape[0])
-            before, more = len(self._entries), 0
-            try:
-                for index, key in enumerate(self._keys(keys)):
-                    if ignore_reserved and key in self._reserved:
-                        continue
-                    self._check_key(key)
-                    value = rows[index].copy() if self.value_shape else rows[index]
-                    if not self._each_bytes:
-                        old = self._entries.get(key, self)
-                        more += self._bytes_of(key, value) - (0 if old is self else self._bytes_of(key, old))
-                    self._entries[key] = value
-            finally:
-                self._charge(more + (len(self._entries) - before) * self._each_bytes)
-
-    def _bytes_of_one(self) -> int:
-        """What an entry takes, about, but for its texts."""
-        numbers, row = math.prod(self.key_shape), math.prod(self.value_shape)
-        return (
-            _ENTRY_BYTES
-            + (_NUMBER_BYTES * numbers if self.key_shape else 0)
-            + (row * np.dtype(self.value_dtype.as_numpy_dtype).itemsize if self.value_shape else 0)
-        )
-
-    def _bytes_of(self, key: Any, value: Any) -> int:
-        """What one entry takes, about."""
-        if self._each_bytes:
-            return self._each_bytes
-        texts = [*(key if isinstance(key, tuple) else (key,)), *(value.flat if self.value_shape else (value,))]
-        return self._bytes_of_one() + sum(len(text) for text in texts if isinstance(text, bytes))
+                self.account.check(self._entries.most_bytes(rows, given))
+            if ignore_reserved:
+                if self._reserved:
+                    kept = ~self._are_reserved(rows)
+                    rows, given = rows[kept], given[kept]
+                self._charge(self._entries.put(rows, given))
+                return
+            self._before_put(len(given))
+            end = self._first_reserved(rows)
+            self._charge(self._entries.put(rows[:end], given[:end]))
+        self._check_first_reserved(rows, end)
 
     def _charge(self, nbytes: int) -> None:
         if self.account is not None:
@@ -228,8 +195,24 @@ class Table:
         if values.shape != wanted:
             raise invalid(f"Expected shape {_text(wanted)} for value, got {_text(values.shape)}")
 
-    def _check_key(self, key: Any) -> None:
-        if key in self._reserved:
+    def _are_reserved(self, rows: Array) -> Array:
+        """Of each key whether it is one that may not be used."""
+        found = np.zeros(len(rows), np.bool_)
+        for key in self._reserved:
+            same = rows == np.array(key, rows.dtype)
+            found |= same.all(axis=1) if self.key_shape else same
+        return found
+
+    def _first_reserved(self, rows: Array) -> int:
+        """The place of the first key that may not be used; all come before it where there is none."""
+        if not self._reserved:
+            return len(rows)
+        places = np.flatnonzero(self._are_reserved(rows))
+        return int(places[0]) if places.size else len(rows)
+
+    def _check_first_reserved(self, rows: Array, place: int) -> None:
+        if place < len(rows):
+            key = _key(rows[place])
             raise invalid(f"Using the {self._reserved[key]} as a table key is not allowed")
 
     def _outer(self, keys: Array) -> tuple[int, ...]:
@@ -242,17 +225,15 @@ class Table:
     def _shape_error(self, keys: Array) -> errors.OpError:
         return invalid(f"Expected key shape {_text((*keys.shape[:1], *self.key_shape))} got {_text(keys.shape)}")
 
-    def _keys(self, keys: Array) -> Iterator[Any]:
-        if not self.key_shape:
-            yield from keys.reshape(-1).tolist()
-        else:
-            yield from map(tuple, keys.reshape(-1, math.prod(self.key_shape)).tolist())
+    def _rows(self, keys: Array) -> Array:
+        """[N, *key shape]"""
+        return keys.reshape(-1, math.prod(self.key_shape)) if self.key_shape else keys.reshape(-1)
 
     def _before_put(self, count: int) -> None:
         """`count` keys are about to be set; the lock is held."""
 
-    def _after_remove(self, value: Any) -> None:
-        """A key with this value was removed; the lock is held."""
+    def _after_remove(self, values: list[Any]) -> None:
+        """Keys with these values were removed; the lock is held."""
 
     def _check_mutable(self, verb: str) -> None:
         if not self.is_mutable:
@@ -281,6 +262,7 @@ class DenseTable(Table):
         buckets: int,
         max_load_factor: float,
         account: Account | None = None,
+        loops: IdLoops | None = None,
     ) -> None:
         """Raises InvalidArgumentError for keys of other shapes or equal ones, or a number of buckets that is no power
         of two."""
@@ -306,12 +288,13 @@ class DenseTable(Table):
             value_shape=value_shape,
             reserved=reserved,
             account=account,
+            loops=loops,
         )
         self._max_load_factor = max_load_factor
         self._set_buckets(buckets)
 
-    def _after_remove(self, value: Any) -> None:
-        self._removed.append(value)
+    def _after_remove(self, values: list[Any]) -> None:
+        self._removed.extend(values)
 
     def replace(self, keys: Array, values: Array) -> None:
         with self._lock:
@@ -323,14 +306,17 @@ class DenseTable(Table):
                 self._buckets, self._removed = before
                 raise
 
-    def _exported(self) -> list[tuple[Any, Any]]:
+    def _exported(self) -> tuple[Array, Array]:
+        keys, values = self._entries.items()
+        removed = len(self._removed)
         nothing = b"" if self.value_dtype.name == "string" else 0
-        unused = self._buckets - len(self._entries) - len(self._removed)
-        return [
-            *self._entries.items(),
-            *((self._deleted, removed) for removed in self._removed),
-            *[(self._empty, nothing)] * unused,
-        ]
+        all_keys = np.empty((self._buckets, *self.key_shape), keys.dtype)
+        all_values = np.empty((self._buckets, *self.value_shape), values.dtype)
+        all_keys[: len(keys)], all_values[: len(keys)] = keys, values
+        for place, value in enumerate(self._removed, len(keys)):
+            all_keys[place], all_values[place] = self._deleted, value
+        all_keys[len(keys) + removed :], all_values[len(keys) + removed :] = self._empty, nothing
+        return all_keys, all_values
 
     def _before_put(self, count: int) -> None:
         wanted = len(self._entries) + len(self._removed) + count

@@ -19,6 +19,7 @@ from tenfold_core import errors, variable_memory
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
 from tenfold_kernels.resources.quota import StateQuota, size_of
+from tenfold_kernels.resources.unfinished_steps import UnfinishedSteps
 from tenfold_protos import resource_handle_pb2
 
 if TYPE_CHECKING:
@@ -103,6 +104,11 @@ class Variable:
             del view, memory
             return self._settled()
         return view
+
+    @property
+    def anchor(self) -> Array | None:
+        """The base of every view of the present value; None while uninitialized."""
+        return self._anchor
 
     def snapshot(self) -> Array:
         """`value`, once no update is under way: what a resource variable's reader gets. Waits for the lock."""
@@ -340,6 +346,7 @@ class ResourceManager:
         #: Guards the dictionaries, and makes a factory run once per name.
         self._lock = threading.RLock()
         self._containers: dict[str, dict[tuple[type[Any], str], Any]] = {}
+        self.unfinished = UnfinishedSteps()
         #: Goes up whenever a resource is forgotten: what was found before may be kept while this stays the same.
         self.generation = 0
 
@@ -375,6 +382,22 @@ class ResourceManager:
             _close_account(found)
             self.generation += 1
 
+    def forget(self, handle: ResourceHandle) -> list[Any]:
+        """Forgets what a handle names, whatever it is; what that was, empty where there is none. What it has under way
+        goes on until somebody ends it."""
+        with self._lock:
+            held = self._containers.get(handle.container or self.default_container, {})
+            found = {
+                key: resource
+                for key, resource in held.items()
+                if key[1] == handle.name and _is_of(resource, key[0], handle)
+            }
+            for key, resource in found.items():
+                del held[key]
+                _close_account(resource)
+            self.generation += bool(found)
+        return [*found.values()]
+
     def clear(self, containers: Sequence[str] = ()) -> None:
         """Forgets every resource of the named containers; of the default container when none is named."""
         with self._lock:
@@ -409,6 +432,12 @@ class ResourceManager:
         return errors.not_found(
             f"Resource {container or self.default_container}/{name}/{type_.__name__} does not exist."
         )
+
+
+def _is_of(resource: Any, type_: type[Any], handle: ResourceHandle) -> bool:
+    """Whether a resource, known by that type, is what a handle of that name means; one without a type means any."""
+    names = (type(resource).__name__, type_.__name__, getattr(type_, "HANDLE_TYPE", ""))
+    return not handle.type_name or handle.type_name in names
 
 
 def _close_account(resource: Any) -> None:

@@ -110,18 +110,17 @@ class ClientGraphCache:
         Raises the first error, with the task that it came from, after deregistering what had succeeded;
         UnavailableError naming the tasks that did not answer.
         """
-        handle, config = self._env.handle, self._env.config
+        handle, config, limits = self._env.handle, self._env.config, self._limits
 
         async def one(part: Part) -> None:
             try:
                 part.handle = await part.worker.register_graph(handle, graph_defs[part.task], config)
-            except errors.DeadlineExceededError as e:
-                # no step was late: the task is out of reach, which monitored sessions wait for before they try again
-                raise from_task(errors.unavailable(e.message), part.task) from None
             except errors.OpError as e:
-                raise from_task(e, part.task) from None
+                # no step was late: the task is out of reach, which monitored sessions wait for before they try again
+                late = isinstance(e, errors.DeadlineExceededError)
+                raise from_task(errors.unavailable(e.message) if late else e, part.task) from None
 
-        seconds = self._limits.register_seconds
+        seconds = limits.register_seconds + limits.register_node_seconds * sum(len(g.node) for g in graph_defs.values())
         try:
             late = await self._tasks.all_of({part.task: one(part) for part in graph.parts}, "register", seconds)
             if late:

@@ -71,8 +71,9 @@ class MasterLimits(FromEnvironment):
     status_call_seconds: float = 5.0
     #: Still waiting is logged this often.
     log_wait_seconds: float = 5.0
-    #: Registering the parts of a client graph.
+    #: Registering the parts of a client graph; and more for each of their nodes.
     register_seconds: float = 60.0
+    register_node_seconds: float = 0.02
     #: After a step failed, its other parts may take so long to stop before the error is reported anyway.
     abort_seconds: float = 2.0
     #: CleanupGraph, DeregisterGraph, DeleteWorkerSession, CleanupAll: one call.

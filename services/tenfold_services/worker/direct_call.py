@@ -83,9 +83,14 @@ class DirectCall:
             fetch = values.__setitem__
         generated = self._program.compiled.generated
         assert generated is not None
-        function = generated.functions[0]
+        function, unfinished = generated.functions[0], self._program.unfinished
         if function is not None:
-            generated.call(function, slots, no_send, fetch, stop)
+            step = None if unfinished is None else unfinished.begin()
+            try:
+                generated.call(function, slots, no_send, fetch, stop)
+            finally:
+                if step is not None:
+                    step.end()
         if stop:
             raise cancelled()
         return values if self._fetches is None else [values[number] for number in self._fetches]

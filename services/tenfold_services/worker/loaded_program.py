@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tenfold_compiler.fuse.fusion import Fusion
     from tenfold_compiler.program import Program
+    from tenfold_kernels.resources.unfinished_steps import UnfinishedSteps
 
     from ..interfaces import Value
     from .execution import Execution
@@ -32,19 +33,21 @@ if TYPE_CHECKING:
 class LoadedProgram:
     """A program and its state on this task. Thread-safe: a step takes `compiled` once."""
 
-    def __init__(self, compiled: Program, short_nanoseconds: int) -> None:
-        """`short_nanoseconds`: as RunPolicy has it."""
+    def __init__(self, compiled: Program, short_nanoseconds: int, unfinished: UnfinishedSteps | None = None) -> None:
+        """`short_nanoseconds`: as RunPolicy has it. `unfinished`: of the task."""
         #: What steps that begin now run.
         self.compiled = compiled
         self.policy = RunPolicy(short_nanoseconds, compiled.sized_by_values, compiled.has_loops)
+        #: Of the task, for steps with several updates.
+        self.unfinished = unfinished if compiled.schedule is not None and compiled.schedule.updates else None
         #: Of a program in halves.
-        self.halves = [LoadedProgram(half, short_nanoseconds) for half in compiled.halves]
+        self.halves = [LoadedProgram(half, short_nanoseconds, unfinished) for half in compiled.halves]
 
     def start(self, io: StepIO) -> Execution:
         """A new step. Raises InvalidArgumentError for a feed that is missing or of the wrong type."""
         compiled = self.compiled
         if compiled.generated is not None:
-            return StaticExecution(compiled, compiled.generated, io, self.policy.usual)
+            return StaticExecution(compiled, compiled.generated, io, self.policy.usual, self.unfinished)
         if self.halves:
             return SplitExecution([half.start for half in self.halves], compiled.cut_keys, io)
         return DynamicExecution(compiled, self.node_edges, io)

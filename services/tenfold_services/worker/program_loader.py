@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 #: A program of more fusible nodes than this is hot after fewer steps, but not before some: many run only once.
 _USUAL_NODES, _FEWEST_STEPS = 250, 4
+#: Seconds of steps after which a program is hot, however few they were; of which a step counts so many at most, for
+#: from one to the next the program may have been idle.
+_HOT_SECONDS, _STEP_SECONDS = 0.5, 0.1
 #: What has a shape to note.
 _ARRAYS = (np.ndarray, DeviceArray)
 
@@ -62,7 +66,7 @@ class ProgramLoader:
         if target.functions is None and graph_def.library.function:
             runtime = FunctionRuntime(graph_def.library, self._load_body, self.gradients, target.most_turns)
             target = replace(target, functions=runtime)
-        loaded = LoadedProgram(build(graph_def, target), self.limits.inline_nanoseconds)
+        loaded = LoadedProgram(build(graph_def, target), self.limits.inline_nanoseconds, target.resources.unfinished)
         if self.compiler is not None and target.fuses:
             _watch(loaded, self.compiler, target)
         return loaded
@@ -86,7 +90,8 @@ def _watch(loaded: LoadedProgram, compiler: FusionCompiler, target: Target) -> N
 class Tier:
     """The way of one program from cold to fused.
 
-        cold      generated code, one kernel a node; a tick a step counts, to one if an earlier process has fused it
+        cold      generated code, one kernel a node; a tick a step counts, to one if an earlier process has fused it,
+                  and what steps take adds up: half a second of long ones will do
         probed    for one step each fusible kernel notes the shapes it sees, then takes itself out
         queued    a thread of its own groups the nodes, a process of its own runs LLVM, the result comes from disk
         fused     `LoadedProgram.compiled` is another one from the next step on; the ticks are gone
@@ -108,11 +113,18 @@ class Tier:
         known = self._eager or compiler.cache.was_hot(self._name)
         steps = int(not self._eager) if known else _steps_until_hot(compiler.options.hot_steps, len(self._nodes))
         self._until_probe, self._until_fuse = steps, 2 if known else 4
+        #: When the step before this one began, None of the first; seconds that count.
+        self._began: float | None = None
+        self._spent = 0.0
 
     def tick(self) -> None:
         """Called at the beginning of each step. Never blocks, unless eager."""
         if self._until_probe > 0:
-            self._until_probe -= 1
+            now = perf_counter()
+            if self._began is not None:
+                self._spent += min(now - self._began, _STEP_SECONDS)
+            self._began = now
+            self._until_probe = 0 if self._spent >= _HOT_SECONDS else self._until_probe - 1
             return
         program = self._program()
         if program is None:

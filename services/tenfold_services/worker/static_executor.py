@@ -15,6 +15,7 @@ from tenfold_compiler.values import DEAD, dead_fetch, read_only
 from tenfold_compiler.write.region_schedule import AwaitedNode, Wanted
 from tenfold_core.opdefs.runtime_ops import SEND_OPS
 from tenfold_kernels.resources.state import Variable
+from tenfold_kernels.resources.unfinished_steps import UnfinishedStep, UnfinishedSteps
 from tenfold_kernels.resources.waiting import Waiting
 
 from .execution import OBJECTS, StepIO, cancelled, check_leaves, extent, feed_value, kept
@@ -33,13 +34,18 @@ class StaticExecution:
 
     __slots__ = (
         "_branches", "_dead", "_fresh", "_generated", "_left", "_missing", "_program", "_rest", "_schedule", "_slots",
-        "_values", "_waits", "_wanted", "done", "io", "pairs", "ready", "shapes", "usual",
+        "_unfinished", "_updates", "_values", "_waits", "_wanted", "done", "io", "pairs", "ready", "shapes", "usual",
     )  # fmt: skip
 
     def __init__(
-        self, program: Program, generated: GeneratedCode, io: StepIO, usual: frozenset[int] | None = None
+        self,
+        program: Program,
+        generated: GeneratedCode,
+        io: StepIO,
+        usual: frozenset[int] | None = None,
+        unfinished: UnfinishedSteps | None = None,
     ) -> None:
-        """`usual` is the RunPolicy's."""
+        """`usual` is the RunPolicy's, `unfinished` the task's."""
         self.io, self.usual = io, usual
         self._program, self._generated = program, generated
         #: Values from outside the regions and across their borders, by slot.
@@ -62,6 +68,9 @@ class StaticExecution:
         self._schedule = schedule
         #: Per region: tensors and regions it still waits for; -1 once queued.
         self._waits = list(schedule.waits)
+        #: Regions with updates that did not run, and this step among those of the task once one of them has begun.
+        self._updates = set[int]() if unfinished is None else set(schedule.updates)
+        self._unfinished: UnfinishedSteps | UnfinishedStep | None = unfinished
         #: Regions whose tensors are all here and that did not run. FIFO.
         self.ready = list(schedule.first)
         self._dead: set[int] = set()
@@ -119,12 +128,17 @@ class StaticExecution:
                 if not self._missing and not dead:
                     # the regions that wait for nothing came first in the queue
                     queue.clear()
+                    if self._updates:
+                        self._begin_updates()
                     self._generated.call(self._rest, self._slots, self._send, self._fetch, stop)
                     self._left, self.done = 0, True
+                    self._unfinished = None
                     if stop:
                         raise cancelled()
                     return
                 self._rest = None
+            if region in self._updates:
+                self._begin_updates()
             if region in dead:
                 self._send_dead(region)
                 for start in schedule.starts[region] if schedule.starts else ():
@@ -139,9 +153,14 @@ class StaticExecution:
             else:
                 self._run(region)
             if stop:
+                self._unfinished = None
                 raise cancelled()
             if schedule.asks and schedule.asks[region] and region not in dead:
                 self._wanted = [*self._wanted, *schedule.asks[region]]
+            if region in self._updates:
+                self._updates.remove(region)
+                if not self._updates:
+                    self._unfinished = None
             self._left -= 1
             if not self._left:
                 self.done = True
@@ -149,6 +168,10 @@ class StaticExecution:
                 if region in dead:
                     dead.add(successor)
                 self._count_down(successor)
+
+    def _begin_updates(self) -> None:
+        if type(self._unfinished) is UnfinishedSteps:
+            self._unfinished = self._unfinished.begin()
 
     def fetched(self) -> dict[str, Value]:
         return dict(zip(self._program.transfers.fetch_keys, self._values))  # noqa: B905 - of one length, and `strict` takes time
@@ -162,7 +185,11 @@ class StaticExecution:
         generated = self._generated
         function = generated.functions[region]
         if function is not None:
-            generated.call(function, self._slots, self._send, self._fetch, self.io.stop)
+            try:
+                generated.call(function, self._slots, self._send, self._fetch, self.io.stop)
+            except BaseException:
+                self._unfinished = None
+                raise
 
     def _run_and_wait(self, region: int, starts: Sequence[AwaitedNode]) -> None:
         """Runs a region and asks for what its blocking nodes wait for. When it fails, nothing waits any more."""

@@ -42,6 +42,7 @@ TARGETS: dict[str, Target] = {
     "checkpoint_states": Target("the file `checkpoint`", ("tenfold.train.checkpoint_management",)),
     "safetensors": Target("safetensors files", ("tenfold_core.safetensors", "tenfold_core.files")),
     "records": Target("TFRecord files, compressed or not", _FILES),
+    "parquet": Target("Parquet files", ("tenfold_core.parquet_files", "tenfold_core.files"), 8192),
     "event_files": Target("event files", (*_FILES, "tenfold.summary.summary_iterator")),
     "pods": Target("statuses of Kubernetes pods, and last words of their containers", ("tenfold.launchers",)),
     "pictures": Target("PNG files", ("tenfold_kernels.cpu._png", "tenfold_kernels.cpu.image_files"), 16_384),

@@ -75,7 +75,14 @@ def _tile(
                 line += a[a_at + r * a_row + i * a_out + j * a_in] * b[b_at + i * b_out + j * b_in :][:width]
 
 
-_PLAIN = {"once": lambda array, i: array[i], "once_2": lambda array, i, j: array[i, j], "tile": _tile}
+_PLAIN = {
+    "once": lambda array, i: array[i],
+    "once_2": lambda array, i, j: array[i, j],
+    "fetch_ahead": lambda table, row: None,
+    "sigmoid_single": lambda x: 1 / (np.exp(-x) + 1),
+    "tanh_single": np.tanh,
+    "tile": _tile,
+}
 
 
 def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from support.parts import PartBuilder
 from support.programs import TASK
 from tenfold_compiler.node_kernels import Target
 from tenfold_compiler.part.read_part import read_part
-from tenfold_core import dtypes, errors
+from tenfold_core import dtypes, errors, tensor_util
 from tenfold_kernels import registry
 from tenfold_kernels.resources.state import ResourceManager
 
@@ -130,6 +130,28 @@ def test_constants_are_read_only_and_no_session_keeps_them() -> None:
     np.testing.assert_array_equal(value, [2])
     assert not value.flags.writeable
     assert not kept
+
+
+def test_a_number_that_fills_nothing_but_variables_is_held_once() -> None:
+    part = PartBuilder()
+    half = tensor_util.make_tensor_proto(0.5, F32, [256, 256])
+    for name in ("first", "read", "asked"):
+        part.node("Const", name, value=half, dtype=F32)
+        part.node("VariableV2", f"{name}_variable", shape=[256, 256], dtype=F32)
+        part.node("Assign", f"{name}_assign", [f"{name}_variable", name], T=F32)
+    part.node("Neg", "neg", ["read"], T=F32)
+    part.fetch("asked")
+
+    graph = read_part(part.graph_def, TASK, 100)
+    constants = Target(TASK, ResourceManager(), 10).constants(graph)
+
+    first, read, asked = (constants[by_name(graph, name).index][0] for name in ("first", "read", "asked"))
+    assert (first.strides, first.shape) == ((0, 0), (256, 256))
+    for value in (first, read, asked):
+        np.testing.assert_array_equal(value, np.full([256, 256], 0.5, np.float32))
+        assert not value.flags.writeable
+    assert read.flags.c_contiguous
+    assert asked.flags.c_contiguous
 
 
 def test_a_kernel_that_cannot_be_had_names_its_node() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import stat
@@ -15,6 +16,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from support.small_database import small_database
 from tenfold_control_api import database as module
 from tenfold_control_api.database import (
+    Database,
     DatabaseAwayError,
     DatabaseError,
     FileLock,
@@ -58,7 +60,10 @@ def test_a_url_gets_a_driver_that_does_not_block(given: str, url: str) -> None:
         ("file:control.db", "options of an SQLite URL are not supported"),
         ("con\0trol.db", "a file's name has no null character."),
         ("mysql://host/name", "database 'mysql' is not supported. Use sqlite:///FILE, or postgresql://USER@HOST/NAME"),
-        ("postgresql://host:port/name", "it is not a database URL; use sqlite:///FILE, or postgresql://USER@HOST/NAME."),
+        (
+            "postgresql://host:port/name",
+            "it is not a database URL; use sqlite:///FILE, or postgresql://USER@HOST/NAME.",
+        ),
         ("://", "it is not a database URL"),
     ],
 )
@@ -241,3 +246,42 @@ def test_a_driver_that_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyP
     with pytest.raises(DatabaseError) as raised:
         open_engine(database_url("postgresql://host/name"))
     assert str(raised.value) == "its driver is missing: pip install 'tenfold[postgres]' (no asyncpg)."
+
+
+class SlowConnection:
+    """A connection that is made once the test says so."""
+
+    def __init__(self) -> None:
+        self.asked, self.made, self.closed = asyncio.Event(), asyncio.Event(), 0
+
+    async def __aenter__(self) -> SlowConnection:
+        self.asked.set()
+        await self.made.wait()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_a_caller_cancelled_while_it_connects_leaves_no_connection() -> None:
+    connection = SlowConnection()
+    used: list[int] = []
+
+    async def use() -> None:
+        async with Database._block(cast("Any", connection)):
+            used.append(connection.closed)
+
+    cancelled = asyncio.create_task(use())
+    await connection.asked.wait()
+    cancelled.cancel()
+    await asyncio.sleep(0)
+    connection.made.set()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    assert (connection.closed, used) == (1, [])
+
+    await use()
+    assert (connection.closed, used) == (2, [1])

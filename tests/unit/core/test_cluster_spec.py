@@ -152,6 +152,11 @@ def test_bad_server_defs(arguments: tuple[Any, Any, Any, Any], error: type[Excep
         make_server_def(*arguments, None)
 
 
+@pytest.mark.parametrize("protocol", [None, "grpc", "grpc++", "star_server", "star_server_lite"])
+def test_protocols_of_deeprec_are_taken_for_grpc(protocol: str | None) -> None:
+    assert make_server_def(DENSE, "ps", 0, protocol, None).protocol == "grpc"
+
+
 def test_every_name_of_tf_train_is_there() -> None:
     for name in train.__all__:
         assert hasattr(train, name), name

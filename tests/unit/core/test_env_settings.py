@@ -43,6 +43,7 @@ WORDS = {
         "token": "secret",
         "runs_folder": "runs",
         "models_folder": "models",
+        "trainings_folder": "trainings",
         "tensorboard_url": "http://tb:6006",
     },
 }

@@ -451,3 +451,19 @@ def test_how_much_of_a_file_is_read_goes_by_the_largest_tensor_unless_it_is_said
 ) -> None:
     monkeypatch.setattr(graph_files, "tensor_limit", lambda: 77)
     assert (GraphFiles().most_bytes, GraphFiles(most_bytes=5).most_bytes) == (77, 5)
+
+
+def test_scratch_files_have_no_name_and_lie_below_the_root(root: Path) -> None:
+    files = GraphFiles(str(root))
+    with files.scratch(str(root / "new/tables")) as file:
+        file.truncate(10)
+        file.seek(4)
+        file.write(b"data")
+        file.seek(0)
+        assert file.read() == b"\0\0\0\0data\0\0"
+        assert not list((root / "new/tables").iterdir())
+    for folder in ("folder_link", "../outside"):
+        with pytest.raises(errors.PermissionDeniedError, match="not below"):
+            files.scratch(str(root / folder))
+    with pytest.raises(errors.InvalidArgumentError, match="s3://b/x; a file that is mapped must be on a local disk"):
+        EVERYWHERE.scratch("s3://b/x")

@@ -6,7 +6,16 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tenfold_core.task_metrics import MOST_PARTS, PEER_METRICS, QUEUE_METRICS, TASK_METRICS, families, labels
+from tenfold_core.task_metrics import (
+    MOST_PARTS,
+    MOST_TABLES,
+    PEER_METRICS,
+    QUEUE_METRICS,
+    TABLE_METRICS,
+    TASK_METRICS,
+    families,
+    labels,
+)
 
 
 def samples(tasks: list[tuple[str, dict[str, Any]]]) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -23,14 +32,17 @@ def test_each_member_has_its_family() -> None:
     told: dict[str, Any] = {metric.member: number for number, metric in enumerate(TASK_METRICS)}
     told["peers"] = [{"task": "/job:ps/replica:0/task:0", "bytes_sent": 5, "bytes_received": 6}]
     told["queues"] = [{"name": "q", "size": 1, "capacity": 8}]
+    told["tables"] = [{"name": "t/part_0", **{metric.member: 7 for metric in TABLE_METRICS}}]
 
     found = samples([(labels(cluster="c", job="ps", task="0"), told)])
 
-    assert found.keys() == {metric.name for metric in (*TASK_METRICS, *PEER_METRICS, *QUEUE_METRICS)}
+    every = (*TASK_METRICS, *PEER_METRICS, *QUEUE_METRICS, *TABLE_METRICS)
+    assert found.keys() == {metric.name for metric in every}
     who = {"cluster": "c", "job": "ps", "task": "0"}
     assert [found[metric.name] for metric in TASK_METRICS] == [[(who, n)] for n in range(len(TASK_METRICS))]
     assert found["tenfold_task_peer_sent_bytes_total"] == [({**who, "peer": "/job:ps/replica:0/task:0"}, 5.0)]
     assert found["tenfold_task_queue_capacity"] == [({**who, "queue": "q"}, 8.0)]
+    assert found["tenfold_task_table_evicted_total"] == [({**who, "table": "t/part_0"}, 7.0)]
 
 
 def test_what_is_not_told_has_no_sample() -> None:
@@ -61,3 +73,14 @@ def test_parts_are_bounded_and_a_series_comes_once() -> None:
     busiest = [value for _, value in found["tenfold_task_peer_sent_bytes_total"]]
     assert sorted(busiest) == list(range(2 * MOST_PARTS, 3 * MOST_PARTS))
     assert found["tenfold_task_queue_size"] == [({"task": "0", "queue": "q"}, 2.0)]
+
+
+def test_of_tables_the_largest_have_samples_and_no_lookups_where_none_are_counted() -> None:
+    nothing = dict.fromkeys(metric.member for metric in TABLE_METRICS)
+    tables = [{**nothing, "name": f"t{at}", "rows": 1, "bytes": at} for at in range(3 * MOST_TABLES)]
+
+    found = samples([(labels(task="0"), {"tables": tables})])
+
+    assert found.keys() == {"tenfold_task_table_rows", "tenfold_task_table_bytes"}
+    sizes = [value for _, value in found["tenfold_task_table_bytes"]]
+    assert sorted(sizes) == list(range(2 * MOST_TABLES, 3 * MOST_TABLES))

@@ -33,6 +33,23 @@ def test_round_trip_of_every_type(dtype: dtypes.DType, shape: tuple[int, ...]) -
     assert np.array_equal(again, array)
 
 
+@pytest.mark.parametrize("dtype", NUMBERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("values", [[], [1], [0, 1]], ids=len)
+def test_a_large_number_repeated_is_held_once_where_that_is_asked(dtype: dtypes.DType, values: list[int]) -> None:
+    given_values = np.array(values).astype(dtype.as_numpy_dtype)
+    shape = (tensor_util.HELD_ONCE_BYTES, 2)
+    message = tensor_util.make_tensor_proto(given_values, dtype, shape)
+
+    whole = tensor_util.proto_to_tensor(message)
+    once = tensor_util.proto_to_tensor(message, held_once=True)
+
+    assert whole.flags.c_contiguous
+    assert once.dtype == whole.dtype
+    assert once.tobytes() == whole.tobytes()
+    is_whole = len(values) == 2 or bool(message.tensor_content)  # eight bits and less are written out
+    assert tensor_util.held_bytes(once) == (whole.nbytes if is_whole else 0)
+
+
 @given(st.lists(st.binary(max_size=20), max_size=6))
 def test_strings_round_trip_in_both_encodings(items: list[bytes]) -> None:
     array = np.array([*items, None], object)[:-1]

@@ -43,6 +43,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "CurveView": run_answers.Curve,
     "Device": cluster_answers.Device,
     "EventView": cluster_answers.Event,
+    "FollowingView": model_answers.Following,
     "JobList": cluster_answers.Jobs,
     "JobView": cluster_answers.Job,
     "DistributionView": run_answers.DistributionCurve,
@@ -71,6 +72,9 @@ ANSWERS: dict[str, type[Answer]] = {
     "SessionView": cluster_answers.SessionStatus,
     "SweepSummary": sweep_answers.SweepSummary,
     "SweepView": sweep_answers.Sweep,
+    "TableFigures": cluster_answers.TableFigures,
+    "TableView": cluster_answers.Table,
+    "TablesView": cluster_answers.Tables,
     "TaskError": run_answers.TaskError,
     "TaskFigures": cluster_answers.TaskFigures,
     "TaskPlacementView": trace_answers.TaskPlacement,
@@ -89,6 +93,7 @@ ANSWERS: dict[str, type[Answer]] = {
 }
 #: Answers without a class of their own, and why.
 OTHERWISE = {
+    "AnswerParameters": "of arrays by name",
     "ArtifactList": "a list, of all pages",
     "ClusterList": "a list",
     "EventList": "events come as a stream",

@@ -49,10 +49,11 @@ ALLOWED = {
         *("tenfold_link", "tenfold_core", "tenfold_protos"),
     },
     # sessions are those of clients, and so is what traces become; a submission names a launcher and a program, a sweep
-    # its settings
+    # its settings; a model follows the checkpoints of a training
     "tenfold_control_api": {
         *("tenfold_control_api", "tenfold.session", "tenfold.profiler", "tenfold.launchers"),
-        *("tenfold.runs.entrypoint", "tenfold.sweeps", "tenfold_core", "tenfold_protos"),
+        *("tenfold.runs.entrypoint", "tenfold.sweeps", "tenfold.train.checkpoint_follower"),
+        *("tenfold_core", "tenfold_protos"),
     },
 }
 #: What some may import besides, but only inside a function or for type checking: at call time, never at import time.

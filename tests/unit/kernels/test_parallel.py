@@ -33,6 +33,17 @@ def test_small_work_is_one_part_and_no_work_is_none() -> None:
     assert done == [(0, 7)]
 
 
+def test_the_first_bad_place_of_all_parts_is_found() -> None:
+    def bad_of(wrong: set[int]) -> int:
+        return parallel.first_in_parts(
+            lambda first, last: next((i - first for i in range(first, last) if i in wrong), -1), 100, 1
+        )
+
+    assert bad_of(set()) == -1
+    assert bad_of({0}) == 0
+    assert bad_of({98, 51, 77}) == 51
+
+
 def test_a_caller_whose_helper_gets_no_turn_does_all_itself() -> None:
     held, release = threading.Event(), threading.Event()
 

@@ -1,4 +1,5 @@
-"""A task's figures: which variables, queues and peers are told of, and what the whole looks like."""
+"""A task's figures: which peers are told of, and what the whole looks like. What resources hold: test_figures.py of the
+kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tenfold_kernels.resources.queue_stores import FifoStore
 from tenfold_kernels.resources.queues import Queue
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_services import figures
-from tenfold_services.figures import peer_figures, queue_figures, task_figures, variable_figures
+from tenfold_services.figures import peer_figures, task_figures
 
 if TYPE_CHECKING:
     import pytest
@@ -31,37 +32,6 @@ def queue(resources: ResourceManager, name: str, capacity: int, elements: int) -
     for _ in range(elements):
         made.enqueue((np.zeros((), np.float32),))
     resources.lookup_or_create("", name, Queue, lambda: made)
-
-
-def test_variables_of_all_containers_count_once_they_have_a_value() -> None:
-    first, second = ResourceManager(), ResourceManager()
-    variable(first, "w", np.zeros((10, 10), np.float32))
-    variable(first, "w", np.zeros(5, np.float32), container="experiment")
-    variable(first, "not yet", None)
-    variable(second, "w", np.zeros(1, np.float32))
-
-    assert variable_figures([first, second]) == {"variables": 3, "variable_bytes": 400 + 20 + 4}
-
-
-def test_a_queue_is_as_full_as_it_is() -> None:
-    resources = ResourceManager()
-    queue(resources, "tokens", 3, 2)
-    queue(resources, "names", -1, 1)
-
-    assert queue_figures([resources]) == [
-        {"name": "names", "size": 1, "capacity": None},
-        {"name": "tokens", "size": 2, "capacity": 3},
-    ]
-
-
-def test_of_many_queues_the_fullest_are_told_of() -> None:
-    resources = ResourceManager()
-    for index in range(figures.MOST_QUEUES + 5):
-        queue(resources, f"q{index:02}", 100, index)
-
-    found = queue_figures([resources])
-
-    assert [each["name"] for each in found] == [f"q{index:02}" for index in range(5, figures.MOST_QUEUES + 5)]
 
 
 def test_of_many_peers_the_busiest_are_told_of() -> None:
@@ -98,6 +68,10 @@ def test_a_tasks_figures_are_read_where_they_are_counted(monkeypatch: pytest.Mon
         "rss": 1.0,
         "variables": 1,
         "variable_bytes": 20,
+        "table_rows": 0,
+        "table_bytes": 0,
+        "tables": [],
+        "tables_left_out": 0,
         "steps": 9,
         "sessions": 2,
         "open_sessions": ["statuses"],
@@ -111,26 +85,9 @@ def test_a_tasks_figures_are_read_where_they_are_counted(monkeypatch: pytest.Mon
 
 
 def test_so_many_are_told_of() -> None:
-    assert (figures.MOST_PEERS, figures.MOST_QUEUES, figures.MOST_SESSIONS) == (64, 32, 32)
-
-
-def test_of_queues_of_one_name_the_fullest_is_told_of_and_empty_capacities_do_no_harm() -> None:
-    first, second = ResourceManager(), ResourceManager()
-    queue(first, "q", 5, 3)
-    queue(second, "q", 9, 1)
-    queue(second, "r", 1, 1)
-    assert queue_figures([first, second]) == [
-        {"name": "q", "size": 3, "capacity": 5},
-        {"name": "r", "size": 1, "capacity": 1},
-    ]
+    assert (figures.MOST_PEERS, figures.MOST_SESSIONS) == (64, 32)
 
 
 def test_a_peer_that_sent_or_received_counts() -> None:
     traffic = [("a", 0, 1), ("b", 1, 0), ("c", 0, 0), ("d", 5, 5), ("me", 5, 5)]
     assert [each["task"] for each in peer_figures(traffic, "me")] == ["a", "b", "d"]
-
-
-def test_an_empty_queue_without_a_bound_has_none() -> None:
-    resources = ResourceManager()
-    queue(resources, "q", -1, 0)
-    assert queue_figures([resources]) == [{"name": "q", "size": 0, "capacity": None}]

@@ -1,7 +1,7 @@
 """The feature columns of `tf.contrib.layers`, which are older than `tf.feature_column`.
 
-sparse.py, dense.py and crossed.py have the columns, inputs.py the inputs and weighted sums that are made of them. They
-are columns of `tf.feature_column` too, so its functions and the canned estimators take them.
+sparse.py, raw_ids.py, dense.py and crossed.py have the columns, inputs.py the inputs and weighted sums that are made of
+them. They are columns of `tf.feature_column` too, so its functions and the canned estimators take them.
 """
 
 from tenfold.contrib.feature_columns.crossed import crossed_column
@@ -24,6 +24,7 @@ from tenfold.contrib.feature_columns.inputs import (
     transform_features,
     weighted_sum_from_feature_columns,
 )
+from tenfold.contrib.feature_columns.raw_ids import sparse_column_with_embedding
 from tenfold.contrib.feature_columns.scattered import scattered_embedding_column
 from tenfold.contrib.feature_columns.sequence_examples import parse_feature_columns_from_sequence_examples
 from tenfold.contrib.feature_columns.sparse import (
@@ -51,6 +52,7 @@ __all__ = [
     "scattered_embedding_column",
     "sequence_input_from_feature_columns",
     "shared_embedding_columns",
+    "sparse_column_with_embedding",
     "sparse_column_with_hash_bucket",
     "sparse_column_with_integerized_feature",
     "sparse_column_with_keys",

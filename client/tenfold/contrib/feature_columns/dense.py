@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tenfold.contrib.feature_columns.base import OldColumn, WideLookup, inner_flatten
+from tenfold.contrib.feature_columns.raw_ids import raw_ids_of
 from tenfold.contrib.feature_columns.sparse import OldCategorical, _SparseColumn, _WeightedSparseColumn
 from tenfold.feature_column.base import DenseColumn, Features, IdWeightPair
 from tenfold.graph import add_to_collection, get_collection
@@ -249,7 +250,9 @@ class _EmbeddingColumn(OldDense):
             return made
         if len(there) > 1:
             raise ValueError(f"Collection {key} can only contain one (partitioned) variable.")
-        if there[0].get_shape() != TensorShape([self.length, self.dimension]):
+        raw = raw_ids_of(self.sparse_id_column) is not None
+        got, wanted = there[0].get_shape(), TensorShape([None if raw else self.length, self.dimension])
+        if got[-1:] != wanted[-1:] or (not raw and got != wanted):
             raise ValueError(
                 f"The embedding variable with name {self.shared_embedding_name} already exists, but its shape does not "
                 "match required embedding shape here. Please make sure to use different shared_embedding_name for "
@@ -260,6 +263,9 @@ class _EmbeddingColumn(OldDense):
     def _variable(self, name: str, collections: Sequence[str] | None, trainable: bool) -> Any:
         from tenfold.contrib.framework import model_variable
 
+        raw = raw_ids_of(self.sparse_id_column)
+        if raw is not None:
+            return raw.variable(name, self.dimension, self.initializer, trainable and self.trainable, collections)
         return model_variable(
             name,
             shape=[self.length, self.dimension],
@@ -331,7 +337,8 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> _EmbeddingColumn:
-    """A learned vector for each id. Its first stddev is 1/sqrt(ids), unlike tf.feature_column's. Raises ValueError."""
+    """A learned vector for each id. Its first stddev is 1/sqrt(ids), unlike tf.feature_column's; 1/sqrt(dimension)
+    where nobody counts the ids. Raises ValueError."""
     return _embedding(
         sparse_id_column, dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable
     )
@@ -352,7 +359,8 @@ def _embedding(
         raise ValueError(f"initializer must be callable if specified. Embedding of column_name: {column.name}")
     if (checkpoint is None) != (tensor_name is None):
         raise ValueError("Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them.")
-    make = initializer or truncated_normal_initializer(mean=0.0, stddev=1 / numbers.sqrt(column.num_buckets))
+    count = column.num_buckets if raw_ids_of(column) is None else dimension
+    make = initializer or truncated_normal_initializer(mean=0.0, stddev=1 / numbers.sqrt(count))
     return _EmbeddingColumn(column, dimension, combiner, make, checkpoint, tensor_name, *shared, max_norm, trainable)
 
 
@@ -388,7 +396,8 @@ def shared_embedding_columns(
     if not all(first.is_compatible(c) if weighted else c.is_compatible(first) for c in sparse_id_columns[1:]):
         raise ValueError("The input sparse id columns are not compatible.")
     name = shared_embedding_name or _shared_name(sparse_id_columns)
-    return tuple(_embedding(c, dimension, *rest, shared=(name, first.length)) for c in sparse_id_columns)
+    size = first.length if first.is_counted else None
+    return tuple(_embedding(c, dimension, *rest, shared=(name, size)) for c in sparse_id_columns)
 
 
 def _shared_name(columns: Sequence[Any]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold.contrib.feature_columns.base import OldColumn, inner_flatten
 from tenfold.contrib.feature_columns.dense import _EmbeddingColumn, _OneHotColumn, _RealValuedColumn, real_valued_column
+from tenfold.contrib.feature_columns.raw_ids import raw_ids_of
 from tenfold.feature_column.base import FeatureColumn, Features
 from tenfold.graph.collections import GraphKeys
 from tenfold.graph.sparse_tensor import SparseTensor
@@ -173,7 +174,12 @@ def weighted_sum_from_feature_columns(
                     variable = _variable("weight", [tensor.get_shape()[1], num_outputs], trainable, weight_collections)
                     total = math.matmul(tensor, variable, name="matmul")
                 else:
-                    variable = _variable("weights", [found.size, num_outputs], trainable, weight_collections)
+                    raw = raw_ids_of(column)
+                    if raw is None:
+                        variable = _variable("weights", [found.size, num_outputs], trainable, weight_collections)
+                    else:
+                        zeros = zeros_initializer()
+                        variable = raw.variable("weights", num_outputs, zeros, trainable, weight_collections)
                     total = safe_embedding_lookup_sparse(
                         variable, found.ids, found.weights, combiner=found.combiner, name=f"{column.name}_weights"
                     )

@@ -38,6 +38,11 @@ class OldCategorical(OldColumn, CategoricalColumn):
     combiner: str
 
     @property
+    def is_counted(self) -> bool:
+        """Whether there is a number of ids; without one an embedding variable has a row for each."""
+        return True
+
+    @property
     def length(self) -> int:
         """The number of ids."""
         raise NotImplementedError
@@ -48,7 +53,7 @@ class OldCategorical(OldColumn, CategoricalColumn):
 
     def wide(self, features: Features) -> WideLookup:
         ids, weights = self.sparse_tensors(features)
-        return WideLookup(ids, weights, self.num_buckets, self.combiner)
+        return WideLookup(ids, weights, self.num_buckets if self.is_counted else 0, self.combiner)
 
     def deep(self, features: Features, collections: Sequence[str] | None, trainable: bool, rank: int) -> Any:
         kind = type(self).__name__.lstrip("_")
@@ -108,6 +113,8 @@ class _SparseColumn(OldCategorical):
 
     def is_compatible(self, other: Any) -> bool:
         """Whether the two may share an embedding."""
+        if not other.is_counted:
+            return False
         if self.lookup_config and other.lookup_config:
             return bool(self.lookup_config == other.lookup_config)
         same = self.length == other.length and (
@@ -194,6 +201,10 @@ class _WeightedSparseColumn(OldCategorical):
     @property
     def name(self) -> str:
         return f"{self.sparse_id_column.name}_weighted_by_{self.weight_column_name}"
+
+    @property
+    def is_counted(self) -> bool:
+        return self.sparse_id_column.is_counted
 
     @property
     def length(self) -> int:

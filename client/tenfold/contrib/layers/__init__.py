@@ -104,8 +104,8 @@ __getattr__, _lazy = lazy_names(
             make_place_holder_tensors_for_base_features one_hot_column parse_feature_columns_from_examples
             parse_feature_columns_from_sequence_examples real_valued_column scattered_embedding_column
             sequence_input_from_feature_columns shared_embedding_columns
-            sparse_column_with_hash_bucket sparse_column_with_integerized_feature sparse_column_with_keys
-            sparse_column_with_vocabulary_file transform_features weighted_sparse_column
+            sparse_column_with_embedding sparse_column_with_hash_bucket sparse_column_with_integerized_feature
+            sparse_column_with_keys sparse_column_with_vocabulary_file transform_features weighted_sparse_column
             weighted_sum_from_feature_columns
         """,
     },

@@ -24,7 +24,7 @@ __getattr__, __dir__ = lazy_names(
         f"{_HOME}.sign": """
             AddSignOptimizer PowerSignOptimizer get_cosine_decay_fn get_linear_decay_fn get_restart_decay_fn
         """,
-        f"{_HOME}.weight_decay": """
+        "tenfold.train.weight_decay": """
             AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay
         """,
         f"{_HOME}.wrappers": """

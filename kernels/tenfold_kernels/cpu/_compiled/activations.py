@@ -8,6 +8,7 @@ import numpy as np
 
 from tenfold_kernels import scalar
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
+from tenfold_kernels.cpu._compiled.intrinsics import sigmoid_single, tanh_single
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,16 @@ def _relu(x_N, out_N, zero):  # type: ignore[no-untyped-def]
 def _relu_grad(gradients_N, features_N, out_N, zero):  # type: ignore[no-untyped-def]
     for i in range(features_N.size):
         out_N[i] = _relu_grad_body(gradients_N[i], features_N[i], zero)
+
+
+def _sigmoid_single(x_N, out_N):  # type: ignore[no-untyped-def]
+    for i in range(x_N.size):
+        out_N[i] = sigmoid_single(x_N[i])
+
+
+def _tanh_single(x_N, out_N):  # type: ignore[no-untyped-def]
+    for i in range(x_N.size):
+        out_N[i] = tanh_single(x_N[i])
 
 
 def _sigmoid_grad(y_N, dy_N, out_N, one):  # type: ignore[no-untyped-def]
@@ -57,6 +68,17 @@ def _relu_grad_in_numpy(gradients_N: Array, features_N: Array, out_N: Array, zer
     np.copyto(out_N, gradients_N, where=features_N > zero)
 
 
+def sigmoid_in_numpy(x: Array, out: Array) -> None:
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1, out=out)
+    np.reciprocal(out, out=out)
+
+
+def _tanh_in_numpy(x_N: Array, out_N: Array) -> None:
+    np.tanh(x_N, out=out_N)
+
+
 def _sigmoid_grad_in_numpy(y_N: Array, dy_N: Array, out_N: Array, one: float) -> None:
     np.multiply(dy_N * y_N, one - y_N, out=out_N)
 
@@ -77,6 +99,16 @@ def relu(element: Any) -> Callable[..., None]:
 def relu_grad(element: Any) -> Callable[..., None]:
     """(gradients_N, features_N, out_N, zero)"""
     return compile_loop(_relu_grad, "r1 r1 w1 s", element, stand_in=_relu_grad_in_numpy)
+
+
+def sigmoid_of_singles() -> Callable[..., None]:
+    """(x_N float32, out_N)"""
+    return compile_loop(_sigmoid_single, "r1 w1", np.float32, stand_in=sigmoid_in_numpy)
+
+
+def tanh_of_singles() -> Callable[..., None]:
+    """(x_N float32, out_N)"""
+    return compile_loop(_tanh_single, "r1 w1", np.float32, stand_in=_tanh_in_numpy)
 
 
 def sigmoid_grad(element: Any) -> Callable[..., None]:

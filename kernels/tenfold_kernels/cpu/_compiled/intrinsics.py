@@ -1,8 +1,9 @@
 """Vector registers of this machine, and the compiler intrinsics that use them, known without importing Numba.
 
-Loops name the intrinsics of tiles.py, product_tiles.py, sandwiches.py, pool_windows.py, chunk_loops.py and reading.py
-by these; machine_code.py puts the real ones in their places when it compiles. Used by convolve.py, products.py,
-winograd.py, pooling.py and all loops that index by data, and for the sizes by the kernels' plans.
+Loops name the intrinsics of tiles.py, product_tiles.py, sandwiches.py, pool_windows.py, chunk_loops.py, reading.py,
+memory_views.py and singles.py by these; machine_code.py puts the real ones in their places when it compiles. Used by
+convolve.py, products.py, winograd.py, pooling.py, activations.py and all loops that index by data, and for the sizes by
+the kernels' plans.
 """
 
 from __future__ import annotations
@@ -98,6 +99,11 @@ panel_memory, job_memory = Intrinsic("product_tiles", "panel_memory"), Intrinsic
 block_memory = Intrinsic("product_tiles", "block_memory")
 load, call_2 = Intrinsic("chunk_loops", "load"), Intrinsic("chunk_loops", "call_2")
 once, once_2 = Intrinsic("reading", "once"), Intrinsic("reading", "once_2")
+int64s, int32s = Intrinsic("memory_views", "int64s"), Intrinsic("memory_views", "int32s")
+floats, number = Intrinsic("memory_views", "floats"), Intrinsic("memory_views", "number")
+prefetch, copy_bytes = Intrinsic("memory_views", "prefetch"), Intrinsic("memory_views", "copy_bytes")
+fetch_ahead = Intrinsic("reading", "fetch_ahead")
+sigmoid_single, tanh_single = Intrinsic("singles", "sigmoid_single"), Intrinsic("singles", "tanh_single")
 #: The points of a minimal-filtering convolution but for ∞, in the order of the places of a tile.
 POINTS = (0.0, 1.0, -1.0, 0.5, -2.0)
 #: Rows and columns of a tile of the image, and of what it is transformed into.

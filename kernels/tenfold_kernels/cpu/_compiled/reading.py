@@ -11,9 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+_I64, _I32, _BYTE_POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+#: To be read, into all caches, data.
+_TO_READ_SOON = 0, 3, 1
 
 
 def _load(array: Any, context: Any, builder: Any, value: Any, places: list[Any]) -> Any:
@@ -41,3 +46,19 @@ def once_2(typing_context, array, i, j):  # type: ignore[no-untyped-def]
         return _load(array, context, builder, args[0], [args[1], args[2]])
 
     return array.dtype(array, types.intp, types.intp), generate
+
+
+@intrinsic
+def fetch_ahead(typing_context, table, row):  # type: ignore[no-untyped-def]
+    """Has the beginning of a row of a matrix come into the cache. Any number will do: a prefetch never faults."""
+
+    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        apart = builder.extract_value(array.strides, 0)
+        at = builder.add(builder.ptrtoint(array.data, _I64), builder.mul(args[1], apart))
+        kind = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, _I32, _I32, _I32])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [_BYTE_POINTER], kind)
+        builder.call(fetch, [builder.inttoptr(at, _BYTE_POINTER), *(ir.Constant(_I32, n) for n in _TO_READ_SOON)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), generate

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tenfold_kernels.cpu._compiled.compiling import compile_loop
-from tenfold_kernels.cpu._compiled.intrinsics import once
+from tenfold_kernels.cpu._compiled.intrinsics import fetch_ahead, once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenfold_kernels.arrays import Array
+
+#: Rows between the one that is worked on and the one that is asked for: a table lies in memory, and its rows anywhere.
+_AHEAD = 8
+#: Columns that are walked along side by side, so that an id is read once for all of them.
+_COLUMNS = 16
 
 
 def _gather_rows(params_LW, indices_N, out_NW):  # type: ignore[no-untyped-def]
@@ -24,6 +29,8 @@ def _gather_rows(params_LW, indices_N, out_NW):  # type: ignore[no-untyped-def]
     limit = params_LW.shape[0]
     width = params_LW.shape[1]
     for i in range(indices_N.size):
+        if i + _AHEAD < indices_N.size:
+            fetch_ahead(params_LW, indices_N[i + _AHEAD])
         row = once(indices_N, i)
         if row < 0 or row >= limit:
             return i
@@ -38,6 +45,8 @@ def _scatter_add(var_LW, indices_N, updates_NW, sign):  # type: ignore[no-untype
         if indices_N[i] < 0 or indices_N[i] >= limit:
             return i
     for i in range(indices_N.size):
+        if i + _AHEAD < indices_N.size:
+            fetch_ahead(var_LW, indices_N[i + _AHEAD])
         row = once(indices_N, i)
         if row < 0 or row >= limit:
             return i
@@ -52,6 +61,8 @@ def _scatter_update(var_LW, indices_N, updates_NW):  # type: ignore[no-untyped-d
         if indices_N[i] < 0 or indices_N[i] >= limit:
             return i
     for i in range(indices_N.size):
+        if i + _AHEAD < indices_N.size:
+            fetch_ahead(var_LW, indices_N[i + _AHEAD])
         row = once(indices_N, i)
         if row < 0 or row >= limit:
             return i
@@ -70,6 +81,21 @@ def _add_rows(data_NW, ids_N, out_CW):  # type: ignore[no-untyped-def]
         if row >= 0:
             for j in range(out_CW.shape[1]):
                 out_CW[row, j] += data_NW[i, j]
+    return -1
+
+
+def _add_columns(data_WN, ids_N, out_WC):  # type: ignore[no-untyped-def]
+    # `_add_rows` of what lies in memory column by column.
+    width, count = out_WC.shape
+    for first in range(0, width, _COLUMNS):
+        last = min(first + _COLUMNS, width)
+        for i in range(ids_N.size):
+            row = once(ids_N, i)
+            if row >= count:
+                return i
+            if row >= 0:
+                for j in range(first, last):
+                    out_WC[j, row] += data_WN[j, i]
     return -1
 
 
@@ -164,6 +190,10 @@ def _add_rows_in_numpy(data_NW: Array, ids_N: Array, out_CW: Array) -> int:
     return -1 if end == ids_N.size else end
 
 
+def _add_columns_in_numpy(data_WN: Array, ids_N: Array, out_WC: Array) -> int:
+    return _add_rows_in_numpy(data_WN.T, ids_N, out_WC.T)
+
+
 def _add_chosen_rows_in_numpy(data_LW: Array, places_N: Array, ids_N: Array, out_CW: Array) -> int:
     bad = _first_bad(places_N, data_LW.shape[0]), _first_bad(ids_N, out_CW.shape[0])
     if max(bad) < 0:
@@ -207,6 +237,11 @@ def gather_rows(element: Any, index: Any) -> Callable[..., int]:
 def add_rows(element: Any, index: Any) -> Callable[..., int]:
     """(data_NW, ids_N, out_CW) → first position whose id is C or more. Adds each row to that of its id, in order."""
     return compile_loop(_add_rows, "r2 i1 w2", element, index, result="n", stand_in=_add_rows_in_numpy)
+
+
+def add_columns(element: Any, index: Any) -> Callable[..., int]:
+    """(data_WN in any strides, ids_N, out_WC), as `add_rows` of the transposed; the same sums. W ≥ 1."""
+    return compile_loop(_add_columns, "v2 i1 w2", element, index, result="n", stand_in=_add_columns_in_numpy)
 
 
 def add_chosen_rows(element: Any, index: Any) -> Callable[..., int]:

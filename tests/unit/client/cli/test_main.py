@@ -16,7 +16,7 @@ COMMANDS = sorted(
         *("demo", "up", "run", "control", "task", "status", "ping"),
         *("submit", "runs", "logs", "stop", "delete", "launchers", "render", "tensorboard"),
         *("edit", "compare", "sweep", "artifacts", "export"),
-        *("placement", "trace", "why", "drain", "tunnel", "model", "backup", "restore"),
+        *("placement", "tables", "trace", "why", "drain", "tunnel", "model", "backup", "restore", "compact"),
         *("token", "certs", "config", "completion", "doctor"),
     )
 )

@@ -1,4 +1,4 @@
-"""`tenfold model show`: what it prints of a model, and of a folder that has none."""
+"""`tenfold model`: what it prints of a SavedModel, of a folder that has none, and of models that are served."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from tenfold.cli.main import cli
+from tenfold.cli.served_models import lines_of
+from tenfold.control.model_answers import Model
 from tenfold_core import saved_model
 from tenfold_protos import saved_model_pb2, types_pb2
 
@@ -66,3 +68,34 @@ def test_a_damaged_model_says_so(tmp_path: Path) -> None:
 
         assert done.exit_code == 1
         assert says in done.output
+
+
+def test_served_models_are_told_in_lines() -> None:
+    model = {"name": "ctr", "path": "ctr", "cluster": "default", "tags": ["serve"], "state": "unloaded"}
+    following = {
+        **{"folder": "/t/ctr", "checkpoint": "model.ckpt-4000", "increment": None, "global_step": None},
+        **{"saved_at": 990.0, "behind_seconds": 0.0, "rows": 0, "increments": 0, "trouble": "", "trouble_since": None},
+    }
+    ready = {**model, "state": "ready", "version": "3", "master": "/job:worker/replica:0/task:1", "follows": "ctr"}
+    later = {"increment": "inc-4100", "global_step": 4100, "rows": 1_204_811, "behind_seconds": 12.25}
+    broken = {"trouble": "The increment /t/i-4200 is missing", "trouble_since": 940.0}
+
+    def told(members: dict[str, object]) -> list[str]:
+        return list(lines_of(Model.from_json(members), 1000.0))
+
+    assert told(model) == ["ctr: unloaded"]
+    assert told({**model, "follows": "ctr"}) == ["ctr: unloaded", "  follows ctr"]
+    first = "ctr: ready, version 3 on /job:worker/replica:0/task:1"
+    assert told({**ready, "trouble": "version 4: no signature", "following": following}) == [
+        first,
+        "  not loaded: version 4: no signature",
+        "  follows /t/ctr",
+        "  serves model.ckpt-4000, 0 rows, saved 10.0 s ago",
+    ]
+    assert told({**ready, "following": {**following, **later, **broken}}) == [
+        first,
+        "  follows /t/ctr",
+        "  serves inc-4100 of model.ckpt-4000, global step 4,100, 1,204,811 rows, saved 10.0 s ago",
+        "  12.2 s behind",
+        "  for 60 s nothing newer could be read: The increment /t/i-4200 is missing",
+    ]

@@ -32,9 +32,20 @@ def run(name: str, state: str, reason: str, progress: dict[str, Any] | None) -> 
     return {"name": name, "state": state, "reason": reason, "progress": progress, **times}
 
 
-def shown(jobs: list[dict[str, Any]] | None, runs: list[dict[str, Any]], service: dict[str, Any] | None = None) -> str:
+def table(name: str, rows: int) -> dict[str, Any]:
+    nothing = dict.fromkeys(("admitted", "waiting", "evicted", "lookups", "found"))
+    sizes = {"parts": 2, "rows": rows, "bytes": 80, "quota_bytes": 80, "unevenness": 1.2, "kind": "HashTable"}
+    return {"name": name, **sizes, **nothing}
+
+
+def shown(
+    jobs: list[dict[str, Any]] | None,
+    runs: list[dict[str, Any]],
+    service: dict[str, Any] | None = None,
+    tables: dict[str, Any] | None = None,
+) -> str:
     console = Console(file=io.StringIO(), width=80, highlight=False)
-    console.print(rendered("default", jobs, runs, service, NOW, 80))
+    console.print(rendered("default", jobs, runs, service, tables, NOW, 80))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= 80
@@ -80,6 +91,19 @@ def test_a_complete_cluster_without_runs() -> None:
         "ps/0  ready  1 s    127.0.0.1:2222  registered\n"
         "complete"
     )
+
+
+def test_the_largest_tables_of_the_cluster() -> None:
+    jobs = [{"tasks": [task("ps", 0, "ready", "11:59:59", "registered", "127.0.0.1:2222")], "missing_tasks": []}]
+    tables = {"tables": [table(f"t{at}", 100 - at) for at in range(7)], "left_out": 3, "unevenness": None}
+
+    assert shown(jobs, [], tables={**tables, "largest": None}).splitlines()[3:] == [
+        "tables of the cluster",
+        "rows  memory  uneven  parts  table",
+        *(f"{100 - at:<4}  80 B    1.20    2      t{at} (HashTable)" for at in range(5)),
+        "… and 7 more parts of tables",
+        "complete",
+    ]
 
 
 def test_gpus_of_tasks_that_are_ready() -> None:

@@ -109,7 +109,10 @@ REFUSED = [
     ({"log_step_count_steps": 0}, "log_step_count_steps should be > 0"),
     ({"tf_random_seed": 1.0}, "tf_random_seed must be integer"),
     ({"device_fn": lambda x: "/cpu:0"}, 'device_fn must be callable with exactly one argument "op"'),
-    ({"protocol": "carrier pigeon"}, r"protocol should be grpc or grpc\+verbs"),
+    (
+        {"protocol": "carrier pigeon"},
+        r"grpc\+verbs, or one of DeepRec's: grpc\+\+, star_server, star_",
+    ),
     ({"experimental_max_worker_delay_secs": 1.5}, "must be an integer if set"),
     ({"session_creation_timeout_secs": 0}, "session_creation_timeout_secs should be > 0"),
 ]
@@ -139,3 +142,8 @@ def test_the_folder_of_tf_config(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config_of(monkeypatch, {"model_dir": "/a"}).model_dir == "/a"
     with pytest.raises(ValueError, match="must have the same value as the model_dir in TF_CONFIG"):
         config_of(monkeypatch, {"model_dir": "/a"}, model_dir="/b")
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "grpc++", "star_server"])
+def test_protocols_of_deeprec_are_taken(protocol: str) -> None:
+    assert RunConfig(protocol=protocol).protocol == protocol

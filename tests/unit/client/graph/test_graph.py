@@ -136,6 +136,19 @@ def test_a_graph_def_can_carry_static_shapes(graph):
     assert [dim.size for dim in node.attr["_output_shapes"].list.shape[0].dim] == [-1, 3]
 
 
+def test_a_number_repeated_is_held_once_and_counts_once_for_a_graph_def(graph):
+    large = tf.constant(0.5, shape=[1 << 20, 1 << 9])
+    short = tf.constant(0.5, shape=[8])
+
+    graph_def = graph.as_graph_def()
+
+    assert graph_def.ByteSize() < 1000
+    assert large.op.constant.strides == (0, 0)
+    assert large.op.constant[-1, -1] == 0.5
+    assert not large.op.constant.flags.writeable
+    assert short.op.constant.flags.c_contiguous
+
+
 def test_a_finalized_graph_takes_no_operations(graph):
     graph.finalize()
 

@@ -62,7 +62,8 @@ def test_results_are_an_operation_a_tensor_a_list_or_a_named_tuple():
 @pytest.mark.parametrize("op_type", sorted(n for n in opdefs.names() if _gives_a_list(n)))
 def test_an_empty_list_of_outputs_is_the_operation_where_it_has_state(op_type, graph):
     op_def = opdefs.get(op_type)
-    arguments = {arg.name: [] if arg.is_list else 0 for arg in op_def.inputs}
+    samples = {tf.string: "", tf.bool: False}
+    arguments = {arg.name: [] if arg.is_list else samples.get(arg.type, 0) for arg in op_def.inputs}
     arguments |= {attr.name: _SAMPLES[attr.type] for attr in op_def.attrs if not attr.has_default}
 
     result = apply_op(op_type, **arguments)

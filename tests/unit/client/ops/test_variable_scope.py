@@ -307,3 +307,38 @@ def test_identity_initializer_is_for_matrices():
     assert tf.initializers.identity(2.0)([2, 3]).op.constant.tolist() == [[2, 0, 0], [0, 2, 0]]
     with pytest.raises(ValueError, match="2D"):
         tf.initializers.identity()([2])
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_kept_weights_are_read_as_the_type_of_the_computation(use_resource):
+    scope = tf.variable_scope("low", use_resource=use_resource)
+    with scope.keep_weights(dtype=tf.float32) as entered:
+        assert entered.name == "low"
+        out = tf.layers.dense(tf.ones([2, 3], tf.bfloat16), 4, name="dense")
+        plain = tf.get_variable("plain", [2])
+        count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer(), trainable=False)
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(tf.cast(out, tf.float32)))
+
+    assert (out.dtype, plain.dtype.base_dtype, count.dtype.base_dtype) == (tf.bfloat16, tf.float32, tf.int32)
+    kept = tf.trainable_variables("low/dense")
+    assert [each.dtype.base_dtype for each in kept] == [tf.float32, tf.float32]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(kept[1])
+        session.run(train)
+        assert (session.run(kept[1]) == before - 1.0).all()
+
+
+def test_a_getter_around_kept_weights_is_asked_first():
+    asked = []
+
+    def getter(get, name, *args, **kwargs):
+        asked.append((name, tf.as_dtype(kwargs["dtype"])))
+        return get(name, *args, **kwargs)
+
+    scope = tf.variable_scope("low", custom_getter=getter)
+    with scope.keep_weights():
+        made = tf.get_variable("w", [2], tf.bfloat16)
+
+    assert made.dtype == tf.bfloat16
+    assert asked == [("low/w", tf.float32)]

@@ -159,15 +159,41 @@ def test_histograms_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found["distributions"]["weights"]["highest"] == 3.0
 
 
-def test_bytes_of_variables_are_those_of_the_servers_of_this_process() -> None:
-    before = program_report._variable_figures().get("variable_bytes", 0)
+def test_variables_and_tables_are_those_of_the_servers_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, tables = program_report._held()
     with tf.train.Server.create_local_server() as server, tf.Graph().as_default():
         tf.get_variable("w", initializer=tf.zeros([1000]))
+        found = [tf.nn.embedding_lookup(tf.get_embedding_variable(f"told_{at}", 2), [1, 2, 3 + at]) for at in range(2)]
         with tf.Session(server.target) as session:
             session.run(tf.global_variables_initializer())
-        held = program_report._variable_figures()
+            session.run(found)
+        held, told = program_report._held()
+        monkeypatch.setattr(program_report, "_TABLES", 1)
+        bounded, one = program_report._held()
 
-    assert held == {"variable_bytes": before + 4000}
+    assert held["variable_bytes"] == before.get("variable_bytes", 0) + 4000
+    assert held["table_rows"] == before.get("table_rows", 0) + 6
+    assert held["table_bytes"] > before.get("table_bytes", 0)
+    mine = [table for table in told if table["name"].startswith("told_")]
+    assert [(table["rows"], table["lookups"], table["found"]) for table in mine] == [(3, 3, 0)] * 2
+    assert len(told) == len(tables) + 2
+    assert "tables_left_out" not in held
+    assert (len(one), bounded["tables_left_out"]) == (1, len(told) - 1)
+
+
+def test_a_program_with_tables_tells_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looking_up(train: Any, loss: Any, step: Any, last: int) -> None:
+        rows = tf.nn.embedding_lookup(tf.get_embedding_variable("reported", 2), [1, 2])
+        with tf.Session(server.target) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(rows)
+
+    with tf.train.Server.create_local_server() as server:
+        reports = reported(looking_up, 1, False, monkeypatch)
+
+    names = [table["name"] for table in reports[-1]["tables"]]
+    assert "reported" in names
+    assert reports[-1]["figures"]["table_rows"] >= 2
 
 
 def test_of_many_histograms_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,31 @@ def kept(folder: Path) -> list[str]:
     return sorted({path.name.partition(".index")[0] for path in folder.glob("*.index")})
 
 
+@pytest.mark.parametrize("sequentially", [False, True])
+def test_a_sharded_saver_reads_small_variables_of_a_device_by_one_op(tmp_path: Path, sequentially: bool) -> None:
+    """And large ones each by their own."""
+    graph = tf.Graph()
+    with graph.as_default():
+        with tf.device("/cpu:0"):
+            small = [tf.get_variable(f"small_{i}", [i, 3], use_resource=bool(i % 2)) for i in range(6)]
+            large = [tf.get_variable(f"large_{i}", [1 << 20, 4], initializer=tf.ones_initializer()) for i in range(2)]
+        saver = tf.train.Saver(sharded=True, restore_sequentially=sequentially)
+        init, values = tf.global_variables_initializer(), [tf.identity(each) for each in [*small, *large]]
+    with tf.Session(graph=graph) as session:
+        session.run(init)
+        before = session.run(values)
+        path = saver.save(session, str(tmp_path / "model"))
+
+    with tf.Session(graph=graph) as session:
+        saver.restore(session, path)
+        after = session.run(values)
+
+    counts = sorted(len(op.outputs) for op in graph.get_operations() if op.type == "RestoreV2")
+    assert counts == ([1] * 8 if sequentially else [1, 1, 6])
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("resource", [False, True])
 def test_values_of_many_types_come_back(tmp_path: Path, sharded: bool, resource: bool) -> None:

@@ -70,9 +70,19 @@ def test_names_and_checkpoints_are_bounded() -> None:
     assert [each["path"] for each in progress.checkpoints] == [f"c-{at}" for at in range(100 - MAX_CHECKPOINTS, 100)]
 
 
+def test_tables_stay_when_their_server_has_ended() -> None:
+    progress = TaskProgress("ps", 0)
+    held = {"table_bytes": 10.0, "table_rows": 2.0}
+    progress.add({**report(), "figures": held, "tables": [{"name": "t", "rows": 2}]}, 1.0)
+    progress.add(report(), 2.0)
+
+    assert progress.tables == [{"name": "t", "rows": 2}]
+    assert [progress.used[name].last for name in ("tables", "rows")] == [(1.0, None, 10.0), (1.0, None, 2.0)]
+
+
 def test_there_and_back() -> None:
     progress = task(loss=0.5, other="Infinity")
-    progress.add(report(2, loss="NaN"), 2.0)
+    progress.add({**report(2, loss="NaN"), "tables": [{"name": "t", "rows": 2}]}, 2.0)
 
     back = TaskProgress.from_json("worker", 0, json.loads(json.dumps(progress.to_json())))
 

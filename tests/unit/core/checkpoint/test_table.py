@@ -12,6 +12,7 @@ from tenfold_core.checkpoint import table
 from tenfold_core.checkpoint.coding import get_varint, put_varint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Of a block: its type and its checksum.
@@ -130,7 +131,7 @@ def test_a_damaged_block_is_told_with_its_offset(tmp_path: Path, kind: int, pack
     (tmp_path / "t").write_bytes(with_kind(raw, kind, packed))
 
     with table.SSTable(str(tmp_path / "t")) as found, pytest.raises(errors.DataLossError, match=text):
-        found.get(b"a")
+        found.get(b"z")
 
 
 def test_a_table_needs_its_footer_and_all_that_it_points_to(tmp_path: Path) -> None:
@@ -160,3 +161,54 @@ def test_keys_on_both_sides_of_a_block(tmp_path: Path) -> None:
             **rows, b"a": None, b"c": None, b"e": None, b"g": None,
         }  # fmt: skip
         assert list(found.items()) == list(rows.items())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 33, 1000])
+def test_a_block_is_searched_and_read_alike(tmp_path: Path, count: int) -> None:
+    rows = {b"tower_%04d/weights" % (2 * i): b"value %d" % i for i in range(count)}
+    written(tmp_path / "t", rows)
+    asked = [b"", b"z", *(b"tower_%04d/weights" % i for i in range(2 * count + 1))]
+
+    for few in (0, len(asked)):
+        with table.SSTable(str(tmp_path / "t")) as found, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(table, "_FEW_SEARCHES", few)
+            assert {key: found.get(key) for key in asked} == {key: rows.get(key) for key in asked}
+
+
+def test_the_first_searches_read_few_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint of many variables may be opened for each of them."""
+    count = 1000
+    rows = {b"%04d" % i: b"" for i in range(count)}
+    written(tmp_path / "t", rows)
+    read, entries_from = [], table._entries_from
+
+    def counted(block: bytes, at: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+        for entry in entries_from(block, at, end):
+            read.append(entry)
+            yield entry
+
+    monkeypatch.setattr(table, "_entries_from", counted)
+
+    with table.SSTable(str(tmp_path / "t")) as found:
+        del read[:]
+        for key in (b"0000", b"0500", b"0500x", b"0999"):
+            assert found.get(key) == rows.get(key)
+            assert 0 < len(read) < 30
+            del read[:]
+            assert found.get(key) == rows.get(key)
+            assert not read
+        for key in rows:
+            found.get(key)
+    assert count <= len(read) < 2 * count
+
+
+def test_a_restart_point_beyond_the_entries_is_damage(tmp_path: Path) -> None:
+    raw = written(tmp_path / "t", {b"a": b"one"})
+    entry = bytes((0, 1, 0)) + b"a"
+    (tmp_path / "t").write_bytes(with_kind(raw, 0, entry + struct.pack("<IIII", 0, 99, 99, 3)))
+
+    with (
+        table.SSTable(str(tmp_path / "t")) as found,
+        pytest.raises(errors.DataLossError, match="a restart point is beyond the entries"),
+    ):
+        found.get(b"a")

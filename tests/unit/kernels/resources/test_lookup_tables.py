@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes, errors
+from tenfold_kernels.cpu._compiled.id_index import id_loops
 from tenfold_kernels.resources.lookup_tables import LINE_NUMBER, WHOLE_LINE, DenseTable, Table, read_text_file
 
 if TYPE_CHECKING:
@@ -58,6 +59,62 @@ def test_values_may_be_rows() -> None:
     table.insert(strings(b"a", b"b"), rows)
     rows[:] = 9
     assert table.find(strings(b"b", b"x"), longs(7, 7)).tolist() == [[2, 3], [7, 7]]
+
+
+@pytest.mark.parametrize("kind", ["MutableHashTable", "MutableDenseHashTable"])
+@pytest.mark.parametrize("value_shape", [(), (3,)])
+def test_ids_in_arrays_do_what_objects_do(kind: str, value_shape: tuple[int, ...]) -> None:
+    def make(loops: Any) -> Table:
+        if kind == "MutableHashTable":
+            return Table(kind, "t", I64, I64, value_shape=value_shape, loops=loops)
+        return DenseTable("t", I64, I64, value_shape, np.array(-1), np.array(-2), 8, 0.7, loops=loops)
+
+    choose, tables = np.random.default_rng(11), (make(None), make(id_loops()))
+
+    def outcome(table: Table, call: Any) -> Any:
+        try:
+            return call(table)
+        except errors.OpError as error:
+            return error.message
+
+    for turn in range(60):
+        low = -3 if kind == "MutableDenseHashTable" and turn % 5 == 0 else 0
+        keys = choose.integers(low, 90, 12)
+        values, some = choose.integers(0, 1000, (12, *value_shape)), keys[::3].reshape(4, 1)
+        default = values[:4].reshape(4, 1, *value_shape) if turn % 2 else values[0]
+        calls = (
+            lambda table, keys=keys, values=values: table.insert(keys, values),
+            lambda table, keys=keys: table.remove(keys[:4]),
+            lambda table, keys=some, default=default: table.find(keys, default).tolist(),
+            lambda table: table.size(),
+        )
+        for call in calls:
+            one, other = (outcome(table, call) for table in tables)
+            assert one == other
+    one, other = (sorted(zip(*(each.tolist() for each in table.export()), strict=True)) for table in tables)
+    assert one == other
+    keys, values = tables[0].export()
+    for table in tables:
+        table.replace(keys, values)
+    assert tables[0].size() == tables[1].size() > 20
+
+
+@pytest.mark.parametrize("key", [I64, dtypes.int32])
+def test_a_table_of_ids_is_filled_once(key: Any) -> None:
+    def ids(*values: int) -> Any:
+        return np.array(values, key.as_numpy_dtype)
+
+    table = Table("HashTable", "t", key, I64, loops=id_loops())
+    with pytest.raises(errors.FailedPreconditionError, match="Key 5 has 1 and trying to add value 2"):
+        table.initialize(ids(4, 5, 5), longs(0, 1, 2))
+    table.initialize(ids(5, 6, 5), longs(1, 2, 1))
+    table.initialize(ids(6, 5), longs(2, 1))
+    others = (ids(5), longs(1)), (ids(5, 7), longs(1, 2)), (ids(5, 6), longs(1, 3)), (ids(5, 7), longs(1, 1))
+    for keys, values in others:
+        with pytest.raises(errors.FailedPreconditionError, match="already initialized with different data"):
+            table.initialize(keys, values)
+    assert table.find(ids(6, 9), np.array(-1)).tolist() == [2, -1]
+    assert table.export()[0].dtype == key.as_numpy_dtype
 
 
 def test_a_dense_table_exports_its_buckets() -> None:

@@ -37,6 +37,7 @@ FAST = MasterLimits(
     cleanup_seconds=0.2,
     diagnose_seconds=0.2,
     register_seconds=0.2,
+    register_node_seconds=0.0,
     list_devices_seconds=0.2,
 )
 

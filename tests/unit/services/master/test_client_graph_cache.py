@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,16 @@ async def test_a_task_that_does_not_register_in_time_is_named(opened: OpenSessio
     assert gate.cancelled.is_set()
     assert opened.cluster[MASTER].called("deregister_graph") == [(opened.handle, f"{FULL}#0")]
     assert opened.cluster[PS].called("deregister_graph") == [], "it has none of it"
+
+
+async def test_a_large_graph_may_take_longer_to_register(opened: OpenSession) -> None:
+    opened.cluster[PS].reply("register_graph", Gate())
+    cache = cache_of(opened)
+    cache._limits = dataclasses.replace(cache._limits, register_node_seconds=0.01)
+    with pytest.raises(errors.UnavailableError) as caught:
+        await cache.build(Y, None)
+    waited = re.search(r"within (0\.2[1-9]) s", caught.value.message)
+    assert waited is not None, caught.value.message
 
 
 async def test_the_graph_unused_for_longest_goes_where_there_are_too_many(opened: OpenSession) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,17 @@ from support.programs import compile_program
 from tenfold_compiler.build import structured, written
 from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
+from tenfold_core.checkpoint import BundleReader
+from tenfold_core.tensor_shape import TensorShape
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_kernels.resources.waiting import Waiting
 from tenfold_services.limits import DEFAULT_LIMITS, Limits
 from tenfold_services.worker.execution import StepIO
 from tenfold_services.worker.loaded_program import LoadedProgram, SplitExecution
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TASK = "/job:localhost/replica:0/task:0"
 F32 = dtypes.float32
@@ -182,6 +188,155 @@ def test_a_reference_edge_is_read_by_a_consumer_of_values() -> None:
     assert values[read].tolist() == [1, 2]
     values[read][:] = 0
     assert resources.lookup("", "w", Variable).value.tolist() == [1, 2]
+
+
+PS = "/job:ps/replica:0/task:0/device:CPU:0"
+
+
+def two_updates() -> PartBuilder:
+    """Two variables, each with an addition that waits for a tensor of its own."""
+    part = PartBuilder()
+    for name in ("a", "b"):
+        part.node("VariableV2", name, shape=[], dtype=F32)
+        part.recv(f"grad_{name}", F32, PS, 1)
+        part.node("AssignAdd", f"add_{name}", [name, f"grad_{name}"], T=F32)
+    return part
+
+
+def initialized() -> ResourceManager:
+    resources = ResourceManager()
+    for name in ("a", "b"):
+        variable = resources.lookup_or_create(
+            "", name, Variable, lambda name=name: Variable(name, F32, TensorShape([]))
+        )
+        variable.assign(np.float32(0).reshape(()))
+    return resources
+
+
+def between_updates(resources: ResourceManager) -> bool:
+    with resources.unfinished.none(0) as none:
+        return not none
+
+
+def test_a_step_is_unfinished_from_its_first_update_to_its_last() -> None:
+    resources = initialized()
+    program = compile_part(two_updates(), resources)
+    seen = []
+    for _ in range(2):
+        execution = program.start(StepIO({}, _no_send))
+        for wanted in execution.take_wanted():
+            seen.append(between_updates(resources))
+            execution.arrived(wanted.token, np.float32(1).reshape(()), False)
+            execution.advance()
+        seen.append(between_updates(resources))
+        assert execution.done
+
+    assert seen == [False, True, False] * 2
+    assert resources.lookup("", "a", Variable).value == resources.lookup("", "b", Variable).value == 2
+
+
+def test_a_step_that_ends_between_its_updates_leaves_none_unfinished() -> None:
+    resources = initialized()
+    program = compile_part(two_updates(), resources)
+    execution = program.start(StepIO({}, _no_send))
+    first, second = execution.take_wanted()
+    execution.arrived(first.token, np.float32(1).reshape(()), False)
+    execution.advance()
+    assert between_updates(resources)
+    execution.arrived(second.token, np.zeros(3, np.float32), False)
+    with pytest.raises(errors.InvalidArgumentError):
+        execution.advance()
+    assert not between_updates(resources)
+
+    execution = program.start(StepIO({}, _no_send))
+    execution.arrived(execution.take_wanted()[0].token, np.float32(1).reshape(()), False)
+    execution.advance()
+    assert between_updates(resources)
+    del execution  # a run that is aborted
+    assert not between_updates(resources)
+
+
+def test_updates_that_come_at_once_and_single_ones(tmp_path: Path) -> None:
+    resources, noted = initialized(), []
+    begin = resources.unfinished.begin
+
+    def noting() -> Any:
+        noted.append(True)
+        return begin()
+
+    resources.unfinished.begin = noting  # type: ignore[method-assign]
+    program = compile_part(two_updates(), resources)
+    execution = program.start(StepIO({}, _no_send))
+    for wanted in execution.take_wanted():
+        execution.arrived(wanted.token, np.float32(1).reshape(()), False)
+    execution.advance()
+    assert execution.done
+    assert not between_updates(resources)
+    assert len(noted) == 1
+    single = PartBuilder()
+    single.node("VariableV2", "a", shape=[], dtype=F32)
+    single.const("one", 1.0)
+    single.node("AssignAdd", "add", ["a", "one"], T=F32)
+    run(compile_part(single, resources))
+    assert len(noted) == 1, "one update has no between"
+
+    # a save in the step that updates would wait for itself
+    part = two_updates()
+    part.const("prefix", str(tmp_path / "saved").encode(), dtypes.string)
+    part.const("names", [b"a", b"b"], dtypes.string)
+    part.const("slices", [b"", b""], dtypes.string)
+    part.node("SaveV2", "save", ["prefix", "names", "slices", "a", "b", "^add_a", "^add_b"], dtypes=[F32, F32])
+    assert not compile_part(part, resources).unfinished
+
+
+def test_a_save_reads_references_at_its_moment(tmp_path: Path) -> None:
+    """Not when the step comes to them: an update that a step under way makes meanwhile is in it."""
+    resources = ResourceManager()
+    part, prefix = PartBuilder(), str(tmp_path / "saved")
+    kinds = {"number": dtypes.int64, "large": F32, "text": dtypes.string}
+    values: dict[str, Any] = {"number": np.int64(1).reshape(()), "large": np.zeros(1 << 16, np.float32)}
+    values["text"] = np.array([b"old"], object)
+    for name, dtype in kinds.items():
+        shape = list(values[name].shape)
+        part.node("VariableV2", name, shape=shape, dtype=dtype)
+        variable = resources.lookup_or_create(
+            "", name, Variable, lambda name=name, dtype=dtype, shape=shape: Variable(name, dtype, TensorShape(shape))
+        )
+        variable.assign(values[name])
+    part.const("prefix", prefix.encode(), dtypes.string)
+    part.const("names", [name.encode() for name in kinds], dtypes.string)
+    part.const("slices", [b""] * 3, dtypes.string)
+    part.node("SaveV2", "save", ["prefix", "names", "slices", *kinds], dtypes=[*kinds.values()])
+    program = compile_part(part, resources)
+    unfinished, waits = resources.unfinished.begin(), threading.Event()
+    none = resources.unfinished.none
+
+    def waiting(seconds: float) -> Any:
+        waits.set()
+        return none(seconds)
+
+    resources.unfinished.none = waiting  # type: ignore[method-assign]
+    saving = threading.Thread(target=run_to_end, args=(program,))
+    saving.start()
+    assert waits.wait(30)
+    for name, value in (("number", np.int64(2).reshape(())), ("large", np.ones(1 << 16, np.float32))):
+        resources.lookup("", name, Variable).assign(value)
+    resources.lookup("", "text", Variable).assign(np.array([b"new"], object))
+    unfinished.end()
+    saving.join(30)
+
+    with BundleReader(prefix) as reader:
+        assert reader.read("number") == 2
+        assert reader.read("large").all()
+        assert reader.read("text").tolist() == [b"new"]
+
+
+def run_to_end(program: LoadedProgram) -> None:
+    """A step whose kernels may wait for files."""
+    execution = program.start(StepIO({}, _no_send))
+    execution.advance()
+    for wanted in execution.take_wanted():
+        raise AssertionError(f"{wanted} is waited for")
 
 
 def test_an_uninitialized_variable_is_reported_at_the_node_that_reads_it() -> None:

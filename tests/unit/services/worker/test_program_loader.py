@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -46,9 +47,7 @@ class Cache:
 class Compiler:
     """A queue that takes jobs or refuses them, and runs none by itself."""
 
-    def __init__(
-        self, mode: str = "auto", hot_steps: int = 3, takes: bool = True, cache: Cache | None = None
-    ) -> None:
+    def __init__(self, mode: str = "auto", hot_steps: int = 3, takes: bool = True, cache: Cache | None = None) -> None:
         self.options, self.takes = SimpleNamespace(mode=mode, hot_steps=hot_steps), takes
         self.cache, self.stopping = cache or Cache(), False
         self.jobs: list[Any] = []
@@ -118,6 +117,27 @@ def test_a_hot_program_is_probed_and_queued_once() -> None:
     assert len(compiler.jobs) == 1
     assert program.compiled.generated is not None
     assert not hasattr(program.compiled.generated.namespace["tick"], "__self__")
+
+
+@pytest.mark.parametrize(
+    ("between", "steps"),
+    [(0.04, 14 + 4), (0.001, 64 + 4), (60.0, 6 + 4)],
+    ids=["long steps", "short steps", "one a minute"],
+)
+def test_a_program_of_long_steps_is_hot_after_half_a_second_of_them(
+    between: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr(program_loader, "perf_counter", lambda: between * next(clock))
+    compiler = Compiler(hot_steps=64)
+    program, x, y = watched(compiler)
+
+    taken = 0
+    while not compiler.jobs:
+        step(program, x, y)
+        taken += 1
+
+    assert taken == steps
 
 
 @pytest.mark.parametrize(

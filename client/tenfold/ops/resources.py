@@ -1,4 +1,7 @@
-"""`tensorflow.python.ops.resources`: tables and other state of a graph that has to be created before it is used."""
+"""State of a graph that is created before it is used, as its variables are: work queues, and what programs register.
+
+A Scaffold makes it with the global variables, and waits for it. Follows TensorFlow's ops/resources.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Optimizers that shrink the weights apart from the gradient step (AdamW, MomentumW), and how any one becomes such.
 
-Follows TensorFlow 1.15's contrib/opt/python/training/weight_decay_optimizers.py.
+Used through `tf.contrib.opt`; `tf.train` has AdamW, too. Follows TensorFlow 1.15's
+contrib/opt/python/training/weight_decay_optimizers.py, and DeepRec's for embedding variables.
 """
 
 from __future__ import annotations
@@ -87,6 +88,14 @@ class DecoupledWeightDecayExtension(_Base):
         with control_dependencies([self._decayed_rows(handle, indices)]):
             return super()._resource_apply_sparse(grad, handle, indices)
 
+    def _embedding_apply_sparse(self, grad: Any, var: Any, ids: Any) -> Any:
+        if not self._decays(var):
+            return super()._embedding_apply_sparse(grad, var, ids)
+        raise NotImplementedError(
+            f"{type(self).__name__} has no weight decay of embedding variables, as {var.name} is one: "
+            "tf.train.AdamWOptimizer has, and decay_var_list can leave it out"
+        )
+
 
 def _names(variables: Any) -> set[str] | None:
     return {var.op.name for var in variables} if variables else None
@@ -122,7 +131,8 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
 
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
-    """Adam with decoupled weight decay."""
+    """Adam with decoupled weight decay. The rows of an embedding variable decay by `weight_decay` times Adam's rate of
+    the step, as in DeepRec, and only where they have a gradient."""
 
     def __init__(
         self,
@@ -135,3 +145,6 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
         name: str = "AdamW",
     ) -> None:
         super().__init__(weight_decay, learning_rate, beta1, beta2, epsilon, use_locking, name)
+
+    def _embedding_apply_sparse(self, grad: Any, var: Any, ids: Any) -> Any:
+        return self._embedding_update(grad, var, ids, self._weight_decay_tensor if self._decays(var) else None)

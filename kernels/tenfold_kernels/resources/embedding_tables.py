@@ -1,0 +1,244 @@
+"""A table of weights by ids that nobody counts beforehand: rows come with their first lookup or update.
+
+What an embedding variable is on its task. An id that was asked for less often than `filter_freq` has no weights yet and
+is not trained. Rows are kept by embedding_rows.py and saved by embedding_saves.py. Used by cpu/embedding.py, and for
+many tables at once by cpu/_many_tables.py. Follows DeepRec's core/framework/embedding (EmbeddingVar, its filters,
+Shrink).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tenfold_core import errors
+from tenfold_core.checkpoint.table_rows import NEVER
+from tenfold_core.memory_limits import allow
+from tenfold_kernels.arrays import invalid, shape_text
+from tenfold_kernels.resources.embedding_saves import SavedTable
+from tenfold_kernels.resources.id_map import as_ids
+from tenfold_kernels.resources.table_lines import MOST_GROWING, NO_LINE, growth_of, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenfold_kernels.resources.embedding_rows import Array
+    from tenfold_kernels.resources.growing import GrowingArray
+
+#: What rows of half types are updated in.
+_FLOAT = np.dtype(np.float32)
+#: Rows that an eviction looks at at a time, and seconds between two, in which who waits for the lock gets it.
+_PIECE, _PAUSE = 4096, 2e-4
+
+
+class EmbeddingTable(SavedTable):
+    """Thread-safe."""
+
+    #: What handles say that they name, of slots as well.
+    HANDLE_TYPE = "EmbeddingVariable"
+
+    def check_gradient(self, name: str, grad: Array, keys: Array) -> None:
+        """Raises InvalidArgumentError unless a gradient has a row of weights for each key."""
+        if keys.ndim != 1 or grad.shape != (keys.size, self.width):
+            raise invalid(
+                f"{name} has shape {shape_text(grad.shape)} for keys of shape {shape_text(keys.shape)}; a row of "
+                f"{self.width} for each key would be right"
+            )
+
+    def gather(self, keys: Array, first: Array | None = None, counts: Array | None = None) -> Array:
+        """The weights of each id, [*keys.shape, width]. New ids get theirs, from `first` (a row for each key, or one
+        for all) if it is given; `counts` says how often each was asked for, instead of once."""
+        ids = as_ids(keys)
+        allow((ids.size, self.width), self.dtype.as_numpy_dtype)
+        with self.lock:
+            rows, added = self._rows(ids)
+            column = self._columns[""]
+            if first is not None and added.size:
+                each = np.broadcast_to(first.reshape(-1, self.width), (ids.size, self.width))
+                chosen = np.isin(rows, added)
+                column.rows.array[rows[chosen][::-1]] = each[chosen][::-1]  # the first of a key's
+            out = column.rows.array.take(rows, axis=0)
+            found = ids.size - added.size
+            if self._freqs is not None:
+                self._keep(rows)
+                admitted = np.empty(ids.size, np.int64)
+                often = np.ones(ids.size, np.int64) if counts is None else as_ids(counts)
+                least, record = self.options.filter_freq, int(self.options.record_freq)
+                more = self._loops.admit(rows, often, self._freqs.array, least, record, admitted)
+                without = admitted == 0
+                out[without] = self.options.value_without_weights
+                if least:
+                    self.waiting -= more
+                    found = ids.size - int(np.count_nonzero(without))
+                self._touch(rows if record else rows[without])
+            self._count(ids.size, found)
+        return out.reshape(*keys.shape, self.width)
+
+    def look_up(self, keys: Array) -> Array:
+        """As `gather`, but adds and counts nothing: unknown ids have the weights that they would begin with."""
+        ids = as_ids(keys)
+        allow((ids.size, self.width), self.dtype.as_numpy_dtype)
+        with self.lock:
+            rows, column = self._ids.find(ids), self._columns[""]
+            absent = rows < 0
+            out = np.take(column.rows.array, np.where(absent, 0, rows), axis=0)
+            out[absent] = column.first_DW[np.abs(ids[absent]) % len(column.first_DW)]
+            if self.options.filter_freq:
+                absent |= ~self._admitted(np.where(absent, 0, rows))
+                out[absent] = self.options.value_without_weights
+            self._count(ids.size, ids.size - int(np.count_nonzero(absent)))
+        return out.reshape(*keys.shape, self.width)
+
+    def update(
+        self, slots: Sequence[str], keys: Array, apply: Callable[[list[Array], Array, Array], Any], step: int
+    ) -> Any:
+        """Calls `apply(columns, rows, places)` with the weights and these slots, all [rows, …], for the rows of the ids
+        that may be trained, and their places in `keys`. The version of all is `step`. What it gives. Rows of half types
+        are float32 for `apply`, and are rounded once it is done.
+
+        Raises NotFoundError for a slot that there is not.
+        """
+        ids = as_ids(keys)
+        with self.lock:
+            self.newest_step = max(self.newest_step, step)
+            columns = [self._column(name) for name in ("", *slots)]
+            rows, _ = self._rows(ids)
+            self._keep(rows)
+            if self._versions is not None:
+                self._versions.array[rows] = step
+            self._touch(rows)
+            places = np.arange(ids.size)
+            if self.options.filter_freq:
+                places = np.flatnonzero(self._admitted(rows))
+                rows = rows[places]
+            if self.dtype.size < _FLOAT.itemsize:
+                return _in_float([column.rows.array for column in columns], rows, places, apply)
+            return apply([column.rows.array[: self._ids.rows] for column in columns], rows, places)
+
+    def line(self, slots: tuple[str, ...], keys: int) -> tuple[Array, tuple[Array, ...]]:
+        """Where the table and these slots are (table_lines.py), to find and to update so many ids, and the arrays that
+        are there; zeros for a table that counts its lookups. Holds while the caller has the lock and adds none.
+
+        Raises NotFoundError for a slot that there is not."""
+        if self._freqs is not None:
+            return NO_LINE, ()
+        self._ids.go_on(keys)
+        known = self._lines.get(slots)
+        if known is None or known[0] != self._ids.version:
+            columns = [self._column(name).rows.array for name in ("", *slots)]
+            index, old, ids = self._ids.arrays
+            line = line_of(index, old, ids, columns, self._ids.seed)
+            known = self._lines[slots] = self._ids.version, (line, (index, old, ids, *columns))
+        return known[1]
+
+    def growth(self, more: int) -> Array | None:
+        """What it takes to add so many ids at most where `line` says the table is (table_lines.py); the caller has the
+        lock, and calls `note_added`. None where only `gather` and `update` can add them."""
+        columns = self._columns.values()
+        rows = self._ids.rows + more
+        if len(columns) > MOST_GROWING or not self._ids.has_room(more):
+            return None
+        if any(rows > column.rows.room for column in columns):
+            return None
+        if self.account is not None:
+            try:
+                self.account.check(more * self._row_bytes)
+            except errors.ResourceExhaustedError:
+                return None
+        known = self._growth
+        if known is None or known[0] != self._ids.version:
+            begun = [(column.rows.array, column.first_DW) for column in columns]
+            known = self._growth = self._ids.version, growth_of(*self._ids.counters, begun)
+        return known[1]
+
+    def note_found(self, lookups: int, added: int = 0) -> None:
+        """So many ids were looked up, of which so many are new; the caller has the lock."""
+        self._count(lookups, lookups - added)
+
+    def note_update(self, rows: Array, step: int) -> None:
+        """These rows are about to be updated, in that step; the caller has the lock."""
+        self._keep(rows)
+        self.newest_step = max(self.newest_step, step)
+        if self._versions is not None:
+            self._versions.array[rows] = step
+        self._touch(rows)
+
+    def shrink(self, step: int = 0) -> int:
+        """Evicts what has lived too long by now, or weighs too little; how many ids. It is not earlier than the last
+        update's step."""
+        if self._versions is not None and self.options.steps_to_live:
+            step = int(self._versions.array[: self._ids.rows].max(initial=step))
+        elif self.options.l2_weight_threshold < 0:
+            return 0
+        evicted = 0
+        for begin in range(0, self._ids.rows, _PIECE):
+            if begin:
+                time.sleep(_PAUSE)
+            with self.lock:
+                evicted += self._shrink(np.arange(begin, min(begin + _PIECE, self._ids.rows)), step)
+        return evicted
+
+    def _shrink(self, rows: Array, step: int) -> int:
+        options, gone = self.options, np.zeros(rows.size, np.bool_)
+        if self._versions is not None and options.steps_to_live:
+            versions = self._versions.array[rows]
+            begin = self._given_out(rows[versions == NEVER])
+            gone |= (versions != NEVER) & (step - versions > options.steps_to_live)
+            self._keep(begin)
+            self._versions.array[begin] = step
+            self._touch(begin)
+        if options.l2_weight_threshold >= 0:
+            weights = self._columns[""].rows.array[rows].astype(np.float64)
+            gone |= self._admitted(rows) & (0.5 * np.square(weights).sum(axis=1) < options.l2_weight_threshold)
+        rows = self._given_out(rows[gone])
+        self._remove(self._ids.keys(rows))
+        self.evicted += rows.size
+        return int(rows.size)
+
+    def _given_out(self, rows: Array) -> Array:
+        """Those of the rows that are an id's."""
+        return np.asarray(rows[self._ids.find(self._ids.keys(rows)) == rows])
+
+    def frequencies(self, keys: Array) -> Array:
+        """How often each id was counted, int64 [keys.shape]; 0 for unknown ones and where nothing is counted."""
+        return self._numbers(keys, self._freqs, 0)
+
+    def versions(self, keys: Array) -> Array:
+        """The global step of each id's last update, int64 [keys.shape]; NEVER for others."""
+        return self._numbers(keys, self._versions, NEVER)
+
+    def _numbers(self, keys: Array, numbers: GrowingArray | None, nothing: int) -> Array:
+        ids = as_ids(keys)
+        with self.lock:
+            rows = self._ids.find(ids)
+            if numbers is None or not len(self._ids):
+                return np.full(keys.shape, nothing, np.int64)
+            found = np.where(rows < 0, nothing, numbers.array[np.maximum(rows, 0)])
+        return found.reshape(keys.shape)
+
+    def _count(self, lookups: int, found: int) -> None:
+        self.lookups += lookups
+        self.found += found
+
+
+def _in_float(columns: Sequence[Array], rows: Array, places: Array, apply: Callable[..., Any]) -> Any:
+    """Calls `apply` with float32 copies of these rows, and puts them back, rounded."""
+    chosen, at = np.unique(rows, return_inverse=True)
+    wide = [column[chosen].astype(_FLOAT) for column in columns]
+    found = apply(wide, at.astype(np.int64, copy=False), places)
+    for column, values in zip(columns, wide, strict=True):
+        column[chosen] = values
+    return found
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class EmbeddingSlot:
+    """A slot variable: a column of another variable's table."""
+
+    HANDLE_TYPE: ClassVar[str] = EmbeddingTable.HANDLE_TYPE
+
+    table: EmbeddingTable
+    name: str
