@@ -30,6 +30,7 @@ from models import (
     clicks,
     images,
     in_torch,
+    interest,
     loops,
     mlp,
     pictures,
@@ -149,9 +150,8 @@ PROGRAMS = {
     "unet": Program(pictures.unet, 1, rtol=ADAM, in_torch=torch_pictures.unet),
     # two nets that answer each other: small differences grow
     "dcgan": Program(pictures.dcgan, 1, rtol=ADAM, curve=20, in_torch=torch_pictures.dcgan),
-    "clicks": Program(
-        clicks.clicks, 1.5, cluster=(("2 ps async", 2), ("2 ps sync", 1)), in_torch=torch_clicks.clicks
-    ),
+    "clicks": Program(clicks.clicks, 1.5, cluster=(("2 ps async", 2), ("2 ps sync", 1)), in_torch=torch_clicks.clicks),
+    "dien": Program(interest.dien, 1.5, rtol=ADAM),
     "small": Program(mlp.small, 6, in_torch=torch_mlp.small),
     "small_monitored": Program(mlp.small, 6, hooks="stop", flat_with="small", flat_by=1.3),
     "small_all_hooks": Program(mlp.small, 1, hooks="all"),
@@ -373,7 +373,7 @@ def main() -> None:
     if options.profile:
         import programs_profile
 
-        programs_profile.main(options.profile, options.seconds or 3.0)
+        programs_profile.main(PROGRAMS[options.profile].build, options.seconds or 3.0)
         return
     modes = options.mode or (("single",) if options.quick else MODES)
     try:

@@ -1,4 +1,5 @@
-"""Where a step's time goes on Tenfold: kernels by op, Python by function, page faults. `programs.py --profile PROGRAM`.
+"""Where a step's time goes on Tenfold: kernels by op, Python by function, page faults. `programs.py --profile PROGRAM`,
+and recommenders.py likewise.
 
 The plain time comes first, from steps without any tracing; the kernels' times come from traced steps, Python's
 functions from steps under cProfile. Both slow the step down: read them as shares.
@@ -14,22 +15,22 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from models import Model
 
 #: Traced steps, and lines shown of each table.
 TRACED, LINES = 10, 25
 
 
-def main(name: str, seconds: float) -> None:
-    """Prints the tables of one program, run in this process. Raises KeyError for a program that there is not."""
-    from programs import PROGRAMS
-
+def main(build: Callable[[Any], Model], seconds: float) -> None:
+    """Prints the tables of the program that `build` adds to the default graph, run in this process."""
     import tenfold as tf
 
     server = tf.train.Server.create_local_server()
     graph = tf.Graph()
     with graph.as_default():
-        model = PROGRAMS[name].build(tf)
+        model = build(tf)
         init = tf.global_variables_initializer()
     started = time.perf_counter()
     with tf.Session(server.target, graph=graph) as sess:

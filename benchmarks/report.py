@@ -115,19 +115,26 @@ def subject_lines(subject: Mapping[str, Any]) -> list[str]:
         lines += [f"**{line} The machine is not ours alone.**" if doubts(before) else line, ""]
     if subject.get("ended"):
         lines += [f"**It ended early: {_one_line(subject['ended'])}**", ""]
-    lines += ["| case | side | p50 | p99 | rate | times faster than |", "|---|---|---|---|---|---|"]
+    lines += [
+        "| case | side | p50 | p99 | processor time | rate | times faster than |",
+        "|---|---|---|---|---|---|---|",
+    ]
     notes = []
     for row in subject["rows"]:
         label = row["case"] if row["results"] == "equal" else f"{row['case']} (**results: {row['results']}**)"
         for side, figure in row["figures"].items():
             ratios = ", ".join(f"{value:.3g}x {peer}" for peer, value in row["ratios"].get(side, {}).items())
+            worked = time_text(figure["cpu_us"]) if "cpu_us" in figure else ""
             lines.append(
                 f"| {label} | {side} | {time_text(figure['p50_us'])} | {time_text(figure['p99_us'])} | "
-                f"{rate_text(row, figure['p50_us'])} | {ratios} |"
+                f"{worked} | {rate_text(row, figure['p50_us'])} | {ratios} |"
             )
             label = ""
         for side, value in row.get("memory_mib", {}).items():
-            lines.append(f"| {label} | {side} | {value} MiB | | | |")
+            lines.append(f"| {label} | {side} | {value} MiB | | | | |")
+            label = ""
+        for side, text in row.get("readings", {}).items():
+            lines.append(f"| {label} | {side} | | | | {text} | |")
             label = ""
         notes += [f"- {row['case']}: {row['note']}" for _ in [0] if row["note"]]
         notes += [f"- {row['case']}: peak memory {row['peak_mib']} MiB" for _ in [0] if "peak_mib" in row]

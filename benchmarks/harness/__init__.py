@@ -32,6 +32,7 @@ from harness.program import (
     not_a_program,
     session_config,
 )
+from harness.rounds import rows_of_cases
 from harness.rows import compare, hold_first, hold_flat, hold_steady, round_figures, row_of
 from harness.sides import (
     ALONE,
@@ -44,6 +45,7 @@ from harness.sides import (
     TENFOLD_TCP,
     TENFOLD_UNFUSED,
     TENSORFLOW,
+    TENSORFLOW_115,
     TENSORFLOW_115_DIRECT,
     TENSORFLOW_DIRECT,
     TENSORFLOW_DIRECT_TUNED,
@@ -74,6 +76,7 @@ __all__ = [
     "TENFOLD_TCP",
     "TENFOLD_UNFUSED",
     "TENSORFLOW",
+    "TENSORFLOW_115",
     "TENSORFLOW_115_DIRECT",
     "TENSORFLOW_DIRECT",
     "TENSORFLOW_DIRECT_TUNED",
@@ -112,6 +115,7 @@ __all__ = [
     "round_figures",
     "row_of",
     "row_text",
+    "rows_of_cases",
     "session_config",
     "side_as_json",
     "side_from_json",

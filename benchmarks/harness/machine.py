@@ -44,7 +44,10 @@ def versions(pythons: Mapping[str, str]) -> dict[str, str]:
         " found = [(d.project_name, d.version) for d in m.working_set]\n"
         "print(['%s %s' % each for each in found])"
     )
-    wanted = ("tenfold", "tensorflow", "tensorflow-cpu", "tensorflow_cpu", "numpy", "grpcio", "numba", "torch", "ray")
+    wanted = (
+        *("tenfold", "tensorflow", "tensorflow-cpu", "tensorflow_cpu", "numpy", "grpcio", "numba"),
+        *("torch", "fbgemm_gpu-cpu", "ray"),
+    )
     found: dict[str, str] = {}
     for runtime, python in pythons.items():
         listed = subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True).stdout

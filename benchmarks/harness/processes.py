@@ -168,14 +168,15 @@ class Deployment:
         for process in self.servers + self.clients:
             process.receive(START_TIMEOUT_S)
 
-    def build(self, case: Case, folder: Path) -> dict[str, np.ndarray[Any, Any]]:
+    def build(self, case: Case, folder: Path, timeout: float | None = None) -> dict[str, np.ndarray[Any, Any]]:
         """Builds the program in all clients, one after the other; the first initializes, and its result is returned.
 
+        `timeout` for a program that takes its time.
         Sets `first_s` to what the first client's first step took from its session's creation, and `floor_s`.
         """
         path = folder / f"{self.side.name}.npz".replace(" ", "_")
         for index, client in enumerate(self.clients):
-            answer = client.ask(do="build", case=case.name, npz=str(path) if index == 0 else "")
+            answer = client.ask(timeout, do="build", case=case.name, npz=str(path) if index == 0 else "")
             if index == 0:
                 self.first_s, self.floor_s = answer["first_s"], answer["floor_s"]
         with np.load(path) as results:

@@ -37,6 +37,8 @@ class Side:
     client: str = ""
     #: By torch.compile.
     compiled: bool = False
+    #: The kind of a recommender's tables: "by id", "static", or "fused"; "" where no program asks.
+    tables: str = ""
     #: Seconds that a session gives each of its steps; 0 for no deadline.
     step_seconds: float = 120.0
 
@@ -53,6 +55,7 @@ TENFOLD_COLD = Side("tenfold cold", "tenfold", {"NUMBA_CACHE_DIR": FRESH, "TENFO
 TENSORFLOW = Side("tensorflow", "tensorflow")
 TENSORFLOW_TUNED = Side("tensorflow tuned", "tensorflow", single_thread=True, grappler=False)
 TENSORFLOW_DIRECT = Side("tensorflow direct", "tensorflow", direct=True)
+TENSORFLOW_115 = Side("tensorflow 1.15", "tensorflow1")
 TENSORFLOW_115_DIRECT = Side("tensorflow 1.15 direct", "tensorflow1", direct=True)
 TENSORFLOW_DIRECT_TUNED = Side(
     "tensorflow direct tuned",

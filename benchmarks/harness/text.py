@@ -56,6 +56,9 @@ def row_text(row: Mapping[str, Any]) -> str:
             lines.append(f"    {'':24} {row['verdicts'][name]}")
     for name, value in row.get("memory_mib", {}).items():
         lines.append(f"    {name:24} {value:g} MiB  {row['verdicts'].get(name, '')}")
+    for name, text in row.get("readings", {}).items():
+        lines.append(f"    {name:24} {text}")
+        lines += [f"    {'':24} {row['verdicts'][name]}" for _ in [0] if name in row["verdicts"]]
     if "peak_mib" in row:
         lines.append(f"    peak MiB: {row['peak_mib']}")
     lines += [f"    {name:24} failed: {why[:300]}" for name, why in row["failures"].items()]
