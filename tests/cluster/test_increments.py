@@ -6,9 +6,10 @@ Adagrad count the same.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -143,37 +144,46 @@ def test_beside_asynchronous_training(
     have ended, the last one is the state to the bit."""
     name, choose = f"beside{servers}", np.random.default_rng(servers)
     known = choose.integers(-(1 << 62), 1 << 62, 400)
-    batches = [[np.unique(choose.choice(known, 30)) for _ in range(150)] for _ in range(2)]
+    batches = [[np.unique(choose.choice(known, 30)) for _ in range(20)] for _ in range(2)]
     workers = [Trainer(cluster["worker", index].target, index, servers, name, tmp_path) for index in range(2)]
     failed: list[BaseException] = []
-    going = threading.Barrier(3)
+    enough, steps = threading.Event(), [0, 0]
 
-    def run(worker: Trainer, mine: list[Any]) -> None:
+    def run(index: int) -> None:
+        worker = workers[index]
         try:
-            going.wait(DEADLINE_S)
-            for ids in mine:
+            for ids in itertools.cycle(batches[index]):
                 worker.session.run(worker.train, {worker.ids: ids})
+                steps[index] += 1
+                trained.set()
+                if enough.is_set():
+                    break
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=run, args=pair) for pair in zip(workers, batches, strict=True)]
+    trained = threading.Event()
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(2)]
     with workers[0].session, workers[1].session:
         workers[0].session.run(workers[0].init)
+        full, chain = workers[0].save(), []
         for thread in threads:
             thread.start()
-        full, chain = workers[0].save(), []
-        going.wait(DEADLINE_S)
-        while any(thread.is_alive() for thread in threads):
-            chain.append(workers[0].increment(len(chain)))
-        for thread in threads:
-            thread.join(DEADLINE_S)
+        try:
+            while len(chain) < 12:
+                # a step has ended since the last increment
+                assert trained.wait(DEADLINE_S)
+                trained.clear()
+                chain.append(workers[0].increment(len(chain)))
+        finally:
+            enough.set()
+            for thread in threads:
+                thread.join(DEADLINE_S)
         assert not failed
         chain.append(workers[0].increment(len(chain)))
         expected = workers[1].state()
-    assert expected[0] == 300
-    assert len(chain) > 3
+    assert expected[0] == sum(steps)
 
-    curve = {accumulator: weight for weight, accumulator in map(weights_after, range(301))}
+    curve = {accumulator: weight for weight, accumulator in map(weights_after, range(sum(steps) + 1))}
     other = Trainer(cluster["worker", 1].target, 1, 3, name, tmp_path)
     with other.session:
         other.saver.restore(other.session, full)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import stat
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -419,7 +420,8 @@ def test_slices_are_copied_block_by_block(width: int, cache: FusionCache, monkey
     wide = np.random.default_rng(4).standard_normal((700, 50, 12), np.float32)
     sizes = list[int]()
     copied = np.ascontiguousarray
-    monkeypatch.setattr(shares.np, "ascontiguousarray", lambda x: (sizes.append(x.size), copied(x))[1])
+    counting = {**vars(np), "ascontiguousarray": lambda x: (sizes.append(x.size), copied(x))[1]}
+    monkeypatch.setattr(shares, "np", SimpleNamespace(**counting))
     x, y, z = wide[..., :5], wide[..., 5:10], wide[..., 10:11]
 
     for given in ((copied(x), copied(y), copied(z)), (x, y, z), (copied(x), y, z), (x, copied(y), copied(z))):

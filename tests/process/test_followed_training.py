@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import tenfold as tf
-from support.task_processes import PATIENCE, Tasks, static_cluster
+from support.task_processes import PATIENCE, Tasks, stand_still, static_cluster
 from tenfold.cli.local import CONTROL, LocalCluster
 from tenfold.cli.main import cli
 from tenfold.control import ControlClient
@@ -208,7 +208,11 @@ def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path])
                 raise answers.failures[0]
             for step, state in expected.items():
                 same(answers.by_step[step], state)
-            view = control.model("ctr")
+            known = np.unique(np.concatenate(IDS[: step - 1])).size
+            # rows are counted once the state is served
+            view = wait_for(
+                lambda: (found := control.model("ctr")).following and found.following.rows >= known and found, "rows"
+            )
             assert view.session == session
             assert view.following is not None
             assert (view.following.global_step, view.following.trouble) == (step, "")
@@ -218,7 +222,6 @@ def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path])
                 assert f'tenfold_model_{name}{{model="ctr"}} {float(value)}' in figures
             listed = CliRunner().invoke(cli, ["model", "list", "ctr", "--control", serving.control_url]).output
             assert f"serves incremental_model.ckpt-{step} of model.ckpt-8, global step {step}, " in listed
-            assert view.following.rows >= np.unique(np.concatenate(IDS[: step - 1])).size
             for name in (CONTROL, "worker/0"):
                 os.kill(serving.children.pid(name), signal.SIGKILL)
         last = training.run(3)
@@ -226,8 +229,11 @@ def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path])
             found = wait_for(lambda: control.infer("ctr", {"ids": KNOWN}), "an answer")
             assert int(found["step"]) == last
             same(found, restored(folder))
-            raw = control.model_metadata("ctr").parameters["following"]
-            assert (raw["global_step"], raw["behind_seconds"]) == (last, 0)
+            raw = wait_for(
+                lambda: (told := control.model_metadata("ctr").parameters["following"])["behind_seconds"] == 0 and told,
+                "nothing is ahead",
+            )
+            assert raw["global_step"] == last
 
 
 @pytest.mark.timeout(300)
@@ -262,7 +268,7 @@ def test_over_whole_checkpoints_and_a_broken_link(folders: tuple[Path, Path]) ->
 
             # the next increment is not whole when it appears: its bytes are lost, and it is listed
             good = int(control.infer("ctr", {"ids": KNOWN})["step"])
-            os.kill(serving.children.pid(CONTROL), signal.SIGSTOP)
+            stand_still(serving.children.pid(CONTROL))
             step = training.run_to_increment()
             broken = f"incremental_model.ckpt-{step}"
             for shard in range(2):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,7 @@ def test_killed_while_it_writes_an_increment(tmp_path: Path) -> None:
     """A server dies within a write: what is restored is the increment before, and nothing of the broken one."""
     folder = str(tmp_path)
     with static_cluster(ps=2, worker=1) as tasks:
-        program = Program(2, ballast=64 << 20)
+        program = Program(2, ballast=32 << 20)
         states = []
         with program.graph.as_default():
             scaffold = tf.train.Scaffold(incremental_save_restore=True).finalize()
@@ -130,30 +131,46 @@ def test_killed_while_it_writes_an_increment(tmp_path: Path) -> None:
                     session.run(program.train)
                     states.append(program.state(session))
                     last = saver.incremental_save(session, path, global_step=program.step)
-                session.run(program.train)
-                told: list[BaseException] = []
+                for number in range(3, 30):
+                    session.run(program.train)
+                    told: list[BaseException] = []
 
-                def save() -> None:
-                    try:
-                        saver.incremental_save(session, path, global_step=3)
-                    except tf.errors.OpError as error:
-                        told.append(error)
+                    def save(step: int = number, told: list[BaseException] = told) -> None:
+                        try:
+                            saver.incremental_save(session, path, global_step=step)
+                        except tf.errors.OpError as error:
+                            told.append(error)
 
-                saving = threading.Thread(target=save)
-                saving.start()
-                deadline = time.monotonic() + PATIENCE
-                while not glob.glob(f"{path}-3_temp_*") and time.monotonic() < deadline:
-                    pass
-                tasks.kill("ps", 1)
-                saving.join(PATIENCE)
+                    saving = threading.Thread(target=save)
+                    saving.start()
+                    is_writing = stopped_in_a_write(tasks, ("ps", 1), f"{path}-{number}", saving)
+                    if is_writing:
+                        tasks.kill("ps", 1)
+                    else:
+                        tasks.signal("ps", 1, signal.SIGCONT)
+                    saving.join(PATIENCE)
+                    if is_writing:
+                        break
+                    assert not told, "the machine was too slow to stop the task in time"
+                    last, states = f"{path}-{number}", [*states, program.state(session)]
                 assert told, "the save was cut short"
-            assert glob.glob(f"{path}-3_temp_*"), "and left something behind"
+            assert glob.glob(f"{path}-{number}_temp_*"), "and left something behind"
             tasks.children.forget("ps/1")
             tasks.start(("ps", 1))
             assert increments_after(full, folder)[-1] == last
             with tf.Session(tasks.target("worker", 0)) as session:
                 scaffold.saver.restore(session, full)
-                assert len(saver.recover_incr_checkpoints(session, folder)) == 2
+                assert len(saver.recover_incr_checkpoints(session, folder)) == number - 1
                 assert program.state(session) == states[-1]
-                saver.incremental_save(session, path, global_step=3)
-                assert len(increments_after(full, folder)) == 3
+                saver.incremental_save(session, path, global_step=number)
+                assert len(increments_after(full, folder)) == number
+
+
+def stopped_in_a_write(tasks: Tasks, task: tuple[str, int], prefix: str, saving: threading.Thread) -> bool:
+    """Whether the task stands still with a part of its shard written; it does so in any case."""
+    shard = f"{prefix}_temp_*/part-{task[1]:05d}-*"
+    deadline = time.monotonic() + PATIENCE
+    while saving.is_alive() and not glob.glob(shard) and time.monotonic() < deadline:
+        pass
+    tasks.stop(*task)
+    return bool(glob.glob(shard)) and not glob.glob(f"{shard}.index")

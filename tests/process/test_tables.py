@@ -128,7 +128,11 @@ def test_the_tables_of_a_cluster(cluster: LocalCluster, tmp_path: Path) -> None:
         workers[1].step(NEW)
 
         # 45 ids, the new ones wait; the third lookup of the old ones was the first that found weights
-        found = tables_when(control, lambda found: sum(each.lookups or 0 for each in found.tables) == 125)
+        def all_told(found: Tables) -> bool:
+            """Not in the middle of a step."""
+            return sum(each.lookups or 0 for each in found.tables) == 125 and found.rows == 52
+
+        found = tables_when(control, all_told)
         user, words = found.tables
         parts = [control.task_status("default", "ps", index).figures for index in range(2)]
         shown = command(url, "tables")
@@ -139,7 +143,9 @@ def test_the_tables_of_a_cluster(cluster: LocalCluster, tmp_path: Path) -> None:
         # the new ones go on being trained, on each parameter server; the old ones are forgotten when that is saved
         workers[0].step([*NEW, 301], 6)
         workers[1].saver.save(workers[1].session, str(tmp_path / "model"), global_step=10)
-        later = tables_when(control, lambda found: any(each.evicted == 40 for each in found.tables)).tables[0]
+        later = tables_when(
+            control, lambda found: [each.evicted for each in found.tables[:1]] == [40] and found.rows == 13
+        ).tables[0]
 
     assert (user.name, user.kind, user.parts) == ("user", "EmbeddingVariable", 2)
     assert (user.rows, user.admitted, user.waiting, user.evicted) == (45, 40, 5, 0)

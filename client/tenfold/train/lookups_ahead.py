@@ -4,9 +4,10 @@ Called by session_creators.py before a graph is finalized. What lies between the
 lookups moves behind a `staged` (staged.py) of its own: the tensors that leave this part, which are the rows and what
 gradients need of their ids, pass through the buffer, so that a step updates just the ids whose rows it was given.
 Variables are read where they were. Rows lack the updates of the steps in between: `capacity + threads_num` of this
-session's at most, and what other workers have sent in that time. Its idea and options are of DeepRec's
-training/async_embedding_stage.py, its doc Async-Embedding-Stage.md; the graph is cut by the rules below. What passes
-may be fetched and fed as before (session/elements.py), the rest of what moved may not.
+session's at most, unless the machine holds up one of several threads, and what other workers have sent in that time.
+Its idea and options are of DeepRec's training/async_embedding_stage.py, its doc Async-Embedding-Stage.md; the graph is
+cut by the rules below. What passes may be fetched and fed as before (session/elements.py), the rest of what moved may
+not.
 
 An op *moves* if a lookup needs it and its value is new in each step: it, or something that it needs, is stateful (an
 input, a counting lookup, a random number), other than by naming or reading variables. Parts that have nothing in

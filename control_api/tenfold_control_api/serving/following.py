@@ -134,12 +134,12 @@ class Follower:
                     if self.point.last != self.point.whole:
                         self._spacing = max(0.0, point.saved_at - self.point.saved_at)
                     self.point = point
+                    self.applied += 1
                     break
             pause, self._patience = self._patience, min(2 * self._patience, _MOST_PATIENCE_S)
             # those that were held back go on
             await asyncio.sleep(pause)
         self._patience = _PATIENCE_S
-        self.applied += 1
         await self.count()
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
 from types import SimpleNamespace
@@ -160,6 +161,7 @@ def test_histograms_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_variables_and_tables_are_those_of_the_servers_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()  # what other tests have left
     before, tables = program_report._held()
     with tf.train.Server.create_local_server() as server, tf.Graph().as_default():
         tf.get_variable("w", initializer=tf.zeros([1000]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from tenfold_kernels.resources.embedding_tables import EmbeddingTable
 from tenfold_kernels.resources.kept_rows import KeptRows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tenfold_core.checkpoint.table_rows import Snapshot
 
 
@@ -41,6 +44,11 @@ def same(one: Snapshot, other: Snapshot) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
+def between_pieces(monkeypatch: pytest.MonkeyPatch, call: Callable[[float], None]) -> None:
+    """In place of a pause; other threads of this process pause as ever."""
+    monkeypatch.setattr(kept_rows, "time", SimpleNamespace(sleep=call))
+
+
 def test_rows_are_kept_before_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read is of the first moment: rows that change before their piece, in it and after it."""
     ids, column = np.arange(6) * 10, np.arange(12, dtype=np.float32).reshape(6, 2)
@@ -55,7 +63,7 @@ def test_rows_are_kept_before_they_change(monkeypatch: pytest.MonkeyPatch) -> No
 
     change()
     monkeypatch.setattr(kept_rows, "_PIECE", 32)  # two rows
-    monkeypatch.setattr(kept_rows.time, "sleep", change)
+    between_pieces(monkeypatch, change)
     given_out, (keys, values) = kept.whole(lock)
 
     assert given_out.tolist() == [True, False, True, True, True]
@@ -81,7 +89,7 @@ def test_chosen_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     change()
     monkeypatch.setattr(kept_rows, "_PIECE", 48)  # six marks, or four rows
-    monkeypatch.setattr(kept_rows.time, "sleep", change)
+    between_pieces(monkeypatch, change)
     found = kept.column(lock, 0)
     assert found.tolist() == [*range(8)]
     rows, values = kept.chosen(lock, np.array([1, 3, 5, 6, 7]))
@@ -119,7 +127,7 @@ def test_what_happens_meanwhile_is_not_seen(options: dict[str, int], monkeypatch
     for _ in range(30):
         change()
     monkeypatch.setattr(kept_rows, "_PIECE", 1000)
-    monkeypatch.setattr(kept_rows.time, "sleep", change)
+    between_pieces(monkeypatch, change)
     for _ in range(3):
         expected = {slot: now(slot) for slot in ("", "t/s")}
         # two at a time, of different moments
@@ -150,7 +158,7 @@ def test_updates_go_on_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         between.set()
         assert go_on.wait(30)
 
-    monkeypatch.setattr(kept_rows.time, "sleep", pause)
+    between_pieces(monkeypatch, pause)
     found: list[Any] = []
     finish = live.begin_export([""])
     saving = threading.Thread(target=lambda: found.append(finish()))
