@@ -99,7 +99,7 @@ def weights_after(times: int) -> tuple[float, float]:
     return float(weight), float(accumulator)
 
 
-@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize("servers", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_an_increment_is_small(cluster: dict[tuple[str, int], BackgroundServer], tmp_path: Path, servers: int) -> None:
     """A hundredth of the rows touched: at most a twentieth of the bytes. Read by another number of servers."""
     count = 40_000
@@ -136,7 +136,7 @@ def test_an_increment_is_small(cluster: dict[tuple[str, int], BackgroundServer],
             assert other.state() == expected, restored
 
 
-@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize("servers", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_beside_asynchronous_training(
     cluster: dict[tuple[str, int], BackgroundServer], tmp_path: Path, servers: int
 ) -> None:

@@ -7,6 +7,7 @@ their own. The test is the chief: it saves an increment after each step, so the 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -25,7 +26,7 @@ from tenfold.control import ControlClient
 from tenfold.train.checkpoint_chain import increments_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 WIDTH, BATCHES, LARGE = 4, 40, 60_000
@@ -36,10 +37,10 @@ IDS = [np.random.default_rng(step).choice(KNOWN, 8) for step in range(BATCHES)]
 class Graph:
     """A table that filters and evicts, one without options, and ordinary variables; in `parts` parts."""
 
-    def __init__(self, parts: int, *, training: bool) -> None:
+    def __init__(self, parts: int, *, training: bool, container: str = "") -> None:
         self.graph = tf.Graph()
         setter = tf.train.replica_device_setter(ps_tasks=parts, worker_device="/job:worker/task:0")
-        with self.graph.as_default(), tf.device(setter if training else None):
+        with self.graph.as_default(), tf.device(setter if training else None), tf.container(container):
             option = tf.EmbeddingVariableOption(filter_option=tf.CounterFilter(2), evict_option=tf.GlobalStepEvict(6))
             divide = tf.fixed_size_partitioner(parts)
             rare, often = (
@@ -76,11 +77,11 @@ class Graph:
 class Answers:
     """Asks the model as fast as it answers, in threads; every answer is by the global step that it says it is of."""
 
-    def __init__(self, control_url: str) -> None:
+    def __init__(self, control_url: str, model: str) -> None:
         self.by_step: dict[int, dict[str, Any]] = {}
         self.failures: list[BaseException] = []
         self.count = 0
-        self._url, self._end = control_url, threading.Event()
+        self._url, self._model, self._end = control_url, model, threading.Event()
         self._threads = [threading.Thread(target=self._ask) for _ in range(2)]
 
     def __enter__(self) -> Answers:
@@ -97,7 +98,7 @@ class Answers:
         try:
             with ControlClient(self._url) as control:
                 while not self._end.is_set():
-                    found = control.infer("ctr", {"ids": KNOWN})
+                    found = control.infer(self._model, {"ids": KNOWN})
                     self.count += 1
                     known = self.by_step.setdefault(int(found["step"]), found)
                     for name, value in found.items():
@@ -132,7 +133,8 @@ class Training:
     """The chief's session."""
 
     def __init__(self, tasks: Tasks, folder: str, whole_every: int) -> None:
-        self.program, self.folder = Graph(2, training=True), folder
+        # each has variables of its own on the servers of this file
+        self.program, self.folder = Graph(2, training=True, container=os.path.basename(folder)), folder
         self._arguments = {
             "master": tasks.target("worker", 0),
             "checkpoint_dir": folder,
@@ -174,18 +176,36 @@ def serve(models: Path, trainings: Path) -> LocalCluster:
     return LocalCluster(ps=0, workers=1, models=str(models), trainings=str(trainings))
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> tuple[Path, Path]:
-    models = tmp_path / "models"
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Of models, one for each test, and of trainings."""
+    root = tmp_path_factory.mktemp("followed")
+    models = root / "models"
     Graph(1, training=False).export(models / "ctr" / "1")
-    return models, tmp_path / "trainings"
+    for name in ("broken", "ended"):
+        shutil.copytree(models / "ctr", models / name)
+    return models, root / "trainings"
+
+
+@pytest.fixture(scope="module")
+def tasks() -> Iterator[Tasks]:
+    """Those of all trainings."""
+    with static_cluster(ps=2, worker=1) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def serving(folders: tuple[Path, Path]) -> Iterator[LocalCluster]:
+    """For those who kill nothing of it."""
+    with serve(*folders) as running:
+        yield running
 
 
 @pytest.mark.timeout(300)
-def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path]) -> None:
+def test_served_while_it_trains_killed_and_caught_up(tasks: Tasks, folders: tuple[Path, Path]) -> None:
     models, trainings = folders
     folder = str(trainings / "ctr")
-    with static_cluster(ps=2, worker=1) as tasks, Training(tasks, folder, 10_000) as training:
+    with Training(tasks, folder, 10_000) as training:
         training.run(2)
         expected = {}
         with serve(models, trainings) as serving, ControlClient(serving.control_url) as control:
@@ -194,9 +214,9 @@ def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path])
             assert told.exit_code == 0, told.output
             assert f"follows {folder}" in told.output
             session = control.model("ctr").session
-            with Answers(serving.control_url) as answers:
-                for turn in range(12):
-                    if turn == 6:
+            with Answers(serving.control_url, "ctr") as answers:
+                for turn in range(8):
+                    if turn == 4:
                         # it comes back from the last increment, and a whole checkpoint is saved of that state
                         tasks.kill("ps", 1)
                         tasks.children.forget("ps/1")
@@ -221,7 +241,7 @@ def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path])
             for name, value in (("global_step", step), ("trouble", 0), ("increments", view.following.increments)):
                 assert f'tenfold_model_{name}{{model="ctr"}} {float(value)}' in figures
             listed = CliRunner().invoke(cli, ["model", "list", "ctr", "--control", serving.control_url]).output
-            assert f"serves incremental_model.ckpt-{step} of model.ckpt-8, global step {step}, " in listed
+            assert f"serves incremental_model.ckpt-{step} of model.ckpt-6, global step {step}, " in listed
             for name in (CONTROL, "worker/0"):
                 os.kill(serving.children.pid(name), signal.SIGKILL)
         last = training.run(3)
@@ -237,20 +257,16 @@ def test_served_while_it_trains_killed_and_caught_up(folders: tuple[Path, Path])
 
 
 @pytest.mark.timeout(300)
-def test_over_whole_checkpoints_and_a_broken_link(folders: tuple[Path, Path]) -> None:
+def test_over_whole_checkpoints_and_a_broken_link(
+    tasks: Tasks, serving: LocalCluster, folders: tuple[Path, Path]
+) -> None:
     """A chain that begins anew is gone over to in the same session. Where a link is broken the state before it goes on
     being served, and why is told; the next whole checkpoint is read beside it."""
-    models, trainings = folders
-    folder = str(trainings / "ctr")
-    with (
-        static_cluster(ps=2, worker=1) as tasks,
-        Training(tasks, folder, 4) as training,
-        serve(models, trainings) as serving,
-        ControlClient(serving.control_url) as control,
-    ):
+    folder = str(folders[1] / "broken")
+    with Training(tasks, folder, 4) as training, ControlClient(serving.control_url) as control:
         training.run(1)
-        session = control.register_model("ctr", follows="ctr").session
-        with Answers(serving.control_url) as answers:
+        session = control.register_model("broken", follows="broken").session
+        with Answers(serving.control_url, "broken") as answers:
 
             def seen(step: int) -> dict[str, Any]:
                 return wait_for(lambda: answers.failures or answers.by_step.get(step), f"an answer of {step}")
@@ -260,14 +276,14 @@ def test_over_whole_checkpoints_and_a_broken_link(folders: tuple[Path, Path]) ->
                 seen(step)
             assert step > 10, "there were whole ones between"
             same(seen(step), restored(folder))
-            view = control.model("ctr")
+            view = control.model("broken")
             assert view.session == session, "no whole checkpoint was read"
             assert view.following is not None
             assert view.following.increment is not None
             assert len(os.listdir(increments_folder(folder))) < 30, "those before are deleted"
 
             # the next increment is not whole when it appears: its bytes are lost, and it is listed
-            good = int(control.infer("ctr", {"ids": KNOWN})["step"])
+            good = int(control.infer("broken", {"ids": KNOWN})["step"])
             stand_still(serving.children.pid(CONTROL))
             step = training.run_to_increment()
             broken = f"incremental_model.ckpt-{step}"
@@ -277,12 +293,12 @@ def test_over_whole_checkpoints_and_a_broken_link(folders: tuple[Path, Path]) ->
                     file.truncate(os.path.getsize(name) // 2)
             os.kill(serving.children.pid(CONTROL), signal.SIGCONT)
             view = wait_for(
-                lambda: (found := control.model("ctr")).following and found.following.trouble and found, "trouble"
+                lambda: (found := control.model("broken")).following and found.following.trouble and found, "trouble"
             )
             assert broken in view.following.trouble
             assert view.following.trouble_since <= time.time()
             assert view.following.behind_seconds >= 0
-            served = int(control.infer("ctr", {"ids": KNOWN})["step"])
+            served = int(control.infer("broken", {"ids": KNOWN})["step"])
             assert good <= served < step
             count = answers.count
             wait_for(lambda: answers.failures or answers.count > count + 10, "answers beside the trouble")
@@ -291,7 +307,7 @@ def test_over_whole_checkpoints_and_a_broken_link(folders: tuple[Path, Path]) ->
             training.run(4)
             step = training.run_to_increment()
             same(seen(step), restored(folder))
-            view = control.model("ctr")
+            view = control.model("broken")
             assert view.session != session
             assert view.following is not None
             assert view.following.trouble == ""
@@ -300,28 +316,25 @@ def test_over_whole_checkpoints_and_a_broken_link(folders: tuple[Path, Path]) ->
 
 
 @pytest.mark.timeout(300)
-def test_the_last_whole_checkpoint_of_a_training_is_read(folders: tuple[Path, Path]) -> None:
+def test_the_last_whole_checkpoint_of_a_training_is_read(
+    tasks: Tasks, serving: LocalCluster, folders: tuple[Path, Path]
+) -> None:
     """No increment follows it."""
-    models, trainings = folders
-    folder = str(trainings / "ctr")
-    with (
-        static_cluster(ps=2, worker=1) as tasks,
-        serve(models, trainings) as serving,
-        ControlClient(serving.control_url) as control,
-    ):
-        with pytest.raises(tf.errors.FailedPreconditionError, match="there is no folder 'ctr'"):
-            control.register_model("ctr", follows="ctr")
+    folder = str(folders[1] / "ended")
+    with ControlClient(serving.control_url) as control:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="there is no folder 'ended'"):
+            control.register_model("ended", follows="ended")
         os.makedirs(folder)
         with pytest.raises(tf.errors.FailedPreconditionError, match="There is no checkpoint in"):
-            control.register_model("ctr", follows="ctr")
+            control.register_model("ended", follows="ended")
         with pytest.raises(tf.errors.FailedPreconditionError, match="leads out of the folder of trainings"):
-            control.register_model("ctr", follows="../../etc")
+            control.register_model("ended", follows="../../etc")
         with Training(tasks, folder, 10_000) as training:
             training.run(3)
-            control.register_model("ctr", follows="ctr")
+            control.register_model("ended", follows="ended")
             training.run(2)
             latest = wait_for(
-                lambda: (found := control.infer("ctr", {"ids": KNOWN}))["step"] == 5 and found, "an answer of 5"
+                lambda: (found := control.infer("ended", {"ids": KNOWN}))["step"] == 5 and found, "an answer of 5"
             )
         whole = tf.train.latest_checkpoint(folder)
         assert whole is not None
@@ -329,8 +342,8 @@ def test_the_last_whole_checkpoint_of_a_training_is_read(folders: tuple[Path, Pa
         # as if it had been there for a while
         os.utime(f"{whole}.index", (time.time() - 60, time.time() - 60))
         view = wait_for(
-            lambda: (found := control.model("ctr")).following and found.following.increment is None and found, "-5"
+            lambda: (found := control.model("ended")).following and found.following.increment is None and found, "-5"
         )
         assert (view.following.global_step, view.following.behind_seconds) == (5, 0)
-        same(control.infer("ctr", {"ids": KNOWN}), latest)
+        same(control.infer("ended", {"ids": KNOWN}), latest)
         same(latest, restored(folder))

@@ -95,6 +95,13 @@ class Program:
         return self.increments.recover_incr_checkpoints(self.session, self.folder)
 
 
+def cases(quick: list[tuple[Any, bool]], parts: list[Any]) -> Any:
+    """By numbers of parts, and whether increments have rows of ordinary variables: `quick` ones, and all others."""
+    others = [case for case in itertools.product(parts, (False, True)) if case not in quick]
+    given = [*quick, *(pytest.param(*case, marks=pytest.mark.thorough) for case in others)]
+    return pytest.mark.parametrize(("parts", "by_rows"), given)
+
+
 @contextlib.contextmanager
 def program(folder: Path, **options: Any) -> Iterator[Program]:
     made = Program(folder, **options)
@@ -119,8 +126,7 @@ def trained(folder: Path, **options: Any) -> tuple[list[str], list[dict[str, Any
     return prefixes, states
 
 
-@pytest.mark.parametrize("by_rows", [False, True])
-@pytest.mark.parametrize("parts", [(1, 1), (2, 2), (2, 3), (3, 1), (1, 2)])
+@cases([((1, 1), False), ((2, 3), True)], [(1, 1), (2, 2), (2, 3), (3, 1), (1, 2)])
 def test_restored_as_it_was_saved(tmp_path: Path, parts: tuple[int, int], by_rows: bool) -> None:
     prefixes, states = trained(tmp_path, parts=parts[0], incremental_include_normal_var=by_rows)
     assert states[-1] != states[0]
@@ -148,8 +154,7 @@ def test_restored_as_it_was_saved(tmp_path: Path, parts: tuple[int, int], by_row
             assert again.state() == state, "the state at each cut"
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("by_rows", [False, True])
+@cases([(2, True)], [1, 2])
 def test_a_chain_is_compacted(tmp_path: Path, parts: int, by_rows: bool) -> None:
     options = {"parts": parts, "incremental_include_normal_var": by_rows}
     prefixes, states = trained(tmp_path, **options)
@@ -202,8 +207,7 @@ def test_a_new_chain_begins_with_a_whole_checkpoint(tmp_path: Path) -> None:
             one.increment()
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("by_rows", [False, True])
+@cases([(1, False), (2, True)], [1, 2])
 def test_the_first_of_a_chain_follows_the_end_of_the_one_before_too(tmp_path: Path, parts: int, by_rows: bool) -> None:
     """Who has read that one needs no whole checkpoint, whatever has changed between the two saves."""
     options: dict[str, Any] = {"parts": parts, "incremental_include_normal_var": by_rows}

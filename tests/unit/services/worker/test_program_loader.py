@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 F32 = dtypes.float32
 
 
+@pytest.fixture(autouse=True)
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps take none, so that their number alone makes a program hot, on a busy machine too."""
+    monkeypatch.setattr(program_loader, "perf_counter", lambda: 0.0)
+
+
 class Cache:
     """Knows programs, and has no code of any."""
 
