@@ -6,7 +6,6 @@ Adagrad count the same.
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from tenfold_services.background import BackgroundServer
 
 WIDTH = 8
+#: Increments beside training, and steps that each worker may make for each of them.
+SAVES, STEPS = 12, 10
 DEADLINE_S = 60.0
 
 
@@ -144,46 +145,38 @@ def test_beside_asynchronous_training(
     have ended, the last one is the state to the bit."""
     name, choose = f"beside{servers}", np.random.default_rng(servers)
     known = choose.integers(-(1 << 62), 1 << 62, 400)
-    batches = [[np.unique(choose.choice(known, 30)) for _ in range(20)] for _ in range(2)]
+    batches = [[np.unique(choose.choice(known, 30)) for _ in range(SAVES * STEPS)] for _ in range(2)]
     workers = [Trainer(cluster["worker", index].target, index, servers, name, tmp_path) for index in range(2)]
     failed: list[BaseException] = []
-    enough, steps = threading.Event(), [0, 0]
+    may_step = [threading.Semaphore(0) for _ in workers]
 
     def run(index: int) -> None:
         worker = workers[index]
         try:
-            for ids in itertools.cycle(batches[index]):
+            for ids in batches[index]:
+                assert may_step[index].acquire(timeout=DEADLINE_S)
                 worker.session.run(worker.train, {worker.ids: ids})
-                steps[index] += 1
-                trained.set()
-                if enough.is_set():
-                    break
         except BaseException as error:
             failed.append(error)
 
-    trained = threading.Event()
     threads = [threading.Thread(target=run, args=(index,)) for index in range(2)]
     with workers[0].session, workers[1].session:
         workers[0].session.run(workers[0].init)
         full, chain = workers[0].save(), []
         for thread in threads:
             thread.start()
-        try:
-            while len(chain) < 12:
-                # a step has ended since the last increment
-                assert trained.wait(DEADLINE_S)
-                trained.clear()
-                chain.append(workers[0].increment(len(chain)))
-        finally:
-            enough.set()
-            for thread in threads:
-                thread.join(DEADLINE_S)
+        for number in range(SAVES):
+            for each in may_step:
+                each.release(STEPS)
+            chain.append(workers[0].increment(number))
+        for thread in threads:
+            thread.join(DEADLINE_S)
         assert not failed
         chain.append(workers[0].increment(len(chain)))
         expected = workers[1].state()
-    assert expected[0] == sum(steps)
+    assert expected[0] == 2 * SAVES * STEPS
 
-    curve = {accumulator: weight for weight, accumulator in map(weights_after, range(sum(steps) + 1))}
+    curve = {accumulator: weight for weight, accumulator in map(weights_after, range(2 * SAVES * STEPS + 1))}
     other = Trainer(cluster["worker", 1].target, 1, 3, name, tmp_path)
     with other.session:
         other.saver.restore(other.session, full)

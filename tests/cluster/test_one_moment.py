@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from tenfold_services.background import BackgroundServer
 
-WORKERS, SAVES = 2, 40
+WORKERS = 2
+#: Saves beside training, and steps that each worker may make for each of them.
+SAVES, STEPS = 24, 12
 #: Rows beside those that count: exporting a table takes a while.
 OTHERS = 20_000
 DEADLINE_S = 120.0
@@ -103,14 +105,14 @@ def curve(steps: int) -> float:
 def test_tables_and_variables_of_one_server(cluster: dict[tuple[str, int], BackgroundServer], tmp_path: Path) -> None:
     workers = [Counting(cluster["worker", index].target, index) for index in range(WORKERS)]
     failed: list[BaseException] = []
-    enough, stepped = threading.Event(), [threading.Event() for _ in workers]
+    may_step = [threading.Semaphore(0) for _ in workers]
 
     def run(index: int) -> None:
         worker = workers[index]
         try:
-            while not enough.is_set():
+            for _ in range(SAVES * STEPS):
+                assert may_step[index].acquire(timeout=DEADLINE_S)
                 worker.session.run(worker.train)
-                stepped[index].set()
         except BaseException as error:
             failed.append(error)
 
@@ -121,22 +123,18 @@ def test_tables_and_variables_of_one_server(cluster: dict[tuple[str, int], Backg
         session.run(workers[0].fill)
         for thread in threads:
             thread.start()
-        try:
-            for number in range(SAVES):
-                for each in stepped:
-                    assert each.wait(DEADLINE_S), "a worker has made a step since the last save"
-                    each.clear()
-                if number % 4 == 0:
-                    saved.append(
-                        workers[0].saver.save(session, str(tmp_path / "model"), number, write_meta_graph=False)
-                    )
-                else:
-                    path = str(tmp_path / SUB_INCR_CKPT_DIR / "incr")
-                    saved.append(workers[0].increments.incremental_save(session, path, number, write_state=False))
-        finally:
-            enough.set()
-            for thread in threads:
-                thread.join(DEADLINE_S)
+        for number in range(SAVES + 1):
+            if number < SAVES:
+                for each in may_step:
+                    each.release(STEPS)
+            else:
+                for thread in threads:
+                    thread.join(DEADLINE_S)
+            if number % 4 == 0:
+                saved.append(workers[0].saver.save(session, str(tmp_path / "model"), number, write_meta_graph=False))
+            else:
+                path = str(tmp_path / SUB_INCR_CKPT_DIR / "incr")
+                saved.append(workers[0].increments.incremental_save(session, path, number, write_state=False))
         assert not failed
 
     for worker in range(WORKERS):
@@ -145,5 +143,6 @@ def test_tables_and_variables_of_one_server(cluster: dict[tuple[str, int], Backg
         for prefix, found in zip(saved, every, strict=True):
             assert found == sorted(found, reverse=True), f"{prefix}: {found}"
             assert found[0] - found[-1] <= 1, f"{prefix}: {found}"
-        assert every[-1][0] >= SAVES, "it was trained meanwhile"
+        assert every[-1] == [SAVES * STEPS] * 5
+        assert len({found[0] for found in every}) > 2, "it was trained meanwhile"
         assert [found[0] for found in every] == sorted(found[0] for found in every)
