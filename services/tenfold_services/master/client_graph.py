@@ -1,8 +1,8 @@
 """What a session keeps for each run signature: the pruned graph, cut into parts that are registered with their workers.
 
 A signature is the set of feeds, fetches and targets of a run, whatever their order and spelling. Called by
-client_graph_cache.py; uses the passes prune, join_lookups, copy_constants and partition. Follows ReffedClientGraph in
-TensorFlow's master_session.cc.
+client_graph_cache.py; uses the passes prune, join_controls, join_lookups, copy_constants and partition. Follows
+ReffedClientGraph in TensorFlow's master_session.cc.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tenfold_compiler.graph.controls_together import join_controls
 from tenfold_compiler.graph.copy_constants import copy_constants
 from tenfold_compiler.graph.lookups_together import join_lookups
 from tenfold_compiler.graph.partition import partition
@@ -135,6 +136,7 @@ def cut_graph(
     pruned.refuse_missing()
     if placed is not None:
         pruned = placed(pruned)
+    pruned = join_controls(pruned)
     # the runs of a partial run feed lookups one after the other
     pruned = copy_constants(pruned if signature.is_partial else join_lookups(pruned))
     cut = partition(pruned, incarnation=devices.incarnation, first_id=first_id)

@@ -150,3 +150,22 @@ def test_a_tensor_that_crosses_in_each_turn_is_no_send_of_the_step() -> None:
     found, _ = cut_of(loop(), "exit")
     sends = {part.task: (len(part.sends), len(part.loop_sends)) for part in found.parts}
     assert all(loop > 0 for _, loop in sends.values())
+
+
+async def test_nodes_that_wait_for_the_same_updates_are_registered_with_few_edges() -> None:
+    """As under `control_dependencies(updates)`: 20 updates and 30 nodes were 600 edges."""
+    updates = [f"u{number}" for number in range(20)]
+    waits = ", ".join(f"^{name}" for name in updates)
+    lines = [f"{name} = NoOp()" for name in updates]
+    lines += [f"c{number} = Const({waits}) dtype=float value={number}" for number in range(30)]
+    lines += [f"all = AddN({', '.join(f'c{number}' for number in range(30))}) N=30"]
+    cluster = FakeCluster(MASTER)
+    master = cluster.master(FAST)
+    try:
+        handle, _ = await master.create_session(parse_text("\n".join(lines)), config_pb2.ConfigProto())
+        await master.run_step(handle, {}, ["all:0"], [], config_pb2.RunOptions())
+    finally:
+        await master.stop()
+
+    (graph,) = (graph for worker in cluster.by_task.values() for graph in worker.graphs.values())
+    assert sum(text.startswith("^") for node in graph.node for text in node.input) == 20 + 30
