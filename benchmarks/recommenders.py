@@ -1,8 +1,9 @@
 """20. Recommenders: Wide & Deep, DeepFM, DLRM and DIN with tables by raw ids and static ones; the tables alone.
 
-    python benchmarks/recommenders.py [--only dlrm] [--mode single,cluster,columns,tables,quality,memory] [--quick]
+    python benchmarks/recommenders.py [--only dlrm] [--mode single,cluster,…] [--quick]
     python benchmarks/recommenders.py --report benchmarks/reports
     python benchmarks/recommenders.py --mode memory --keys 100000000     # on Tenfold alone, in 10 GB
+    python benchmarks/recommenders.py --mode saves       # steps beside saves, on Tenfold alone
     python benchmarks/recommenders.py --profile dlrm [--sides "tenfold static"]      # where a step's time goes
 
 The programs are in models/recommenders.py, their logs in models/click_logs.py: Zipf's law, 26 columns as Criteo has
@@ -10,8 +11,8 @@ them, a history of 50 items as Taobao has it. Sides: Tenfold with embedding vari
 tables; TensorFlow 1.15 and 2.21 and torch with static tables of the same rows, into which ids are hashed; torch with
 FBGEMM's fused ones (`make peers-env`). `single`: one task. `cluster`: asynchronous, MonitoredTrainingSession, 1 or 2
 parameter servers. `columns`: 200 columns beside 26, with as many ids in a step. `tables`: lookups and updates without a
-net. All begin with the same weights, and losses are compared before anything is timed. `quality` and `memory` are not
-timed in turns: recommenders_quality.py, recommenders_memory.py. Runs under Python 3.7, too.
+net. All begin with the same weights, and losses are compared before anything is timed. `quality`, `memory` and `saves`
+are not timed in turns: recommenders_quality.py and its kin. Runs under Python 3.7, too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import harness
 import recommenders_memory
 import recommenders_programs
 import recommenders_quality
+import recommenders_saves
 import recommenders_tables
 from harness import Subject
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from harness import Effort, Wish
 
-MODES = ("single", "cluster", "columns", "tables", "quality", "memory")
+MODES = ("single", "cluster", "columns", "tables", "quality", "memory", "saves")
 #: Rounds and timed seconds where the command says nothing; those of a look.
 ROUNDS, SECONDS, QUICK_ROUNDS = 5, 0.3, 3
 #: What a look has of the modes, of the cases over several tasks, and of the sides.
@@ -77,9 +79,15 @@ def rows(
     if "memory" in modes:
         look = is_look and keys == recommenders_memory.FULL
         yield from recommenders_memory.rows(wish, TIMED.module, recommenders_memory.QUICK if look else keys)
+    if "saves" in modes:
+        yield from recommenders_saves.rows(effort, wish, TIMED.module)
 
 
-SUBJECT = replace(TIMED, cases=(*TIMED.cases, *recommenders_quality.cases(), *recommenders_memory.cases()), rows=rows)
+SUBJECT = replace(
+    TIMED,
+    cases=(*TIMED.cases, *recommenders_quality.cases(), *recommenders_memory.cases(), *recommenders_saves.cases()),
+    rows=rows,
+)
 
 
 def _modes(text: str) -> tuple[str, ...]:

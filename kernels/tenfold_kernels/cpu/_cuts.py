@@ -1,9 +1,9 @@
 """What a save has of one task's state is of one moment: all variables and tables are locked together, and copied.
 
 The moment is one when no step is between two of its updates (resources/unfinished_steps.py). Locks are taken as updates
-take them: variables in the order of their ids, and then tables. Reading a large variable makes no copy, a later update
-does; tables are read later, as they were then. Used by the kernels of saves, io_checkpoint.py, embedding.py and
-embedding_increments.py; decision 0197.
+take them: variables in the order of their ids, and then tables. Large variables and tables are read later, in pieces,
+as they were then (resources/read_in_pieces.py, resources/kept_rows.py). Used by the kernels of saves, io_checkpoint.py,
+embedding.py and embedding_increments.py; decision 0197.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from tenfold_core.variable_memory import lend
 from tenfold_kernels.cpu._variables import locked, variable_of
 from tenfold_kernels.cpu.work_queue import WORK_QUEUE, queue_of
+from tenfold_kernels.resources.read_in_pieces import ReadInPieces
 from tenfold_kernels.resources.state import ResourceHandle, Variable
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Cut:
     #: The tables, each with its slots by the names that they are saved under.
     tables: list[tuple[EmbeddingTable, dict[str, str]]] = field(default_factory=list)
     #: The tensors as they were given, but for variables and work queues, which have their values: parts of a variable
-    #: go by the same name.
-    values: list[Array] = field(default_factory=list)
+    #: go by the same name. See `value_of`.
+    values: list[Array | ReadInPieces] = field(default_factory=list)
 
 
 @contextlib.contextmanager
@@ -93,10 +94,17 @@ def cut(
         for table, _ in made.tables:
             stack.enter_context(table.lock)
         for place, (variable, by_handle) in variables.items():
-            made.values[place] = variable.snapshot() if by_handle else _as_it_is(variable.value)
+            made.values[place] = variable.begin_reading() or (
+                variable.snapshot() if by_handle else _as_it_is(variable.value)
+            )
         for place, queue in queues.items():
             made.values[place] = queue.works()
         yield made
+
+
+def value_of(value: Array | ReadInPieces) -> Array:
+    """One of a cut's values; a large one is copied now. Once for each, and not within the cut's block."""
+    return value.copy() if isinstance(value, ReadInPieces) else value
 
 
 def no_embeddings(node: KernelNode, handle: Array) -> tuple[EmbeddingTable, str]:
@@ -115,7 +123,7 @@ def _step_by_now(names: Sequence[str], made: Cut, variables: Mapping[int, tuple[
     """The global step; where another task saves it, that of the newest update of any of the tables."""
     for place, name in enumerate(names):
         if name == "global_step":
-            value = variables[place][0].snapshot() if place in variables else made.values[place]
+            value = variables[place][0].snapshot() if place in variables else value_of(made.values[place])
             if not value.ndim:
                 return int(value)
     return max(table.newest_step for table, _ in made.tables)

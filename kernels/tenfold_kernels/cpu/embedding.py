@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import BinaryIO
 
+    from tenfold_kernels.resources.read_in_pieces import ReadInPieces
+
 #: DeepRec's StorageTypes with a tier on a disk: SSDHASH, LEVELDB, and those with memory before them.
 _ON_DISK = frozenset((4, 5, 12, 14, 101, 102))
 #: Set to 1 where a task only answers lookups.
@@ -300,7 +302,7 @@ def build_export(node: KernelNode) -> Compute:
 
 def saved_embeddings(
     node: KernelNode, names: Sequence[str], tensors: Sequence[Array | Variable], where: str
-) -> tuple[dict[str, Iterable[tuple[str, Array]]], Sequence[Array]]:
+) -> tuple[dict[str, Iterable[tuple[str, Array]]], Sequence[Array | ReadInPieces]]:
     """Of the tensors that a node saves, all of one moment: by the name of each embedding variable's handle, names and
     values of what a checkpoint has of it; and the tensors, of which variables have their values."""
     under_way = []

@@ -20,7 +20,7 @@ from tenfold_core.checkpoint.table_rows import Snapshot
 from tenfold_core.file_names import file_path
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid
-from tenfold_kernels.cpu._cuts import cut
+from tenfold_kernels.cpu._cuts import cut, value_of
 from tenfold_kernels.cpu.embedding import ROW_TYPES, variable_of
 from tenfold_kernels.cpu.io_checkpoint import checked_v2_inputs, parsed_spec, restored_bundle
 from tenfold_kernels.registry import Compute, KernelNode, kernel
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.read_in_pieces import ReadInPieces
     from tenfold_kernels.resources.state import Variable
 
 
@@ -111,13 +112,14 @@ def build_incr_save(node: KernelNode) -> Compute:
         embeddings, values = _changed_embeddings(node, names, tensors, since, saved)
         rows = zip(names, specs, is_sparse.reshape(-1).tolist(), values, types, strict=True)
         with checkpoint.BundleWriter(where, files=graph_files()) as writer:
-            for name, spec, sparse, tensor, dtype in rows:
+            for name, spec, sparse, held, dtype in rows:
                 if name in embeddings:
                     for each, found in embeddings[name]:
                         writer.add(each, found, dtypes.as_dtype(found.dtype))
                     continue
                 if name == increments.SINCE:
                     continue
+                tensor = value_of(held)
                 if dtype is dtypes.resource:
                     dtype = dtypes.as_dtype(tensor.dtype)
                 changed = _changed_rows(node, name, spec, tensor, since, saved) if sparse else None
@@ -136,7 +138,7 @@ def build_incr_save(node: KernelNode) -> Compute:
 
 def _changed_embeddings(
     node: KernelNode, names: Sequence[str], tensors: Sequence[Array | Variable], since: Sequence[str], saved: str
-) -> tuple[dict[str, Iterable[tuple[str, Array]]], Sequence[Array]]:
+) -> tuple[dict[str, Iterable[tuple[str, Array]]], Sequence[Array | ReadInPieces]]:
     """Of the tensors, all of one moment, at which the save `saved` ends: by the name of each embedding variable's
     handle, names and values of its changed rows; and the tensors, of which variables have their values."""
     under_way: list[tuple[dict[str, str], Callable[[], dict[str, Changes]]]] = []

@@ -14,7 +14,7 @@ from tenfold_core import checkpoint, dtypes, errors
 from tenfold_core.file_names import file_path, parent
 from tenfold_core.graph_files import graph_files
 from tenfold_kernels.arrays import Array, invalid, shape_text
-from tenfold_kernels.cpu._cuts import cut, no_embeddings
+from tenfold_kernels.cpu._cuts import cut, no_embeddings, value_of
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.resources.messages import variants_from_bytes, variants_to_bytes
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tenfold_core.dtypes import DType
+    from tenfold_kernels.resources.read_in_pieces import ReadInPieces
 
 
 def _text(value: bytes) -> str:
@@ -78,18 +79,19 @@ def build_save_v2(node: KernelNode) -> Compute:
         if len(tensors) != len(names):
             raise invalid(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
         embeddings: dict[str, Iterable[tuple[str, Array]]] = {}
+        values: Sequence[Array | ReadInPieces]
         if has_embeddings:
             embeddings, values = saved_embeddings(node, names, tensors, where)
-            tensors = tuple(values)
         else:
             with cut(node, names, tensors, no_embeddings) as made:
-                tensors = tuple(made.values)
+                values = made.values
         with checkpoint.BundleWriter(where, files=graph_files()) as writer:
-            for name, spec, tensor, dtype in zip(names, specs, tensors, types, strict=True):
+            for name, spec, held, dtype in zip(names, specs, values, types, strict=True):
                 if name in embeddings:
                     for each, found in embeddings[name]:
                         writer.add(each, found, dtypes.as_dtype(found.dtype))
                     continue
+                tensor = value_of(held)
                 if dtype is dtypes.resource:
                     dtype = dtypes.as_dtype(tensor.dtype)
                 value = variants_to_bytes(tensor) if dtype is dtypes.variant else tensor

@@ -72,13 +72,13 @@ def build_apply(node: KernelNode) -> Compute:
         return arguments
 
     def update(variables: Sequence[Any], inputs: Sequence[Any], arguments: tuple[Any, ...]) -> None:
-        buffers = [v.buffer(exclusive=resource) for v in variables]
+        indices = inputs[indices_place] if sparse else None
+        buffers = [v.buffer(exclusive=resource, rows=indices) for v in variables]
         shape = buffers[0].shape
         for buffer in buffers:
             if buffer.shape != shape:
                 optimizer_rules.check_slots(rule, buffers)
         grad = inputs[grad_place]
-        indices = inputs[indices_place] if sparse else None
         if work is dtype:
             run(buffers, grad, indices, arguments)
             return

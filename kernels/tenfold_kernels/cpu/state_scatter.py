@@ -111,7 +111,7 @@ def build_scatter(node: KernelNode) -> Compute:
     def compute(ref: Any, indices: Array, updates: Array) -> Any:
         variable = variable_of(node, ref)
         with variable.lock:
-            buffer = variable.buffer(exclusive=resource)
+            buffer = variable.buffer(exclusive=resource, rows=indices)
             check_updates(buffer.shape, indices, updates)
             row = buffer.shape[1:]
             if updates.ndim == 0:

@@ -100,7 +100,7 @@ class DeviceVariable(Variable):
         """
         return held is not None and reference_count(held.buffer) > _OWN_REFERENCES
 
-    def buffer(self, *, exclusive: bool = False) -> Any:
+    def buffer(self, *, exclusive: bool = False, rows: Any = None) -> Any:
         held = self._initialized()
         if not exclusive:
             return held

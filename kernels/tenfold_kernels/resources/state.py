@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,7 @@ from tenfold_core import errors, variable_memory
 from tenfold_core.reference_counts import ALWAYS_HELD, reference_count, reference_counts_are_exact
 from tenfold_core.variable_memory import VariableMemory
 from tenfold_kernels.resources.quota import StateQuota, size_of
+from tenfold_kernels.resources.read_in_pieces import ReadInPieces, is_readable
 from tenfold_kernels.resources.unfinished_steps import UnfinishedSteps
 from tenfold_protos import resource_handle_pb2
 
@@ -53,7 +55,10 @@ class Variable:
     value where it is (tenfold_core.variable_memory) never see an update: a writer that finds one moves the variable.
     """
 
-    __slots__ = ("__weakref__", "_anchor", "_buffer", "_memory", "_view", "account", "dtype", "lock", "name", "shape")
+    __slots__ = (
+        *("__weakref__", "_anchor", "_buffer", "_memory", "_reading", "_view"),
+        *("account", "dtype", "lock", "name", "shape"),
+    )
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape, account: Account | None = None) -> None:
         """`account` is charged for its value; None: nobody counts it."""
@@ -70,6 +75,8 @@ class Variable:
         self._anchor: Array | None = None
         #: The memory of a large value.
         self._memory: VariableMemory | None = None
+        #: Who copies the present value in pieces; nothing is kept for one that nobody has any more.
+        self._reading: weakref.ref[ReadInPieces] | None = None
 
     def __repr__(self) -> str:
         return f"<Variable {self.name} dtype={self.dtype.name} shape={self.shape} initialized={self.is_initialized}>"
@@ -115,11 +122,12 @@ class Variable:
         with self.lock:
             return self.value
 
-    def buffer(self, *, exclusive: bool = False) -> Array:
+    def buffer(self, *, exclusive: bool = False, rows: Array | None = None) -> Array:
         """The writable buffer, for a kernel that holds `lock`. Raises FailedPreconditionError while uninitialized.
 
         With `exclusive`, a buffer that some reader still views is copied first, so that the reader keeps its snapshot;
-        without, one that a peer reads.
+        without, one that a peer reads. One that is copied in pieces stays where it is for a kernel that says which
+        `rows` it changes.
         """
         if self._buffer is None:
             raise errors.failed_precondition(f"Attempting to use uninitialized value {self.name}")
@@ -127,7 +135,12 @@ class Variable:
         if memory is None:
             if exclusive and self._is_read():
                 self._put(self._buffer.copy())
-        elif memory.lent or (exclusive and self._is_read()) or (memory.to_be_shared and not self._is_read()):
+        elif (
+            memory.lent
+            or (exclusive and self._is_read())
+            or (memory.to_be_shared and not self._is_read())
+            or (self._reading is not None and not self._keeps(rows))
+        ):
             held = self._buffer
             self._settle(self._new_memory(held.shape), held.shape)
             np.copyto(self._buffer, held)
@@ -143,7 +156,7 @@ class Variable:
             buffer = self._buffer
             if validate_shape:
                 self._check_shape(value)
-            stays = in_place and buffer is not None and buffer.shape == value.shape
+            stays = in_place and buffer is not None and buffer.shape == value.shape and self._reader() is None
             if stays and not (self._memory is not None and self._memory.lent):
                 if self.account is not None and value.dtype.hasobject:
                     self.account.resize(size_of((value,)))
@@ -163,6 +176,35 @@ class Variable:
                 self._settle(VariableMemory(value.reshape(-1).view(np.uint8), self.lock), value.shape)
             else:
                 self._put(value)
+
+    def begin_reading(self) -> ReadInPieces | None:
+        """What copies the present value in pieces, for who holds the lock. None where the value is small, or its rows
+        are large, and while another one copies it."""
+        memory, buffer = self._memory, self._buffer
+        if memory is None or buffer is None or not is_readable(buffer) or self._reader() is not None:
+            return None
+        # of an array of its own, so that nobody counts as a reader of the buffer
+        reading = ReadInPieces(self._in(memory, buffer.shape), self.lock)
+        self._reading = weakref.ref(reading)
+        return reading
+
+    def _reader(self) -> ReadInPieces | None:
+        """Who copies the present value and has not done so yet."""
+        reading = None if self._reading is None else self._reading()
+        if reading is None or reading.is_done:
+            self._reading = None
+            return None
+        return reading
+
+    def _keeps(self, rows: Array | None) -> bool:
+        """Whether all who copy the value in pieces may see these rows change, or any if none are named."""
+        reading = self._reader()
+        if reading is None:
+            return True
+        if rows is None:
+            return False
+        reading.keep(rows)
+        return True
 
     # -- where the value is --------------------------------------------------------------------------------------------
 
@@ -199,6 +241,8 @@ class Variable:
             _reshapes[0] += 1
 
     def _leave(self) -> None:
+        # what was here stays as it is for who copies it
+        self._reading = None
         if self._memory is not None:
             self._memory.current = False
 
