@@ -16,7 +16,7 @@ from harness import Case, Measure
 from models.recommenders import ACCUMULATED, RATE
 from models.tables import Tables, first_rows
 from recommenders_programs import BY_ID, FUSED, STATIC, TASK
-from recommenders_quality import ask
+from recommenders_quality import LIMIT_S, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,7 +136,9 @@ def rows(wish: Wish, module: str, keys: int) -> Iterator[dict[str, Any]]:
     case = next(case for case in cases() if case.name == named(keys))
     if wish.only not in case.name:
         return
-    asked = ask(case, SIDES[:1] if keys == HUGE else SIDES, wish, module)
+    # a side fills a million keys in 2 to 10 seconds
+    limit_s = LIMIT_S * max(1.0, keys / FULL)
+    asked = ask(case, SIDES[:1] if keys == HUGE else SIDES, wish, module, limit_s)
     row = harness.row_of(case, {}, {}, asked.failures, "equal", 0.0)
     row["readings"] = {side: _text(each) for side, each in asked.found.items()}
     row["memory"] = {side: {name: float(value) for name, value in each.items()} for side, each in asked.found.items()}

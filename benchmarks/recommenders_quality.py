@@ -92,15 +92,15 @@ class Asked:
     failures: dict[str, str]
 
 
-def ask(case: Case, sides: Sequence[Any], wish: Wish, module: str) -> Asked:
-    """The results of a case, one side after the other, each in a process of its own."""
+def ask(case: Case, sides: Sequence[Any], wish: Wish, module: str, limit_s: float = LIMIT_S) -> Asked:
+    """The results of a case, one side after the other, each in a process of its own that has so much time."""
     asked = Asked({}, {})
     with tempfile.TemporaryDirectory(prefix="tenfold-bench-", ignore_cleanup_errors=True) as folder:
         for side in (side for side in sides if wish.takes(side) and case.takes(side)):
             deployment = Deployment(side, case.topology, module, wish.pythons, Path(folder))
             try:
                 deployment.wait_ready()
-                asked.found[side.name] = deployment.build(case, Path(folder), LIMIT_S)
+                asked.found[side.name] = deployment.build(case, Path(folder), limit_s)
             except SideFailedError as error:
                 asked.failures[side.name] = str(error)
             finally:

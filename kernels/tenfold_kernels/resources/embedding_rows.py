@@ -154,7 +154,6 @@ class EmbeddingRows:
             self._versions.array[rows] = NEVER
         self._touch(rows)
         self._charge(rows.size * self._row_bytes)
-        self._ids.prepare(rows.size)
 
     def record_changes(self) -> None:
         """From now on the table knows which of its rows change, at 4 bytes each; `changes(None)` begin here."""

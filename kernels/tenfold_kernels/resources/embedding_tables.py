@@ -130,7 +130,7 @@ class EmbeddingTable(SavedTable):
         if known is None or known[0] != self._ids.version:
             columns = [self._column(name).rows.array for name in ("", *slots)]
             index, old, ids = self._ids.arrays
-            line = line_of(index, old, ids, columns, self._ids.seed)
+            line = line_of(index, old, ids, columns, self._ids.seed, self._ids.state)
             known = self._lines[slots] = self._ids.version, (line, (index, old, ids, *columns))
         return known[1]
 
@@ -151,7 +151,7 @@ class EmbeddingTable(SavedTable):
         known = self._growth
         if known is None or known[0] != self._ids.version:
             begun = [(column.rows.array, column.first_DW) for column in columns]
-            known = self._growth = self._ids.version, growth_of(*self._ids.counters, begun)
+            known = self._growth = self._ids.version, growth_of(self._ids.free, begun)
         return known[1]
 
     def note_found(self, lookups: int, added: int = 0) -> None:

@@ -8,9 +8,11 @@ room for. Used by id_map.py and by what keeps a value for each id.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +29,8 @@ _SMALL, _TIMES = 4 << 20, 1 << 14
 #: Not all Pythons name it: no memory or swap is set aside for the range.
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 _FEWEST = 16
+#: Linux's MADV_POPULATE_WRITE, which Python does not name.
+_POPULATE_WRITE = 23 if sys.platform == "linux" else None
 
 
 class GrowingArray:
@@ -87,8 +91,8 @@ class GrowingArray:
 
 
 def small_pages(count: int, dtype: Any) -> Array:
-    """A vector of zeros whose memory comes in small pages: one that is written to here and there at first would wait
-    for large ones to be cleared, milliseconds for each 10 MB. Raises MemoryError where there is none."""
+    """A vector of zeros whose memory comes in small pages: one that is filled bit by bit would wait for large ones,
+    milliseconds for each. Raises MemoryError where there is none."""
     nbytes = count * np.dtype(dtype).itemsize
     memory = _addresses(nbytes) if nbytes >= _SMALL else None
     if memory is None:
@@ -96,6 +100,25 @@ def small_pages(count: int, dtype: Any) -> Array:
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, dtype)
+
+
+def fill_pages(vector: Array, first: int, last: int) -> None:
+    """Between these elements of a vector of `small_pages` there is memory now, which costs less than page by page."""
+    with contextlib.suppress(OSError):  # before Linux 5.14
+        _advise(vector, first, last, _POPULATE_WRITE)
+
+
+def give_back(vector: Array, first: int, last: int) -> None:
+    """What is between these elements of a vector of `small_pages`, from its beginning on, is not needed any more, and
+    zeros from now on, as far as it fills pages."""
+    _advise(vector, first, last, getattr(mmap, "MADV_DONTNEED", None))
+
+
+def _advise(vector: Array, first: int, last: int, advice: int | None) -> None:
+    begin, end = (at * vector.itemsize // mmap.PAGESIZE * mmap.PAGESIZE for at in (first, last))
+    memory = getattr(vector.base, "obj", None)
+    if isinstance(memory, mmap.mmap) and begin < end and advice is not None:
+        memory.madvise(advice, begin, end - begin)
 
 
 def _addresses(nbytes: int) -> mmap.mmap | None:

@@ -15,10 +15,11 @@ import numpy as np
 
 from tenfold_kernels.cpu._compiled import sparse_updates
 from tenfold_kernels.cpu._compiled.compiling import compile_loop, inline
-from tenfold_kernels.cpu._compiled.id_index import FREE, row_from, row_of, slot_of
+from tenfold_kernels.cpu._compiled.id_index import FREE, MOVED, OLD_SHIFT, SHIFT, hash_of, place_of, row_from
 from tenfold_kernels.cpu._compiled.id_index import add as add_ids
 from tenfold_kernels.cpu._compiled.intrinsics import copy_bytes, floats, int32s, int64s, load, number, prefetch
 from tenfold_kernels.cpu._compiled.loop_spec import CALLBACK
+from tenfold_kernels.resources.id_map import State
 from tenfold_kernels.resources.table_lines import COLUMN_WORDS, GROWTH_WORDS, Growth, Table
 
 if TYPE_CHECKING:
@@ -64,11 +65,12 @@ _AHEAD = 12
     _TABLES, _ENDS, _COUNT, _IDS, _ROWS, _TOTAL, _STEP, _OUT, _ROW_BYTES, _CHOSEN, _CHOICES, _GROWTHS, _ADDED,
     _ADDED_COUNTS, _GRADIENTS, _WIDTH, _NUMBERS,
 ) = (8 * int(cell) for cell in Job)  # fmt: skip
-_INDEX, _SLOTS, _OLD, _OLD_SLOTS, _TABLE_IDS, _LIMIT, _WEIGHTS, _SLOT, _OTHER_SLOT, _SEED = (
+_INDEX, _SLOTS, _OLD, _OLD_SLOTS, _TABLE_IDS, _LIMIT, _WEIGHTS, _SLOT, _OTHER_SLOT, _SEED, _STATE = (
     8 * int(cell) for cell in Table
 )
+_STATES = len(State)
 _TABLE_BYTES, _GROWTH_BYTES, _COLUMN_BYTES = 8 * len(Table), 8 * GROWTH_WORDS, 8 * COLUMN_WORDS
-_COLUMNS, _STATE, _FREE, _COLUMN_ROWS, _COLUMN_ROW_BYTES, _FIRST, _FIRSTS = (8 * int(cell) for cell in Growth)
+_COLUMNS, _FREE, _COLUMN_ROWS, _COLUMN_ROW_BYTES, _FIRST, _FIRSTS = (8 * int(cell) for cell in Growth)
 
 
 def find(job, piece):  # type: ignore[no-untyped-def]
@@ -95,28 +97,34 @@ def _find(table, ids_K, rows_K, job, first):  # type: ignore[no-untyped-def]
         return
     seed, limit, row_bytes = load(table + _SEED), load(table + _LIMIT), load(job + _ROW_BYTES)
     index_S, old_S = int32s(index, load(table + _SLOTS)), int32s(load(table + _OLD), load(table + _OLD_SLOTS))
-    keys, weights = load(table + _TABLE_IDS), load(table + _WEIGHTS)
+    keys, weights, state = load(table + _TABLE_IDS), load(table + _WEIGHTS), int64s(load(table + _STATE), _STATES)
+    shift, old_shift, moved = state[SHIFT], state[OLD_SHIFT], state[MOVED]
     keys_R = int64s(keys, limit)
     out = load(job + _OUT)
-    mask = index_S.size - 1
     count = ids_K.size
     for ahead in range(count + 2 * _AHEAD):
         if ahead < count:
-            # until the row is known, the slot is kept in its place
-            rows_K[ahead] = slot_of(ids_K[ahead], seed, mask)
-            prefetch(index + 4 * rows_K[ahead])
+            # until the row is known, the slot is kept in its place; one of the old index as its complement
+            h = hash_of(ids_K[ahead], seed)
+            old = place_of(h, old_shift)
+            if old < moved:
+                rows_K[ahead] = place_of(h, shift)
+                prefetch(index + 4 * rows_K[ahead])
+            else:
+                rows_K[ahead] = ~old
+                prefetch(load(table + _OLD) + 4 * old)
         i = ahead - _AHEAD
         if 0 <= i < count:
-            row = np.int64(index_S[rows_K[i]]) - 1
+            slot = rows_K[i]
+            row = np.int64(index_S[slot] if slot >= 0 else old_S[~slot]) - 1
             if row >= 0:
                 prefetch(keys + 8 * row)
                 # its other lines follow by themselves
                 prefetch(weights + row_bytes * row)
         i -= _AHEAD
         if i >= 0:
-            row = row_from(rows_K[i], ids_K[i], index_S, keys_R)
-            if row < 0 and old_S.size:
-                row = row_of(ids_K[i], seed, old_S, keys_R)
+            slot = rows_K[i]
+            row = row_from(slot, ids_K[i], index_S, keys_R) if slot >= 0 else row_from(~slot, ids_K[i], old_S, keys_R)
             rows_K[i] = row
             if out and row >= 0:
                 copy_bytes(weights + row_bytes * row, out + row_bytes * (first + i), row_bytes)
@@ -157,7 +165,7 @@ def _add(table, growth, ids_K, rows_K, added_K):  # type: ignore[no-untyped-def]
         int32s(load(table + _INDEX), load(table + _SLOTS)),
         int32s(load(table + _OLD), load(table + _OLD_SLOTS)),
     )
-    keys_R, state = int64s(load(table + _TABLE_IDS), load(table + _LIMIT)), int64s(load(growth + _STATE), 2)
+    keys_R, state = int64s(load(table + _TABLE_IDS), load(table + _LIMIT)), int64s(load(table + _STATE), _STATES)
     free_F = int64s(load(growth + _FREE), state[FREE])
     return _add_ids(ids_K, rows_K, added_K, index_S, old_S, keys_R, free_F, state, load(table + _SEED))
 

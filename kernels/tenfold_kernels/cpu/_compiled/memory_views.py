@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_I32, _I64, _BYTE_POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 
 
 def _viewed(element: Any, rank: int) -> Any:
@@ -73,12 +73,19 @@ def copy_bytes(typing_context, source, to, count):  # type: ignore[no-untyped-de
     """Copies so many bytes from an address to another that is none of them."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        source, to = (builder.inttoptr(value, byte) for value in args[:2])
+        source, to = (builder.inttoptr(value, _BYTE_POINTER) for value in args[:2])
         cgutils.raw_memcpy(builder, to, source, args[2], 1)  # type: ignore[no-untyped-call]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+def ask_for(builder: Any, address: Any) -> None:
+    """Generates what has the cache line at an address, an int64, come: an address of nothing will do as well."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, _I32, _I32, _I32])
+    fetch = builder.module.declare_intrinsic("llvm.prefetch", (_BYTE_POINTER,), kind)
+    # to be read, into all caches, data
+    builder.call(fetch, [builder.inttoptr(address, _BYTE_POINTER), _I32(0), _I32(3), _I32(1)])
 
 
 @intrinsic
@@ -86,11 +93,7 @@ def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
     """Asks for the cache line there, which need not be memory at all. Never blocks."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-        # read, to be kept in all caches, data
-        builder.call(function, [builder.inttoptr(args[0], byte), _I32(0), _I32(3), _I32(1)])
+        ask_for(builder, args[0])
         return context.get_dummy_value()
 
     return types.void(types.int64), generate

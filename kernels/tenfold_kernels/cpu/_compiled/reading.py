@@ -16,9 +16,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_I64, _I32, _BYTE_POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-#: To be read, into all caches, data.
-_TO_READ_SOON = 0, 3, 1
+from .memory_views import ask_for
+
+_I64 = ir.IntType(64)
 
 
 def _load(array: Any, context: Any, builder: Any, value: Any, places: list[Any]) -> Any:
@@ -50,15 +50,13 @@ def once_2(typing_context, array, i, j):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def fetch_ahead(typing_context, table, row):  # type: ignore[no-untyped-def]
-    """Has the beginning of a row of a matrix come into the cache. Any number will do: a prefetch never faults."""
+    """Has the beginning of a row of a matrix, or an element of a vector, come into the cache. Any number will do: a
+    prefetch never faults."""
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, args[0])
         apart = builder.extract_value(array.strides, 0)
-        at = builder.add(builder.ptrtoint(array.data, _I64), builder.mul(args[1], apart))
-        kind = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, _I32, _I32, _I32])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [_BYTE_POINTER], kind)
-        builder.call(fetch, [builder.inttoptr(at, _BYTE_POINTER), *(ir.Constant(_I32, n) for n in _TO_READ_SOON)])
+        ask_for(builder, builder.add(builder.ptrtoint(array.data, _I64), builder.mul(args[1], apart)))
         return context.get_dummy_value()
 
     return types.void(table, types.int64), generate

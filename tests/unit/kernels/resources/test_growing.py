@@ -12,7 +12,7 @@ import pytest
 
 from tenfold_core.files import EVERYWHERE
 from tenfold_kernels.resources import growing
-from tenfold_kernels.resources.growing import GrowingArray
+from tenfold_kernels.resources.growing import GrowingArray, fill_pages, give_back, small_pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +124,29 @@ def test_a_full_disk_is_told_and_what_was_there_stays(monkeypatch: pytest.Monkey
     monkeypatch.undo()
     rows.reserve(1000)
     assert (rows.array[:100] == 3).all()
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_memory_is_given_back_from_the_beginning_on(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "_SMALL", 1024 if large else 1 << 30)
+    page = mmap.PAGESIZE // 4
+    vector = small_pages(8 * page, np.int32)
+    fill_pages(vector, 3, 5 * page)
+    assert not vector.any()
+    vector[:] = 7
+
+    give_back(vector, 3, 2 * page + 5)
+    give_back(vector, 2 * page + 5, 2 * page + 9)
+    assert (vector[2 * page :] == 7).all(), "what was not given back stays"
+    if large and hasattr(mmap, "MADV_DONTNEED"):
+        assert not vector[: 2 * page].any()
+
+
+def test_pages_are_filled_one_by_one_where_the_system_cannot_do_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "_SMALL", 1024)
+    monkeypatch.setattr(growing, "_POPULATE_WRITE", 1 << 20)
+    vector = small_pages(1 << 16, np.int32)
+    fill_pages(vector, 0, 1 << 16)
+
+    vector[:] = 1
+    assert vector.sum() == 1 << 16

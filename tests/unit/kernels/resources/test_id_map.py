@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from support.kernel_net.loops import without_compiler
 from tenfold_core import errors
 from tenfold_kernels.cpu._compiled import id_index
-from tenfold_kernels.resources import id_map
+from tenfold_kernels.resources import id_map, index_growth
 from tenfold_kernels.resources.id_map import IdLoops, IdMap, as_ids
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def in_python(loop: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture(params=["loops", "stand-ins"])
-def make(request: pytest.FixtureRequest) -> Callable[..., IdMap]:
+def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., IdMap]:
     """Makes maps of the loops' own code, or of what runs until they are loaded."""
+    without_compiler(monkeypatch)
     loops = IdLoops(*map(in_python, {"loops": LOOPS, "stand-ins": STAND_INS}[request.param]))
     return lambda seed=1: IdMap(loops, seed)
 
@@ -73,7 +75,8 @@ def test_nothing_is_asked_and_nothing_is_there(make: Callable[..., IdMap]) -> No
 
 @pytest.mark.parametrize("seed", range(12))
 def test_it_agrees_with_a_dictionary(make: Callable[..., IdMap], seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(id_map, "_MOVED", 2)  # an old index lives for many calls
+    monkeypatch.setattr(index_growth, "_MOVED", 2)  # an old index lives for many calls
+    monkeypatch.setattr(index_growth, "_MOVED_PER_KEY", 3)
     choose = random.Random(seed)
     ids, known = make(choose.getrandbits(50)), dict[int, int]()
     space = (30, 200, 2000)[seed % 3]
@@ -96,23 +99,24 @@ def test_it_agrees_with_a_dictionary(make: Callable[..., IdMap], seed: int, monk
     assert dict(zip(keys.tolist(), rows.tolist(), strict=True)) == known
 
 
-def test_an_index_grows_in_pieces_and_is_never_more_than_two_thirds_full(make: Callable[..., IdMap]) -> None:
+def test_an_index_grows_in_pieces_and_is_never_more_than_five_eighths_full(make: Callable[..., IdMap]) -> None:
     ids = make()
     olds = set()
     for first in range(0, 3000, 10):
         ids.find_or_add(np.arange(first, first + 10))
         olds.add(ids._old.size)
-        assert 3 * len(ids) <= 2 * ids._index.size
+        assert 8 * len(ids) <= 5 * ids._growth.slots
 
-    assert ids._index.size == 8192
+    assert ids._growth.slots == 8192
     assert len(olds) > 2, "there was an old index beside the new one"
     assert (ids.find(np.arange(3000)) == np.arange(3000)).all()
     assert ids._old.size == 0
 
 
 def test_all_that_share_a_slot_are_found(make: Callable[..., IdMap], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(id_index, "slot_of", lambda key, seed, mask: np.int64(mask))
-    monkeypatch.setattr(id_index, "_slots", lambda keys, seed, mask: np.full(keys.size, mask, np.int64))
+    most = (1 << 64) - 1
+    monkeypatch.setattr(id_index, "hash_of", lambda key, seed: np.uint64(most))
+    monkeypatch.setattr(id_index, "_hashes", lambda keys, seed: np.full(keys.size, most, np.uint64))
     ids = make()
     ids.find_or_add(longs(1, 2, 3, 4, 5))
     ids.remove(longs(2))
