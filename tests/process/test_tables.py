@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tenfold as tf
 from support.browser import chromium, missing
@@ -24,6 +22,7 @@ from support.gates import Gate
 from support.task_processes import CLI, PATIENCE
 from tenfold.cli.children import Children
 from tenfold.cli.local import LocalCluster
+from tenfold.cli.main import cli
 from tenfold.control import ControlClient, Tables
 
 if TYPE_CHECKING:
@@ -51,15 +50,8 @@ def gate() -> Iterator[Gate]:
 
 def command(url: str, *arguments: str) -> list[str]:
     """The lines of a command that succeeds."""
-    done = subprocess.run(
-        [sys.executable, *CLI, *arguments, "--control", url],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(cli, [*arguments, "--control", url], env={"COLUMNS": "100"})
+    assert done.exit_code == 0, done.output
     return [line.rstrip() for line in done.stdout.splitlines()]
 
 
@@ -114,6 +106,7 @@ class Trainer:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(240)
 def test_the_tables_of_a_cluster(cluster: LocalCluster, tmp_path: Path) -> None:
     url = cluster.control_url
     with contextlib.ExitStack() as stack:
