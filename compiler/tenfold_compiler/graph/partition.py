@@ -2,7 +2,8 @@
 
 Called by master/client_graph.py after prune. One pair for each (tensor, receiving device), however many nodes there
 take it; a control edge crosses as an empty float. Inside a loop a _Recv waits for the Merge of the loop that its device
-follows (control_loops.py), so that it runs in each iteration. Follows TensorFlow's graph_partition.cc.
+follows (control_loops.py), so that it runs in each iteration. A _Recv of a graph with branches says whether its tensor
+may come dead. Follows TensorFlow's graph_partition.cc.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from tenfold_core import dtypes
 from tenfold_core.device import task_of
 from tenfold_core.node_names import TensorName
-from tenfold_core.opdefs.runtime_ops import BRANCH_OPS, ENTER_OPS, RECV_OPS
+from tenfold_core.opdefs.runtime_ops import ALIVE_ATTR, BRANCH_OPS, DYNAMIC_OPS, ENTER_OPS, RECV_OPS
 from tenfold_protos import graph_pb2
 
 from .control_loops import ControlLoops, colocate_control_flow
@@ -177,6 +178,11 @@ class _Partitioner:
         nodes = self._graph.nodes.values()
         return self._graph.behind(each.name for each in nodes if each.op_def.is_stateful and each.op not in RECV_OPS)
 
+    @cached_property
+    def _in_flow(self) -> set[str]:
+        """Nodes that may not run in a step: those of branches and loops, and all behind them."""
+        return self._graph.behind(name for name, node in self._graph.nodes.items() if node.op in DYNAMIC_OPS)
+
     def _crossed(self, source: Node, consumer: Node) -> LoopFrame | None:
         return None if self._loops is None else self._loops.crossed_frame(source, consumer)
 
@@ -211,6 +217,8 @@ class _Partitioner:
         there.node.append(send_node(self._fresh(source.name), tensor, dtype, channel, sent_after).node_def)
         received = recv_node(self._fresh(source.name), dtype, channel).node_def
         received.input.extend(f"^{name}" for name in dict.fromkeys(received_after))
+        if self._in_flow and self._in_flow.isdisjoint((source.name, *sent_after)):
+            received.attr[ALIVE_ATTR].b = True
         if frame is not None and self._loops is not None:
             received.input.append(f"^{self._loops.merges[frame, device]}")
             self._in_loops.add(channel.key)

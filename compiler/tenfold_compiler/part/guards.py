@@ -3,15 +3,16 @@
     s = Switch(x, p)   a = f(s:0)   b = g(s:1)   m = Merge(a, b)        a: {¬p}    b: {p}    m: {}
 
 A node runs when all its inputs are alive: its guard is the union of theirs. A Switch adds a literal, a Merge of all
-cases takes it away, a tensor from another task may come dead. Guards belong to a frame. Used by structured_flow.py;
-deadness as in services/worker/propagator.py and TensorFlow's executor.cc.
+cases takes it away, a tensor from another task may come dead unless the master knows better (graph/partition.py).
+Guards belong to a frame. Used by structured_flow.py; deadness as in services/worker/propagator.py and TensorFlow's
+executor.cc.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tenfold_core.opdefs.runtime_ops import MERGE_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS, TRIGGER_OPS
+from tenfold_core.opdefs.runtime_ops import ALIVE_ATTR, MERGE_OPS, RECV_OPS, SWITCH_N_OPS, SWITCH_OPS, TRIGGER_OPS
 from tenfold_core.reached import reached
 
 from .loop_tree import Loop, LoopTree, Member, Unstructured
@@ -158,7 +159,7 @@ class Guards:
         if node.op in MERGE_OPS:
             return self._merge(node)
         guard = self._of_inputs(node)
-        if node.op in RECV_OPS and not node.client_terminated:
+        if node.op in RECV_OPS and not node.client_terminated and ALIVE_ATTR not in node.node_def.attr:
             guard = self._with(guard, Literal((node.index, ALIVE), 1, 0))
         return guard
 

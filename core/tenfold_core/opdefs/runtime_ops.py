@@ -10,6 +10,9 @@ import re
 
 RECV_OPS = frozenset(("_Recv", "_HostRecv"))
 SEND_OPS = frozenset(("_Send", "_HostSend"))
+#: The attribute of a _Recv whose tensor is alive in every step: nothing that it comes from stands behind a branch or a
+#: loop. The master knows the whole graph; TensorFlow does not look at the attribute.
+ALIVE_ATTR = "_alive"
 #: Two outputs, of which a bool keeps one alive.
 SWITCH_OPS = frozenset(("Switch", "RefSwitch"))
 #: Any number of outputs, of which a number keeps one alive.

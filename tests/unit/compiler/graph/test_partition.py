@@ -19,6 +19,7 @@ from tenfold_core import errors
 
 if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
+    from tenfold_protos.node_def_pb2 import NodeDef
 
 PS, W0, W1 = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"
 DEVICES = DeviceSet(
@@ -576,3 +577,51 @@ def test_a_part_takes_along_the_functions_that_its_nodes_call() -> None:
 
     assert [each.signature.name for each in parts[W0].library.function] == ["g"]
     assert not parts[PS].library.function
+
+
+def test_a_recv_says_whether_its_tensor_is_alive_in_every_step() -> None:
+    """What no branch leads to is; what comes out of one is not known to be. A graph without branches says nothing."""
+    parts = cut(
+        """
+        p = Placeholder() dtype=bool @/job:worker/task:0
+        w = VariableV2() dtype=float shape=[2] @/job:ps/task:0
+        read = Identity(w) colocate=w
+        x = Neg(read) @/job:worker/task:0
+        s = Switch(x, p) @/job:worker/task:0
+        far = Neg(s:1) @/job:ps/task:0
+        near = Neg(far) @/job:worker/task:0
+        """,
+        feeds=("p",),
+        targets=("near",),
+    )
+
+    marked = {
+        channel_of(node).tensor_name.partition("_")[2].partition("_")[2]: "_alive" in node.attr
+        for part in parts.values()
+        for node in part.node
+        if node.op == "_Recv" and not channel_of(node).client_terminated
+    }
+    assert marked["read"]
+    assert not marked["far"]
+    assert not any("_alive" in node.attr for part in cut(READ_ON_TWO, targets=("b",)).values() for node in part.node)
+
+
+def test_a_read_that_is_sent_after_a_branch_may_come_dead() -> None:
+    parts = cut(
+        """
+        p = Placeholder() dtype=bool @/job:worker/task:0
+        w = VariableV2() dtype=float shape=[2] @/job:ps/task:0
+        one = Const() dtype=float value=1 @/job:ps/task:0
+        s = Switch(one, p) @/job:ps/task:0
+        update = AssignAdd(w, s:1) @/job:ps/task:0
+        read = Neg(w, ^update) @/job:worker/task:0
+        """,
+        feeds=("p",),
+        targets=("read",),
+    )
+
+    assert not any("_alive" in node.attr for node in parts[W0].node if "w" in channel_names(node))
+
+
+def channel_names(node: NodeDef) -> list[str]:
+    return [channel_of(node).tensor_name.rpartition("_")[2]] if node.op == "_Recv" else []

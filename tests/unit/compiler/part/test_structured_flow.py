@@ -182,6 +182,19 @@ def test_what_comes_from_another_task_may_be_dead() -> None:
     assert read.guard("x") == set()
 
 
+def test_what_the_master_knows_to_be_alive_is_not_tested() -> None:
+    part = Flow()
+    part.recv("r", F32, FAR, 7)
+    next(node for node in part.graph_def.node if node.name == "r").attr["_alive"].b = True
+    part.neg("n", "r")
+    part.switch("s", "n")
+    part.neg("in_branch", "s:1")
+    read = part.read()
+
+    assert read.guard("r") == read.guard("n") == set()
+    assert read.guard("in_branch") == {"p"}
+
+
 def test_a_predicate_is_looked_through_to_its_producer() -> None:
     part = Flow()
     part.node("Identity", "alias", ["p"], T=BOOL)
