@@ -116,6 +116,7 @@ class Control:
         await self.events.start()
         await self.registry.start()
         await self.sessions.start()
+        self.models.start()
         self.webhooks.start()
         self._note_events()
         await self.runs.start()

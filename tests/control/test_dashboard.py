@@ -113,7 +113,7 @@ async def test_what_the_page_has_to_know(database: str) -> None:
         known = await api.get("/ui/config.json")
         data = await api.get("/v1/runs")
 
-    assert known.json() == {"runs": True, "tensorboard": "http://tb.lan:6006"}
+    assert known.json() == {"runs": True, "models": False, "tensorboard": "http://tb.lan:6006"}
     assert data.status_code == 401
 
 

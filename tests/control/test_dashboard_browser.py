@@ -4,6 +4,7 @@ size, with a token, and without a connection. With real runs: tests/process/test
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -371,6 +372,18 @@ def test_tables_are_summed_up_and_uneven_ones_warned_of(quiet: Service, browser:
     browser.press("user", "#all-tables")
     browser.until_shown("20,000 rows", "#all-tables")
     assert "75.0% of 40 lookups" in browser.text("#all-tables")
+    assert browser.complaints() == []
+
+
+def test_models_that_follow_a_training_are_listed(
+    start_service: Callable[..., Service], browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "models.json").write_text(json.dumps({"ctr": {"follows": "trained", "path": EVIL}}))
+    service = start_service(heartbeat=1.0, lease_ttl=600.0, models_folder=str(tmp_path / "models"))
+    browser.open(f"{service.url}/#/")
+    browser.until_shown("trained", "#all-models")
+    assert "unloaded" in browser.text("#all-models")
     assert browser.complaints() == []
 
 

@@ -246,8 +246,19 @@ def test_served_while_it_trains_killed_and_caught_up(tasks: Tasks, folders: tupl
                 os.kill(serving.children.pid(name), signal.SIGKILL)
         last = training.run(3)
         with serve(models, trainings) as serving, ControlClient(serving.control_url) as control:
-            found = wait_for(lambda: control.infer("ctr", {"ids": KNOWN}), "an answer")
+            wait_for(lambda: control.model("ctr").following, "following, though nobody has asked for an answer")
+            found = control.infer("ctr", {"ids": KNOWN})
             assert int(found["step"]) == last
+            session = control.model("ctr").session
+            os.kill(serving.children.pid("worker/0"), signal.SIGKILL)
+            serving.children.wait_for_exit(["worker/0"], PATIENCE)
+            wait_for(lambda: not control.model("ctr").following, "news of the task")
+            serving.start_task("worker", 0)
+            again = wait_for(
+                lambda: (found := control.model("ctr")).following and found.session != session and found,
+                "following again, though nobody has asked, and the training has saved nothing",
+            )
+            assert again.following.global_step == last
             same(found, restored(folder))
             raw = wait_for(
                 lambda: (told := control.model_metadata("ctr").parameters["following"])["behind_seconds"] == 0 and told,

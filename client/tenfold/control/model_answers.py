@@ -40,7 +40,7 @@ class Model(Answer):
     path: str
     cluster: str
     tags: tuple[str, ...]
-    #: "ready", or "unloaded": then the next request for it loads it.
+    #: "ready", or "unloaded": then the next request for it loads it; one that follows a training is loaded by itself.
     state: str
     version: str | None = None
     #: The task that runs it, and the session there.

@@ -1,8 +1,9 @@
-// The first view: what the clusters lack, and how the newest runs go.
+// The first view: what the clusters lack, how the newest runs go, and which models are served.
 
 import { html } from "./vendor/preact.js";
 import { count, many } from "./format.js";
 import { useData, useTick } from "./live.js";
+import { Models } from "./models.js";
 import { Card, Command, Failure, State, Tile, route } from "./parts.js";
 import { NoRuns, RunTable } from "./runs.js";
 
@@ -26,6 +27,7 @@ export function Overview({ config }) {
     </div>
     <${Card} title="Newest runs" actions=${html`<a href="#/runs">All runs</a>`}>
       ${runs.data && !runs.data.runs.length ? html`<${NoRuns} config=${config} />` : html`<${RunTable} runs=${runs.data?.runs ?? []} sparks />`}<//>
+    <${Models} config=${config} />
     <${Card} title="Clusters">${clusters.data && !all.length ? html`<p class="quiet empty">No cluster is declared. <${Command}>tenfold up --ps 1 --workers 2<//> starts one on this machine.</p>` : null}
       <div class="clusters">${all.slice(0, 50).map((cluster) => html`<${ClusterLine} key=${cluster.name} cluster=${cluster} />`)}</div>
       ${all.length > 50 ? html`<p class="quiet">and ${count(all.length - 50)} more</p>` : null}<//>`;

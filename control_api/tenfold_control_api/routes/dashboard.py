@@ -28,9 +28,14 @@ async def compare(run: Annotated[list[str], Query(max_length=100)] = []) -> Resp
 
 @router.get("/ui/config.json")
 async def config(control: ControlDep) -> dict[str, Any]:
-    """Whether programs can be submitted, and where TensorBoard is. Told without a token, so nothing secret."""
+    """Whether programs can be submitted and models are served, and where TensorBoard is. Told without a token, so
+    nothing secret."""
     settings = control.settings
-    return {"runs": settings.allow_runs, "tensorboard": settings.tensorboard_url}
+    return {
+        "runs": settings.allow_runs,
+        "models": settings.models_folder is not None,
+        "tensorboard": settings.tensorboard_url,
+    }
 
 
 @router.get("/ui/{path:path}")

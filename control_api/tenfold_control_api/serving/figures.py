@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tenfold_control_api.serving.service import ModelService
 
 #: Name behind `tenfold_model_` → what it is, and its value.
-_FIGURES: dict[str, tuple[str, Callable[[Follower], float | None]]] = {
+MODEL_FIGURES: dict[str, tuple[str, Callable[[Follower], float | None]]] = {
     "behind_seconds": (
         "Seconds since a state was saved that a model does not serve yet; 0 where it serves the newest.",
         lambda follower: follower.behind,
@@ -40,5 +40,5 @@ def watch_followers(metrics: Metrics, models: ModelService) -> None:
             if value is not None:
                 yield (name,), float(value)
 
-    for name, (text, value_of) in _FIGURES.items():
+    for name, (text, value_of) in MODEL_FIGURES.items():
         metrics.watch(f"tenfold_model_{name}", text, ("model",), functools.partial(sample, value_of))

@@ -41,6 +41,10 @@ class ModelsFolder:
                     found.add(entry.name)
         return sorted(found)
 
+    def following(self) -> list[str]:
+        """The registered models that follow a training. Raises `invalid-model` where the registrations are unread."""
+        return [name for name, each in self._registered().items() if each.follows is not None]
+
     def registration(self, name: str) -> ModelRegistration:
         """What is known of a model. Raises `no-such-model`."""
         known = self._registered().get(name)

@@ -87,6 +87,8 @@ class Follower:
         Trouble with files is kept, and shown. Raises ApiError where the session is gone, or has failed in the middle of
         a change: it must not be asked any more then.
         """
+        # a training that pauses must not hide that
+        self._record.require_ready(self._sessions.cluster_of(self._record))
         seen = await asyncio.to_thread(signature, self.folder)
         now = time.monotonic()
         is_served = self._waiting is None and not self._trouble

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tenfold_control_api.problems import ApiError
 from tenfold_control_api.serving import model_step, saved
+from tenfold_control_api.serving.beginning import Beginning
 from tenfold_control_api.serving.folder import ModelsFolder
 from tenfold_control_api.serving.loading import Loader
 from tenfold_control_api.serving.shapes import ModelMetadata, ModelView, TensorMetadata
@@ -64,9 +65,16 @@ class ModelService:
         #: One load of a model at a time.
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._beginning = Beginning(self._waiting, self._ready)
+
+    def start(self) -> None:
+        """From now on the models that follow a training are loaded without being asked for."""
+        if self._folder is not None:
+            self._beginning.start()
 
     async def stop(self) -> None:
         """Closes the sessions of all models; bounded by `settings.grace`."""
+        await self._beginning.stop()
         for name in list(self._loaded):
             self._retire(name)
         if self._closing:
@@ -178,6 +186,11 @@ class ModelService:
 
     # -- inside
 
+    async def _waiting(self) -> list[str]:
+        """Models that follow a training and are not loaded. Raises `invalid-model` where nobody can tell."""
+        following = await asyncio.to_thread(self._models().following)
+        return [name for name in following if name not in self._loaded]
+
     def _models(self) -> ModelsFolder:
         if self._folder is None:
             raise ApiError(
@@ -242,7 +255,7 @@ class ModelService:
                     log.info("model %s reads %s anew: no increment leads there", name, newer.whole)
                     await self._replace(name, loaded)
             except ApiError as error:
-                log.warning("model %s is loaded again when it is asked for: %s", name, error)
+                log.warning("model %s is loaded again: %s", name, error)
                 if self._loaded.get(name) is loaded:
                     self._retire(name)
             except Exception:
