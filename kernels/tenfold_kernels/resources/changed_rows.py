@@ -23,10 +23,13 @@ _KEPT = 64
 class ChangedRows:
     """Not thread-safe: its table has a lock."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, waiting: int = 0) -> None:
         #: Of each row; of free ones 0.
         self.marks = GrowingArray(np.int32)
         self.marks.reserve(max(1, rows))
+        #: Of each id that waits for admission (waiting_ids.py).
+        self.waiting_marks = GrowingArray(np.int32)
+        self.waiting_marks.reserve(max(1, waiting))
         #: The present one; rows that never changed are marked 0.
         self._period = 1
         #: The period that each save ended, oldest first, by its prefix.
@@ -40,10 +43,20 @@ class ChangedRows:
         self.marks.reserve(most)
         self.marks.array[rows] = self._period
 
+    def mark_waiting(self, rows: Array, most: int) -> None:
+        """As `mark`, of ids that wait."""
+        self.waiting_marks.reserve(most)
+        self.waiting_marks.array[rows] = self._period
+
     def remove(self, keys: Array, rows: Array) -> None:
         """These keys have gone, and these were their rows."""
         if keys.size:
             self.marks.array[rows] = 0
+            self._removed.append((self._period, keys))
+
+    def remove_waiting(self, keys: Array) -> None:
+        """These keys have gone, which waited."""
+        if keys.size:
             self._removed.append((self._period, keys))
 
     def end_period(self, prefix: str) -> None:

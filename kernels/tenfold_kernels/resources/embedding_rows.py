@@ -1,9 +1,10 @@
 """The rows of an embedding variable: ids, weights, slots, frequencies and versions, each in an array of its own.
 
 A row has weights, a slot of each optimizer's kind, and, where the table filters or evicts, a frequency and a version:
-the global step of its last update. Rows come with their ids, and what goes leaves its row to the next one. Beside them
-are marks of what has changed (changed_rows.py) and exports under way (kept_rows.py). Ids are found by id_map.py. What
-is done with the rows: embedding_saves.py and embedding_tables.py.
+the global step of its last update. Rows come with their ids, and what goes leaves its row to the next one. Ids that a
+filter has not admitted yet are apart (waiting_ids.py). Beside them are marks of what has changed (changed_rows.py) and
+exports under way (kept_rows.py). Ids are found by id_map.py. What is done with the rows: embedding_saves.py and
+embedding_tables.py.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from tenfold_core.file_errors import os_error
 from tenfold_kernels.resources.changed_rows import ChangedRows
 from tenfold_kernels.resources.growing import GrowingArray
 from tenfold_kernels.resources.id_map import IdMap, as_ids
+from tenfold_kernels.resources.kept_rows import Keepers
+from tenfold_kernels.resources.waiting_ids import WaitingIds
 
 if TYPE_CHECKING:
-    import weakref
     from collections.abc import Callable
     from typing import BinaryIO
 
     from tenfold_core.dtypes import DType
     from tenfold_kernels.resources.id_map import IdLoops
-    from tenfold_kernels.resources.kept_rows import KeptRows
     from tenfold_kernels.resources.quota import Account
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -104,8 +105,10 @@ class EmbeddingRows:
         self._freqs = GrowingArray(np.int64) if options.filter_freq or options.record_freq else None
         keeps = options.steps_to_live or options.record_version
         self._versions = GrowingArray(np.int64) if keeps else None
-        #: Ids that have no weights yet, and how many went by `shrink`.
-        self.waiting = self.evicted = 0
+        #: Ids that have no weights yet; None where all are admitted at once.
+        self._waiting = WaitingIds(loops.ids, bool(keeps)) if options.filter_freq else None
+        #: How many ids went by `shrink`.
+        self.evicted = 0
         #: The newest global step of which an update was told.
         self.newest_step = 0
         #: Ids that were looked up, each as often as it was, and those of them that had weights of their own by then.
@@ -116,11 +119,16 @@ class EmbeddingRows:
         self._growth: tuple[int, Array] | None = None
         #: None while nobody asks for increments.
         self._changed: ChangedRows | None = None
-        #: Of exports under way; nothing is kept for one that nobody finishes any more.
-        self._kept: list[weakref.ref[KeptRows]] = []
+        #: Of exports under way.
+        self._kept = Keepers()
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._ids) + self.waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many ids have no weights yet."""
+        return 0 if self._waiting is None else len(self._waiting)
 
     @property
     def nbytes(self) -> int:
@@ -128,7 +136,8 @@ class EmbeddingRows:
         numbers = (self._freqs is not None) + (self._versions is not None)
         columns = list(self._columns.values())
         row = _NUMBER_BYTES * numbers + sum(column.rows.array[:1].nbytes for column in columns)
-        return self._ids.nbytes + self._ids.rows * row + sum(column.first_DW.nbytes for column in columns)
+        waiting = 0 if self._waiting is None else self._waiting.nbytes
+        return self._ids.nbytes + self._ids.rows * row + waiting + sum(column.first_DW.nbytes for column in columns)
 
     def width_of(self, slot: str) -> int:
         """Elements of a row of a slot. Raises NotFoundError for a slot that there is not."""
@@ -160,7 +169,7 @@ class EmbeddingRows:
         with self.lock:
             if self._changed is None:
                 self._charge(len(self) * _MARK_BYTES)
-                self._changed = ChangedRows(self._ids.rows)
+                self._changed = ChangedRows(self._ids.rows, 0 if self._waiting is None else self._waiting.ids.rows)
             self._changed.start()
 
     def note_save(self, prefix: str) -> None:
@@ -170,9 +179,13 @@ class EmbeddingRows:
                 self._changed.end_period(prefix)
 
     def has(self, keys: Array) -> Array:
-        """Whether each id has a row, bool [keys.shape]."""
+        """Whether each id is there, bool [keys.shape]."""
+        ids = as_ids(keys)
         with self.lock:
-            return (self._ids.find(as_ids(keys)) >= 0).reshape(keys.shape)
+            found = self._ids.find(ids) >= 0
+            if self._waiting is not None:
+                found |= self._waiting.ids.find(ids) >= 0
+        return np.asarray(found.reshape(keys.shape))
 
     def _column(self, slot: str) -> Column:
         column = self._columns.get(slot)
@@ -181,9 +194,9 @@ class EmbeddingRows:
         return column
 
     def _rows(self, ids: Array) -> tuple[Array, Array]:
-        """The rows of these ids, and those of them that are new and have begun."""
+        """The rows of these ids, and those of them that are new and have begun. None of them waits any more."""
         if self.account is not None:
-            self._check_room(ids)
+            self._check_room(ids, self._ids, self._row_bytes)
         rows, added = self._ids.find_or_add(ids)
         if added.size:
             keys = self._ids.keys(added)
@@ -197,66 +210,95 @@ class EmbeddingRows:
                 raise
             for column in self._columns.values():
                 column.begin(added, keys)
-            for numbers, nothing in ((self._freqs, 0), (self._versions, NEVER)):
+            for numbers, nothing in ((self._freqs, self.options.filter_freq), (self._versions, NEVER)):
                 if numbers is not None:
                     numbers.reserve(self._ids.rows)
                     numbers.array[added] = nothing
-            self.waiting += added.size if self.options.filter_freq else 0
+            self._leave_waiting(keys)
             self._touch(added)
             self._charge(added.size * self._row_bytes)
         return rows, added
 
-    def _check_room(self, ids: Array) -> None:
+    def _waiting_rows(self, ids: Array) -> Array:
+        """The rows among those that wait of these ids, which have no weights; they are there from now on."""
+        assert self._waiting is not None
+        if self.account is not None:
+            self._check_room(ids, self._waiting.ids, self._number_bytes)
+        rows, added = self._waiting.rows_of(ids)
+        self._touch_waiting(added)
+        self._charge(added.size * self._number_bytes)
+        return rows
+
+    def _admit(self, rows: Array) -> Array:
+        """Gives ids that wait weights; their rows there are free then. What the rows of their weights are."""
+        waiting = self._waiting
+        assert waiting is not None
+        rows = np.unique(rows)
+        keys, freqs = waiting.ids.keys(rows), waiting.freqs.array[rows]
+        versions = None if waiting.versions is None else waiting.versions.array[rows]
+        admitted, _ = self._rows(keys)
+        if self._freqs is not None:
+            self._freqs.array[admitted] = freqs
+        if self._versions is not None:
+            self._versions.array[admitted] = versions
+        return admitted
+
+    def _check_room(self, ids: Array, among: IdMap, row_bytes: int) -> None:
         """Raises ResourceExhaustedError where new ids would take too much."""
         assert self.account is not None
         try:
-            self.account.check(ids.size * self._row_bytes)
+            self.account.check(ids.size * row_bytes)
         except errors.ResourceExhaustedError:
             # not all of them need be new
-            new = np.unique(ids[self._ids.find(ids) < 0]).size
-            self.account.check(new * self._row_bytes)
+            new = np.unique(ids[among.find(ids) < 0]).size
+            self.account.check(new * row_bytes)
 
     def _remove(self, keys: Array) -> None:
         known = keys[self._ids.find(keys) >= 0] if self._changed is not None else keys
         if self._kept and keys.size:
             rows = self._ids.find(keys)
-            self._keep(rows[rows >= 0])
-            for each in [*self._kept]:
-                if (kept := each()) is not None:
-                    kept.keep_free()
+            self._kept.keep(rows[rows >= 0])
+            self._kept.keep_free()
         rows = self._ids.remove(keys)
         # what stands in a row stays there until it is given out again
-        self.waiting -= int(np.count_nonzero(~self._admitted(rows)))
         self._charge(-rows.size * self._row_bytes)
         if self._versions is not None:
             self._versions.array[rows] = NEVER
         if self._changed is not None:
             self._changed.remove(known, rows)
 
-    def _keep(self, rows: Array) -> None:
-        """Something of these rows is about to change."""
-        for each in [*self._kept]:
-            if (kept := each()) is not None:
-                kept.keep(rows)
+    def _remove_waiting(self, keys: Array) -> None:
+        known = self._leave_waiting(keys)
+        if self._changed is not None and known.size:
+            self._changed.remove_waiting(known)
+
+    def _leave_waiting(self, keys: Array) -> Array:
+        """Those of the keys that waited; they do not any more."""
+        if self._waiting is None:
+            return keys[:0]
+        known, rows = self._waiting.remove(keys)
+        self._charge(-known.size * self._number_bytes)
+        if self._changed is not None:
+            self._changed.waiting_marks.array[rows] = 0
+        return known
 
     def _touch(self, rows: Array) -> None:
         if self._changed is not None:
             self._changed.mark(rows, self._ids.rows)
 
-    def _admitted(self, rows: Array) -> Array:
-        if self._freqs is None or not self.options.filter_freq:
-            return np.ones(rows.size, np.bool_)
-        return self._is_admitted(self._freqs.array[rows])
-
-    def _is_admitted(self, freqs: Array) -> Array:
-        return np.asarray(freqs >= self.options.filter_freq)
+    def _touch_waiting(self, rows: Array) -> None:
+        if self._changed is not None and self._waiting is not None:
+            self._changed.mark_waiting(rows, self._waiting.ids.rows)
 
     @property
     def _row_bytes(self) -> int:
+        return self._number_bytes + sum(column.rows.array[:1].nbytes for column in self._columns.values())
+
+    @property
+    def _number_bytes(self) -> int:
+        """Of an id, but for its weights and slots."""
         numbers = (self._freqs is not None) + (self._versions is not None)
-        row = sum(column.rows.array[:1].nbytes for column in self._columns.values())
-        mark = 0 if self._changed is None else _MARK_BYTES
-        return _ID_BYTES + _NUMBER_BYTES * numbers + mark + row
+        return _ID_BYTES + _NUMBER_BYTES * numbers + (0 if self._changed is None else _MARK_BYTES)
 
     def _charge(self, nbytes: int) -> None:
         if self.account is not None:

@@ -6,12 +6,11 @@ Used by embedding_files.py and cpu/embedding_increments.py. Decisions 0192 and 0
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tenfold_core.checkpoint.table_rows import NEVER, Snapshot
+from tenfold_core.checkpoint.table_rows import NEVER, Snapshot, joined
 from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.changed_rows import ChangedRows
 from tenfold_kernels.resources.embedding_rows import Array, EmbeddingRows
@@ -56,23 +55,26 @@ class SavedTable(EmbeddingRows):
         which the table may change; to be called once, without the lock. `order` says in which order keys are to come,
         if not in that of their rows. Raises NotFoundError for a slot that there is not."""
         with self.lock:
-            kept = self._keep_from_now(slots)
+            kept, kept_waiting = self._keep_from_now(slots)
 
         def finish() -> Exported:
             try:
                 given_out, arrays = kept.whole(self.lock)
+                waits, waiting = kept_waiting.whole(self.lock) if kept_waiting is not None else (given_out[:0], arrays)
             finally:
-                self._stop_keeping(kept)
+                self._stop_keeping(kept, kept_waiting)
             found, values = self._taken(arrays, slots)
-            admitted = self._is_admitted(found.freqs)
-            has = np.flatnonzero(given_out & admitted)
-            waits = np.flatnonzero(given_out & ~admitted & self.options.saves_waiting)
-            if order is not None:
-                has, waits = has[order(found.keys[has])], waits[order(found.keys[waits])]
-            rest, nothing = found.at(has), np.zeros((0, self.width), self.dtype.as_numpy_dtype)
+            has = _ordered(np.flatnonzero(given_out), found.keys, order)
+            rest = found.at(has)
+            of_waiting = found.at(has[:0])
+            if kept_waiting is not None:
+                of_waiting, _ = self._taken(waiting, [])
+                chosen = np.flatnonzero(waits & self.options.saves_waiting)
+                of_waiting = of_waiting.at(_ordered(chosen, of_waiting.keys, order))
+            nothing = np.zeros((0, self.width), self.dtype.as_numpy_dtype)
             return Exported(
                 {slot: rest._replace(values=values.pop(slot).take(has, axis=0)) for slot in [*values]},
-                found.at(waits)._replace(values=nothing),
+                of_waiting._replace(values=nothing),
             )
 
         return finish
@@ -87,7 +89,10 @@ class SavedTable(EmbeddingRows):
         with self.lock:
             self._check_rows(given, slot, any_width)
             if not slot:
-                self._remove(np.setdiff1d(self._ids.items()[0], as_ids(given.keys)))
+                ids = as_ids(given.keys)
+                self._remove(np.setdiff1d(self._ids.items()[0], ids[: len(given.values)]))
+                if self._waiting is not None:
+                    self._remove_waiting(np.setdiff1d(self._waiting.ids.items()[0], ids))
             self._write(given, slot, prefix)
 
     def change(self, changes: Changes, slot: str = "", prefix: str = "") -> None:
@@ -98,6 +103,7 @@ class SavedTable(EmbeddingRows):
                 # an id that waits has lost the weights that it may have had
                 waiting = as_ids(changes.rows.keys)[len(changes.rows.values) :]
                 self._remove(np.concatenate([as_ids(changes.removed), waiting]))
+                self._remove_waiting(as_ids(changes.removed))
             self._write(changes.rows, slot, prefix)
 
     def changes(self, since: str | None, slot: str = "", also: Array | None = None) -> Changes:
@@ -114,32 +120,37 @@ class SavedTable(EmbeddingRows):
         """What `changes` of each of these would give now, by a function as that of `begin_export`. Raises as they."""
         with self.lock:
             period, removed, named = None, [np.zeros(0, np.int64)], np.zeros(0, np.int64)
+            named_waiting = named
             if since is not None or self._changed is not None:
                 changed = self._changed or ChangedRows(0)
                 after = changed.after(since, self.name)
                 removed += changed.removed_after(after)
                 period = after, changed.turn()
             if also is not None and also.size:
-                named = self._ids.find(as_ids(also))
-            kept = self._keep_from_now(slots)
+                ids = as_ids(also)
+                named = self._ids.find(ids)
+                named_waiting = named[:0] if self._waiting is None else self._waiting.ids.find(ids)
+            kept, kept_waiting = self._keep_from_now(slots)
+
+        def chosen(kept: KeptRows, named: Array) -> list[Array]:
+            rows = _without(named[named >= 0], named[:0])
+            if period is not None:
+                marks = kept.column(self.lock, 1)
+                marked = np.flatnonzero((marks > period[0]) & (marks <= period[1]))
+                rows = _without(np.concatenate([rows, marked]), rows[:0]) if rows.size else marked
+            return kept.chosen(self.lock, rows)
 
         def finish() -> dict[str, Changes]:
-            rows = _without(named[named >= 0], named[:0])
             try:
-                if period is not None:
-                    marks = kept.column(self.lock, 1)
-                    marked = np.flatnonzero((marks > period[0]) & (marks <= period[1]))
-                    rows = _without(np.concatenate([rows, marked]), rows[:0]) if rows.size else marked
-                found, values = self._taken(kept.chosen(self.lock, rows), slots)
+                found, values = self._taken(chosen(kept, named), slots)
+                if kept_waiting is not None:
+                    waiting, _ = self._taken(chosen(kept_waiting, named_waiting), [])
+                    # those with weights first, and the rows are theirs
+                    found = joined([found, waiting])
             finally:
-                self._stop_keeping(kept)
-            admitted = self._is_admitted(found.freqs)
+                self._stop_keeping(kept, kept_waiting)
             gone = _without(np.concatenate(removed), found.keys).astype(found.keys.dtype)
-            order, count = np.argsort(~admitted, kind="stable"), int(admitted.sum())
-            rest = found.at(order)
-            return {
-                slot: Changes(rest._replace(values=values[slot].take(order[:count], axis=0)), gone) for slot in slots
-            }
+            return {slot: Changes(found._replace(values=values[slot]), gone) for slot in slots}
 
         return finish
 
@@ -154,38 +165,64 @@ class SavedTable(EmbeddingRows):
     def _write(self, given: Snapshot, slot: str, prefix: str) -> None:
         ids, count = as_ids(given.keys), len(given.values)
         column = self._column(slot)
-        rows, _ = self._rows(ids)
-        self._keep(rows)
+        rows, _ = self._rows(ids[:count])
+        self._kept.keep(rows)
         common = min(column.first_DW.shape[1], given.values.shape[1])
         if common < column.first_DW.shape[1]:
-            column.begin(rows, ids)
-        column.rows.array[rows[:count], :common] = given.values[:, :common]
+            column.begin(rows, ids[:count])
+        column.rows.array[rows, :common] = given.values[:, :common]
         if slot:
             return
+        freqs = given.freqs if given.freqs.size else np.zeros(ids.size, np.int64)
+        versions = given.versions if given.versions.size else np.full(ids.size, NEVER, np.int64)
         if self._freqs is not None:
-            waited = np.count_nonzero(~self._admitted(rows))
-            freqs = given.freqs if given.freqs.size else np.zeros(ids.size, np.int64)
-            self._freqs.array[rows] = freqs
-            self._freqs.array[rows[:count]] = np.maximum(freqs[:count], self.options.filter_freq)
-            self.waiting += int(np.count_nonzero(~self._admitted(rows)) - waited)
+            self._freqs.array[rows] = np.maximum(freqs[:count], self.options.filter_freq)
         if self._versions is not None:
-            self._versions.array[rows] = given.versions if given.versions.size else NEVER
-        if self._changed is not None:
-            self._touch(rows)
-            if prefix:
-                self._changed.begin(prefix)
+            self._versions.array[rows] = versions[:count]
+        self._touch(rows)
+        self._write_waiting(ids[count:], freqs[count:], versions[count:])
+        if self._changed is not None and prefix:
+            self._changed.begin(prefix)
 
-    def _keep_from_now(self, slots: Sequence[str]) -> KeptRows:
+    def _write_waiting(self, ids: Array, freqs: Array, versions: Array) -> None:
+        """Ids without weights. Those that come often enough by now are admitted, with the weights of new ones."""
+        waiting = self._waiting
+        if waiting is None or not ids.size:
+            if ids.size:
+                self._rows(ids)
+            return
+        rows = self._waiting_rows(ids)
+        waiting.kept.keep(rows)
+        waiting.freqs.array[rows] = freqs
+        if waiting.versions is not None:
+            waiting.versions.array[rows] = versions
+        self._touch_waiting(rows)
+        ready = rows[freqs >= self.options.filter_freq]
+        if ready.size:
+            self._admit(ready)
+
+    def _keep_from_now(self, slots: Sequence[str]) -> tuple[KeptRows, KeptRows | None]:
+        """The rows as they are now, and those of ids that wait."""
         for slot in slots:
             self._column(slot)
-        changed = self._changed
+        changed, waiting = self._changed, self._waiting
         kept = KeptRows(self._ids.rows, self._ids.free_rows, lambda: self._arrays(slots, changed))
-        self._kept.append(weakref.ref(kept, self._kept.remove))
-        return kept
+        self._kept.begin(kept)
+        if waiting is None:
+            return kept, None
+        numbers = [(changed.waiting_marks if changed else None), waiting.versions, waiting.freqs]
+        of_waiting = KeptRows(
+            waiting.ids.rows,
+            waiting.ids.free_rows,
+            lambda: [waiting.ids.row_keys, *(each.array for each in numbers if each is not None)],
+        )
+        return kept, waiting.kept.begin(of_waiting)
 
-    def _stop_keeping(self, kept: KeptRows) -> None:
+    def _stop_keeping(self, kept: KeptRows, of_waiting: KeptRows | None) -> None:
         with self.lock:
-            self._kept[:] = [each for each in self._kept if each() is not kept]
+            self._kept.end(kept)
+            if self._waiting is not None and of_waiting is not None:
+                self._waiting.kept.end(of_waiting)
 
     def _arrays(self, slots: Sequence[str], changed: ChangedRows | None) -> list[Array]:
         """What stands by rows: keys, marks, versions and frequencies, if there are any, weights and slots."""
@@ -202,6 +239,10 @@ class SavedTable(EmbeddingRows):
         versions = zeros if self._versions is None else rest.pop(0)
         freqs = zeros if self._freqs is None else rest.pop(0)
         return Snapshot(keys, zeros[:0], versions, freqs), dict(zip(slots, rest, strict=True))
+
+
+def _ordered(places: Array, keys: Array, order: Callable[[Array], Array] | None) -> Array:
+    return places if order is None else places[order(keys[places])]
 
 
 def _without(keys: Array, others: Array) -> Array:

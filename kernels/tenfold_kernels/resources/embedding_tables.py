@@ -20,6 +20,7 @@ from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.embedding_saves import SavedTable
 from tenfold_kernels.resources.id_map import as_ids
+from tenfold_kernels.resources.kept_rows import PAUSE
 from tenfold_kernels.resources.table_lines import MOST_GROWING, NO_LINE, growth_of, line_of
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
     from tenfold_kernels.resources.embedding_rows import Array
     from tenfold_kernels.resources.growing import GrowingArray
+    from tenfold_kernels.resources.id_map import IdMap
 
 #: What rows of half types are updated in.
 _FLOAT = np.dtype(np.float32)
-#: Rows that an eviction looks at at a time, and seconds between two, in which who waits for the lock gets it.
-_PIECE, _PAUSE = 4096, 2e-4
+#: Rows that an eviction looks at at a time.
+_PIECE = 4096
 
 
 class EmbeddingTable(SavedTable):
@@ -54,28 +56,43 @@ class EmbeddingTable(SavedTable):
         ids = as_ids(keys)
         allow((ids.size, self.width), self.dtype.as_numpy_dtype)
         with self.lock:
-            rows, added = self._rows(ids)
+            often = np.ones(ids.size, np.int64) if counts is None else as_ids(counts)
+            if self._waiting is None:
+                rows, added = self._rows(ids)
+                without = added[:0]
+                self._count_rows(rows, often)
+            else:
+                rows, added, without = self._filtered(ids, often)
             column = self._columns[""]
             if first is not None and added.size:
                 each = np.broadcast_to(first.reshape(-1, self.width), (ids.size, self.width))
                 chosen = np.isin(rows, added)
                 column.rows.array[rows[chosen][::-1]] = each[chosen][::-1]  # the first of a key's
-            out = column.rows.array.take(rows, axis=0)
-            found = ids.size - added.size
-            if self._freqs is not None:
-                self._keep(rows)
-                admitted = np.empty(ids.size, np.int64)
-                often = np.ones(ids.size, np.int64) if counts is None else as_ids(counts)
-                least, record = self.options.filter_freq, int(self.options.record_freq)
-                more = self._loops.admit(rows, often, self._freqs.array, least, record, admitted)
-                without = admitted == 0
-                out[without] = self.options.value_without_weights
-                if least:
-                    self.waiting -= more
-                    found = ids.size - int(np.count_nonzero(without))
-                self._touch(rows if record else rows[without])
-            self._count(ids.size, found)
+            out = column.rows.array.take(rows, axis=0, mode="clip")
+            out[without] = self.options.value_without_weights
+            self._count(ids.size, ids.size - (added.size if self._waiting is None else without.size))
         return out.reshape(*keys.shape, self.width)
+
+    def _filtered(self, ids: Array, often: Array) -> tuple[Array, Array, Array]:
+        """Counts lookups of ids that wait. The rows of all, those of them that were admitted just now, and the places
+        of ids that had no weights yet, of which the rows may be −1."""
+        waiting, rows = self._waiting, self._ids.find(ids)
+        assert waiting is not None
+        self._count_rows(rows[rows >= 0], often[rows >= 0])
+        places = np.flatnonzero(rows < 0)
+        added = without = places[:0]
+        if places.size:
+            waiting_rows = self._waiting_rows(ids[places])
+            waiting.kept.keep(waiting_rows)
+            admitted, least = np.empty(places.size, np.int64), self.options.filter_freq
+            record = int(self.options.record_freq)
+            more = self._loops.admit(waiting_rows, often[places], waiting.freqs.array, least, record, admitted)
+            self._touch_waiting(waiting_rows)
+            if more or admitted.any():
+                added = self._admit(waiting_rows[waiting.freqs.array[waiting_rows] >= least])
+            rows[places] = self._ids.find(ids[places])
+            without = places[admitted == 0]
+        return rows, added, without
 
     def look_up(self, keys: Array) -> Array:
         """As `gather`, but adds and counts nothing: unknown ids have the weights that they would begin with."""
@@ -86,8 +103,7 @@ class EmbeddingTable(SavedTable):
             absent = rows < 0
             out = np.take(column.rows.array, np.where(absent, 0, rows), axis=0)
             out[absent] = column.first_DW[np.abs(ids[absent]) % len(column.first_DW)]
-            if self.options.filter_freq:
-                absent |= ~self._admitted(np.where(absent, 0, rows))
+            if self._waiting is not None:
                 out[absent] = self.options.value_without_weights
             self._count(ids.size, ids.size - int(np.count_nonzero(absent)))
         return out.reshape(*keys.shape, self.width)
@@ -103,20 +119,28 @@ class EmbeddingTable(SavedTable):
         """
         ids = as_ids(keys)
         with self.lock:
-            self.newest_step = max(self.newest_step, step)
             columns = [self._column(name) for name in ("", *slots)]
-            rows, _ = self._rows(ids)
-            self._keep(rows)
-            if self._versions is not None:
-                self._versions.array[rows] = step
-            self._touch(rows)
-            places = np.arange(ids.size)
-            if self.options.filter_freq:
-                places = np.flatnonzero(self._admitted(rows))
-                rows = rows[places]
+            if self._waiting is None:
+                rows, places = self._rows(ids)[0], np.arange(ids.size)
+            else:
+                rows, places = self._admitted(ids, step)
+            self.note_update(rows, step)
             if self.dtype.size < _FLOAT.itemsize:
                 return _in_float([column.rows.array for column in columns], rows, places, apply)
             return apply([column.rows.array[: self._ids.rows] for column in columns], rows, places)
+
+    def _admitted(self, ids: Array, step: int) -> tuple[Array, Array]:
+        """The rows of the ids that have weights, and their places; the version of the others is `step`."""
+        waiting, rows = self._waiting, self._ids.find(ids)
+        assert waiting is not None
+        has = rows >= 0
+        if not has.all():
+            waiting_rows = self._waiting_rows(ids[~has])
+            waiting.kept.keep(waiting_rows)
+            if waiting.versions is not None:
+                waiting.versions.array[waiting_rows] = step
+            self._touch_waiting(waiting_rows)
+        return rows[has], np.flatnonzero(has)
 
     def line(self, slots: tuple[str, ...], keys: int) -> tuple[Array, tuple[Array, ...]]:
         """Where the table and these slots are (table_lines.py), to find and to update so many ids, and the arrays that
@@ -160,7 +184,7 @@ class EmbeddingTable(SavedTable):
 
     def note_update(self, rows: Array, step: int) -> None:
         """These rows are about to be updated, in that step; the caller has the lock."""
-        self._keep(rows)
+        self._kept.keep(rows)
         self.newest_step = max(self.newest_step, step)
         if self._versions is not None:
             self._versions.array[rows] = step
@@ -169,59 +193,98 @@ class EmbeddingTable(SavedTable):
     def shrink(self, step: int = 0) -> int:
         """Evicts what has lived too long by now, or weighs too little; how many ids. It is not earlier than the last
         update's step."""
-        if self._versions is not None and self.options.steps_to_live:
+        waiting, ages = self._waiting, self.options.steps_to_live > 0
+        if self._versions is not None and ages:
             step = int(self._versions.array[: self._ids.rows].max(initial=step))
         elif self.options.l2_weight_threshold < 0:
             return 0
+        if waiting is not None and waiting.versions is not None and ages:
+            step = int(waiting.versions.array[: waiting.ids.rows].max(initial=step))
+        evicted = self._in_pieces(self._ids, lambda rows: self._shrink(rows, step))
+        if waiting is not None and ages:
+            evicted += self._in_pieces(waiting.ids, lambda rows: self._shrink_waiting(rows, step))
+        return evicted
+
+    def _in_pieces(self, ids: IdMap, shrink: Callable[[Array], int]) -> int:
+        """Evicts some rows of a map after the other; how many."""
         evicted = 0
-        for begin in range(0, self._ids.rows, _PIECE):
+        for begin in range(0, ids.rows, _PIECE):
             if begin:
-                time.sleep(_PAUSE)
+                time.sleep(PAUSE)
             with self.lock:
-                evicted += self._shrink(np.arange(begin, min(begin + _PIECE, self._ids.rows)), step)
+                gone = shrink(np.arange(begin, min(begin + _PIECE, ids.rows)))
+                self.evicted += gone
+            evicted += gone
         return evicted
 
     def _shrink(self, rows: Array, step: int) -> int:
         options, gone = self.options, np.zeros(rows.size, np.bool_)
         if self._versions is not None and options.steps_to_live:
-            versions = self._versions.array[rows]
-            begin = self._given_out(rows[versions == NEVER])
-            gone |= (versions != NEVER) & (step - versions > options.steps_to_live)
-            self._keep(begin)
-            self._versions.array[begin] = step
-            self._touch(begin)
+            begin, gone = self._aged(self._versions.array[rows], step)
+            begun = _given_out(self._ids, rows[begin])
+            self._kept.keep(begun)
+            self._versions.array[begun] = step
+            self._touch(begun)
         if options.l2_weight_threshold >= 0:
             weights = self._columns[""].rows.array[rows].astype(np.float64)
-            gone |= self._admitted(rows) & (0.5 * np.square(weights).sum(axis=1) < options.l2_weight_threshold)
-        rows = self._given_out(rows[gone])
+            gone |= 0.5 * np.square(weights).sum(axis=1) < options.l2_weight_threshold
+        rows = _given_out(self._ids, rows[gone])
         self._remove(self._ids.keys(rows))
-        self.evicted += rows.size
         return int(rows.size)
 
-    def _given_out(self, rows: Array) -> Array:
-        """Those of the rows that are an id's."""
-        return np.asarray(rows[self._ids.find(self._ids.keys(rows)) == rows])
+    def _shrink_waiting(self, rows: Array, step: int) -> int:
+        waiting = self._waiting
+        assert waiting is not None
+        assert waiting.versions is not None
+        begin, gone = self._aged(waiting.versions.array[rows], step)
+        begun, rows = _given_out(waiting.ids, rows[begin]), _given_out(waiting.ids, rows[gone])
+        waiting.kept.keep(begun)
+        waiting.versions.array[begun] = step
+        self._touch_waiting(begun)
+        self._remove_waiting(waiting.ids.keys(rows))
+        return int(rows.size)
+
+    def _aged(self, versions: Array, step: int) -> tuple[Array, Array]:
+        """Of rows with these versions: of which the life begins now, and of which it has ended."""
+        never = versions == NEVER
+        return never, ~never & (step - versions > self.options.steps_to_live)
 
     def frequencies(self, keys: Array) -> Array:
         """How often each id was counted, int64 [keys.shape]; 0 for unknown ones and where nothing is counted."""
-        return self._numbers(keys, self._freqs, 0)
+        return self._numbers(keys, self._freqs, None if self._waiting is None else self._waiting.freqs, 0)
 
     def versions(self, keys: Array) -> Array:
         """The global step of each id's last update, int64 [keys.shape]; NEVER for others."""
-        return self._numbers(keys, self._versions, NEVER)
+        return self._numbers(keys, self._versions, None if self._waiting is None else self._waiting.versions, NEVER)
 
-    def _numbers(self, keys: Array, numbers: GrowingArray | None, nothing: int) -> Array:
+    def _numbers(
+        self, keys: Array, numbers: GrowingArray | None, of_waiting: GrowingArray | None, nothing: int
+    ) -> Array:
         ids = as_ids(keys)
+        found = np.full(ids.size, nothing, np.int64)
         with self.lock:
-            rows = self._ids.find(ids)
-            if numbers is None or not len(self._ids):
-                return np.full(keys.shape, nothing, np.int64)
-            found = np.where(rows < 0, nothing, numbers.array[np.maximum(rows, 0)])
+            maps = [(self._ids, numbers)] + ([] if self._waiting is None else [(self._waiting.ids, of_waiting)])
+            for among, each in maps:
+                if each is not None:
+                    rows = among.find(ids)
+                    found[rows >= 0] = each.array[rows[rows >= 0]]
         return found.reshape(keys.shape)
+
+    def _count_rows(self, rows: Array, often: Array) -> None:
+        """Counts lookups of rows that have weights, where that is wanted."""
+        if self._freqs is not None and self.options.record_freq:
+            self._kept.keep(rows)
+            self._loops.admit(rows, often, self._freqs.array, 0, 1, np.empty_like(rows))
+            self._touch(rows)
 
     def _count(self, lookups: int, found: int) -> None:
         self.lookups += lookups
         self.found += found
+
+
+def _given_out(ids: IdMap, rows: Array) -> Array:
+    """Those of the rows that are an id's."""
+    return np.asarray(rows[ids.find(ids.keys(rows)) == rows])
 
 
 def _in_float(columns: Sequence[Array], rows: Array, places: Array, apply: Callable[..., Any]) -> Any:

@@ -9,6 +9,7 @@ embedding_rows.py and embedding_saves.py; decision 0197.
 from __future__ import annotations
 
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,8 +23,8 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 #: Bytes of a piece, which the processor's cache holds, and free rows that are looked at at a time.
 _PIECE, _FREE_ROWS = 256 << 10, 1 << 15
 #: Seconds between two pieces, in which who waits for the lock gets it: one that is taken again at once is never
-#: another's.
-_PAUSE = 2e-4
+#: another's. Evictions pause as long.
+PAUSE = 2e-4
 
 
 class KeptRows:
@@ -107,11 +108,40 @@ class KeptRows:
             each[to] = array[rows]
 
 
+class Keepers:
+    """Of exports under way, what keeps rows; nothing is kept for one that nobody finishes any more."""
+
+    def __init__(self) -> None:
+        self._refs: list[weakref.ref[KeptRows]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._refs)
+
+    def begin(self, kept: KeptRows) -> KeptRows:
+        self._refs.append(weakref.ref(kept, self._refs.remove))
+        return kept
+
+    def end(self, kept: KeptRows) -> None:
+        self._refs[:] = [each for each in self._refs if each() is not kept]
+
+    def keep(self, rows: Array) -> None:
+        """Something of these rows is about to change."""
+        for each in [*self._refs]:
+            if (kept := each()) is not None:
+                kept.keep(rows)
+
+    def keep_free(self) -> None:
+        """Other rows are about to be free."""
+        for each in [*self._refs]:
+            if (kept := each()) is not None:
+                kept.keep_free()
+
+
 def _pieces(arrays: Sequence[Array]) -> Iterator[tuple[int, int]]:
     """Where each piece of arrays of one length begins and ends; there is time for others between two."""
     count, row = len(arrays[0]), sum(array[:1].nbytes for array in arrays)
     size = max(1, _PIECE // max(1, row))
     for begin in range(0, count, size):
         if begin:
-            time.sleep(_PAUSE)
+            time.sleep(PAUSE)
         yield begin, min(begin + size, count)

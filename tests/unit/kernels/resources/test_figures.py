@@ -130,7 +130,7 @@ def test_an_embedding_variable_tells_rows_bytes_and_lookups() -> None:
 
 def test_bytes_are_those_of_ids_rows_slots_and_first_rows() -> None:
     resources = ResourceManager()
-    table = embeddings(resources, "user", width=8, filter_freq=1, steps_to_live=1)
+    table = embeddings(resources, "user", width=8, record_freq=True, steps_to_live=1)
     table.gather(np.arange(1000))
     without = table.nbytes
     table.add_slot("m", np.zeros((5, 8), np.float32))
