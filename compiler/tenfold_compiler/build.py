@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tenfold_compiler.fuse.alike import are_alike
 from tenfold_compiler.fuse.groups import find_groups
 from tenfold_compiler.fuse.nodes import fusible_nodes, nodes_of_shapes, worth_fusing
 from tenfold_compiler.optimize import optimize
@@ -77,7 +78,7 @@ def build(graph_def: GraphDef, target: Target) -> Program:
 
 
 def fused(program: Program, shapes: Shapes, cache: FusionCache, resources: ResourceManager | None) -> Fusion:
-    """What of a program could run as one, by the shapes that a step had. `resources`: of a program that uses a GPU."""
+    """What of a program could run as one, by the shapes that a step had. `resources`: those of its session."""
     return find_groups(program, program.fusible or (), shapes, cache, find_loops(program, cache), resources)
 
 
@@ -171,7 +172,8 @@ def written(program: Program, fuses: bool) -> Program:
         # counting steps is not worth it for each program
         nodes = fusible_nodes(program.part, program.constants)
         worth = bool(program.flow and program.flow.tree.loops) or program.uses_gpu or worth_fusing(nodes)
-        fusible = nodes if worth or nodes_of_shapes(program.part, program.constants) else None
+        worth = worth or bool(nodes_of_shapes(program.part, program.constants))
+        fusible = nodes if worth or are_alike(program.part, program.constants) else None
     generated = generate(program, ticks=fusible is not None)
     return replace(
         program,

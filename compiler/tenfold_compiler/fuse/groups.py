@@ -17,6 +17,7 @@ from tenfold_kernels.fusion.remembered import Remembered
 from tenfold_kernels.fusion.runs import is_cut
 from tenfold_kernels.fusion.shares import LARGE, LARGE_OF_SEVERAL
 
+from .alike import alike, are_alike, together
 from .fusion import Fusion, Group
 from .levels import OF_SHAPES, Levels
 from .nodes import MIN_ARRAY_OPS, MIN_SCALAR_OPS, Shape, Shapes, nodes_of_shapes
@@ -50,7 +51,8 @@ def find_groups(
 ) -> Fusion:
     """Groups the fusible `nodes` whose shapes are known and puts everything in an order that keeps all waits. In a part
     with branches, what runs under other conditions, or in another loop, is no group.
-    `loops` are those that are compiled as a whole. With `resources`, those of the part, what runs on a GPU is recorded.
+    `loops` are those that are compiled as a whole. With `resources`, those of the part, what runs on a GPU is recorded,
+    and what does the same to many tables is one call.
     """
     part, constants, flow = program.part, program.constants, program.flow
     compiled = {node.index for group in loops if group.loop is not None for node in group.loop.nodes()}
@@ -64,6 +66,9 @@ def find_groups(
             else:
                 grouping.fuse(chunk, space)
     if not any(node.memory is not None for node in part.nodes):
+        if resources is not None and flow is None and are_alike(part, constants):
+            for region in program.regions:
+                grouping.join_alike(region, resources)
         resources = None
     if flow is not None:
         if resources is not None:
@@ -153,6 +158,12 @@ class _Grouping:
         order = in_order(range(len(items)), self._levels.between(items))
         assert len(order) == len(items), "the groups of a region wait for each other"
         return [items[place] for place in order]
+
+    def join_alike(self, region: Region, resources: ResourceManager) -> None:
+        """Makes groups of the region's nodes that do the same to many tables."""
+        for members in alike(self.order(region), self._levels):
+            group = self._add(members, *together(members, self._levels, resources))
+            self.of.update(dict.fromkeys((node.index for node in members), group))
 
     def join_updates(
         self, order: Sequence[PartNode | Group | Loop], resources: ResourceManager

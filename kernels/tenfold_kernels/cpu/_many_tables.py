@@ -7,7 +7,6 @@ not take; so do all until the loops are loaded. Used by embedding.py and embeddi
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import operator
 import weakref
@@ -20,10 +19,12 @@ from tenfold_kernels import chunks
 from tenfold_kernels.arrays import contiguous, invalid
 from tenfold_kernels.cpu._compiled import many_tables
 from tenfold_kernels.cpu._compiled.many_tables import JOB_WORDS, Job
+from tenfold_kernels.cpu._variables import holding
 from tenfold_kernels.resources.table_lines import MOST_COLUMNS, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import contextlib
+    from collections.abc import Callable, Sequence
 
     from tenfold_kernels.arrays import Array
     from tenfold_kernels.resources.embedding_tables import EmbeddingTable
@@ -210,7 +211,7 @@ class _Batch:
                 growths.append(growth)
         if not chosen:
             return
-        job, at, step = self._job(row, out), chunks.address_of, _step(len(chosen))
+        job, at, step = self._job(row, out), chunks.address_of, step_of(len(chosen))
         tables, lines, added = np.array(chosen, np.int64), np.concatenate(growths), np.empty_like(self.rows)
         counts = np.zeros(len(chosen), np.int64)
         job[Job.CHOSEN], job[Job.CHOICES], job[Job.STEP] = at(tables), len(chosen), step
@@ -224,28 +225,20 @@ class _Batch:
 
     def update(self, address: int, chosen: Sequence[int], grad: Array, numbers: Sequence[float]) -> None:
         job, tables, at = self._job(), np.array(chosen, np.int64), chunks.address_of
-        step = _step(len(chosen))
+        step = step_of(len(chosen))
         job[Job.CHOSEN], job[Job.CHOICES], job[Job.STEP] = at(tables), len(chosen), step
-        job[Job.GRADIENTS], job[Job.WIDTH] = at(grad), self._width
+        begins = np.concatenate([[0], self._ends[:-1]])
+        gradients, widths = at(grad) + 4 * self._width * begins, np.full(self._ends.size, self._width)
+        job[Job.GRADIENTS], job[Job.WIDTHS] = at(gradients), at(widths)
         job[Job.NUMBERS : Job.NUMBERS + len(numbers)].view(np.float64)[:] = numbers
         chunks.run(address, job, -(-len(chosen) // step))
 
 
-def _step(tables: int) -> int:
+def step_of(tables: int) -> int:
     """How many tables are one piece, where each is done as a whole."""
     return -(-tables // _MOST_PIECES)
 
 
-@contextlib.contextmanager
-def _locked(among: Found) -> Iterator[None]:
+def _locked(among: Found) -> contextlib.AbstractContextManager[None]:
     """Holds the locks of all tables."""
-    locks = [among.targets[at].table.lock for at in among.order]
-    held = 0
-    try:
-        for lock in locks:
-            lock.acquire()
-            held += 1
-        yield
-    finally:
-        for lock in locks[:held]:
-            lock.release()
+    return holding([among.targets[at].table.lock for at in among.order])

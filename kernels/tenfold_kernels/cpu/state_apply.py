@@ -33,43 +33,13 @@ def build_apply(node: KernelNode) -> Compute:
     """Updates var and its slots in place. Gives var's reference, or nothing for resources."""
     layout = optimizer_rules.layout_of(node.op)
     rule, sparse = layout.rule, layout.sparse
-    #: The scalars' bytes → the loop's arguments. Learning rates stay the same for many steps, and all updates of one
-    #: step share Adam's powers, so the nodes of a kind share this too.
-    prepared = _prepared_for(node)
-    scalar_indices = [i for _, i in layout.scalars]
     variable_places, grad_place, indices_place = layout.variables, layout.gradient, layout.indices
     dtype = node.attrs["T"].as_numpy_dtype
     work = dtype if node.attrs["T"] in COMPILED else np.float32
     resource = is_resource(node)
-    attrs = node.attrs
-    as_they_come = rule.as_they_come
-    rest = (1.0, optimizer_rules.flag(attrs, "use_nesterov"))
     readers = [variable_reader(node) for _ in variable_places]
     run = (_sparse_run if sparse else _dense_run)(node, layout, work)
-
-    def arguments_of(inputs: Sequence[Any]) -> tuple[Any, ...]:
-        key, ranks = b"", 0
-        if as_they_come:
-            given = [inputs[i] for i in scalar_indices]
-            if not any([value.ndim for value in given]):
-                return (*[value.item() for value in given], *rest)
-        else:
-            for i in scalar_indices:
-                value = inputs[i]
-                ranks += value.ndim
-                key += value.tobytes()
-            found = None if ranks else prepared.get(key)
-            if found is not None:
-                return found
-        scalars = {name: _scalar(name, inputs[i], work) for name, i in layout.scalars}
-        if rule.check is not None:
-            rule.check(scalars)
-        # Python's numbers hold the same values and reach compiled code faster than NumPy's
-        arguments = tuple([a if isinstance(a, bool) else a.item() for a in rule.prepare(scalars, work, attrs)])
-        if len(prepared) >= _PREPARED_KEPT:
-            prepared.clear()
-        prepared[key] = arguments
-        return arguments
+    arguments_of = arguments_reader(node, layout, work)
 
     def update(variables: Sequence[Any], inputs: Sequence[Any], arguments: tuple[Any, ...]) -> None:
         indices = inputs[indices_place] if sparse else None
@@ -109,6 +79,45 @@ def build_apply(node: KernelNode) -> Compute:
         return None if resource else variables[0]
 
     return compute
+
+
+def arguments_reader(
+    node: KernelNode, layout: optimizer_rules.Layout, work: Any
+) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """(the node's inputs) → the loop's arguments, as Python's numbers. It raises what is wrong with the scalars."""
+    rule, attrs = layout.rule, node.attrs
+    #: The scalars' bytes → the loop's arguments. Learning rates stay the same for many steps, and all updates of one
+    #: step share Adam's powers, so the nodes of a kind share this too.
+    prepared = _prepared_for(node)
+    scalar_indices = [i for _, i in layout.scalars]
+    as_they_come = rule.as_they_come
+    rest = (1.0, optimizer_rules.flag(attrs, "use_nesterov"))
+
+    def arguments_of(inputs: Sequence[Any]) -> tuple[Any, ...]:
+        key, ranks = b"", 0
+        if as_they_come:
+            given = [inputs[i] for i in scalar_indices]
+            if not any([value.ndim for value in given]):
+                return (*[value.item() for value in given], *rest)
+        else:
+            for i in scalar_indices:
+                value = inputs[i]
+                ranks += value.ndim
+                key += value.tobytes()
+            found = None if ranks else prepared.get(key)
+            if found is not None:
+                return found
+        scalars = {name: _scalar(name, inputs[i], work) for name, i in layout.scalars}
+        if rule.check is not None:
+            rule.check(scalars)
+        # Python's numbers hold the same values and reach compiled code faster than NumPy's
+        arguments = tuple([a if isinstance(a, bool) else a.item() for a in rule.prepare(scalars, work, attrs)])
+        if len(prepared) >= _PREPARED_KEPT:
+            prepared.clear()
+        prepared[key] = arguments
+        return arguments
+
+    return arguments_of
 
 
 #: (op, attrs of the update, type) → its prepared arguments.

@@ -83,8 +83,7 @@ def _watch(loaded: LoadedProgram, compiler: FusionCompiler, target: Target) -> N
         _watch(half, compiler, target)
     generated = loaded.compiled.generated
     if loaded.compiled.fusible is not None and generated is not None:
-        resources = target.resources if loaded.compiled.uses_gpu else None
-        generated.namespace["tick"] = Tier(loaded, compiler, resources).tick
+        generated.namespace["tick"] = Tier(loaded, compiler, target.resources).tick
 
 
 class Tier:
@@ -100,7 +99,7 @@ class Tier:
     """
 
     def __init__(self, program: LoadedProgram, compiler: FusionCompiler, resources: ResourceManager | None) -> None:
-        """`resources`: of a program that uses a GPU."""
+        """`resources`: those of the program's session."""
         self._program = weakref.ref(program)
         self._compiler, self._resources = compiler, resources
         self._nodes = program.compiled.fusible or ()

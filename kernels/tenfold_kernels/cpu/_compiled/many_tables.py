@@ -48,9 +48,9 @@ class Job(enum.IntEnum):
     GROWTHS = 11
     ADDED = 12
     ADDED_COUNTS = 13
-    #: Of an update: gradients by id, elements of a row.
+    #: Of an update, for each table: the address of its gradients by id, elements of a row.
     GRADIENTS = 14
-    WIDTH = 15
+    WIDTHS = 15
     #: float64s from here on: the numbers that all elements of an update share.
     NUMBERS = 16
 
@@ -63,7 +63,7 @@ _AHEAD = 12
 # Their places in bytes: Numba reads no enum.
 (
     _TABLES, _ENDS, _COUNT, _IDS, _ROWS, _TOTAL, _STEP, _OUT, _ROW_BYTES, _CHOSEN, _CHOICES, _GROWTHS, _ADDED,
-    _ADDED_COUNTS, _GRADIENTS, _WIDTH, _NUMBERS,
+    _ADDED_COUNTS, _GRADIENTS, _WIDTHS, _NUMBERS,
 ) = (8 * int(cell) for cell in Job)  # fmt: skip
 _INDEX, _SLOTS, _OLD, _OLD_SLOTS, _TABLE_IDS, _LIMIT, _WEIGHTS, _SLOT, _OTHER_SLOT, _SEED, _STATE = (
     8 * int(cell) for cell in Table
@@ -186,15 +186,16 @@ def _begin(growth, added_A, keys_R):  # type: ignore[no-untyped-def]
 def _chosen(job, choice):  # type: ignore[no-untyped-def]
     # The address of a table that is updated, and the gradients and rows of its ids.
     n = int64s(load(job + _CHOSEN), load(job + _CHOICES))[choice]
-    ends_N = int64s(load(job + _ENDS), load(job + _COUNT))
-    begin, width = 0 if n == 0 else ends_N[n - 1], load(job + _WIDTH)
-    grad_KW = floats(load(job + _GRADIENTS) + 4 * width * begin, ends_N[n] - begin, width)
+    count = load(job + _COUNT)
+    ends_N = int64s(load(job + _ENDS), count)
+    begin = 0 if n == 0 else ends_N[n - 1]
+    grad_KW = floats(int64s(load(job + _GRADIENTS), count)[n], ends_N[n] - begin, int64s(load(job + _WIDTHS), count)[n])
     return load(job + _TABLES) + n * _TABLE_BYTES, grad_KW, int64s(load(job + _ROWS) + 8 * begin, ends_N[n] - begin)
 
 
 @inline
-def _column(job, table, column):  # type: ignore[no-untyped-def]
-    return floats(load(table + column), load(table + _LIMIT), load(job + _WIDTH))
+def _column(grad_KW, table, column):  # type: ignore[no-untyped-def]
+    return floats(load(table + column), load(table + _LIMIT), grad_KW.shape[1])
 
 
 @inline
@@ -204,20 +205,20 @@ def _number(job, place):  # type: ignore[no-untyped-def]
 
 _sgd, _momentum = inline(sparse_updates.gradient_descent), inline(sparse_updates.momentum)
 _adagrad, _adam = inline(sparse_updates.adagrad), inline(sparse_updates.adam)
-_ftrl = inline(sparse_updates.row_ftrl)
+_ftrl, _row_ftrl = inline(sparse_updates.ftrl), inline(sparse_updates.row_ftrl)
 
 
 def gradient_descent(job, piece):  # type: ignore[no-untyped-def]
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        _sgd(_column(job, table, _WEIGHTS), grad_KW, rows_K, _number(job, 0))
+        _sgd(_column(grad_KW, table, _WEIGHTS), grad_KW, rows_K, _number(job, 0))
 
 
 def momentum(job, piece):  # type: ignore[no-untyped-def]
     lr, decay, nesterov = _number(job, 0), _number(job, 1), _number(job, 2) != 0
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, accum_RW = _column(job, table, _WEIGHTS), _column(job, table, _SLOT)
+        var_RW, accum_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
         _momentum(var_RW, accum_RW, grad_KW, rows_K, lr, decay, nesterov)
 
 
@@ -225,7 +226,7 @@ def adagrad(job, piece):  # type: ignore[no-untyped-def]
     lr, epsilon, update_slots = _number(job, 0), _number(job, 1), _number(job, 2) != 0
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, accum_RW = _column(job, table, _WEIGHTS), _column(job, table, _SLOT)
+        var_RW, accum_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
         _adagrad(var_RW, accum_RW, grad_KW, rows_K, lr, epsilon, update_slots)
 
 
@@ -235,10 +236,22 @@ def adam(job, piece):  # type: ignore[no-untyped-def]
     nesterov = _number(job, 7) != 0
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, m_RW = _column(job, table, _WEIGHTS), _column(job, table, _SLOT)
-        v_RW = _column(job, table, _OTHER_SLOT)
+        var_RW, m_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
+        v_RW = _column(grad_KW, table, _OTHER_SLOT)
         _adam(
             var_RW, m_RW, v_RW, grad_KW, rows_K, beta1_power, beta2_power, lr, beta1, beta2, epsilon, one, nesterov
+        )  # fmt: skip
+
+
+def ftrl(job, piece):  # type: ignore[no-untyped-def]
+    lr, l1, two_l2, shrinkage = _number(job, 0), _number(job, 1), _number(job, 2), _number(job, 3)
+    minus_lr_power, linear_times_lr = _number(job, 4), _number(job, 5) != 0
+    for choice in _choices(job, piece):
+        table, grad_KW, rows_K = _chosen(job, choice)
+        var_RW, accum_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
+        linear_RW = _column(grad_KW, table, _OTHER_SLOT)
+        _ftrl(
+            var_RW, accum_RW, linear_RW, grad_KW, rows_K, lr, l1, two_l2, shrinkage, minus_lr_power, linear_times_lr
         )  # fmt: skip
 
 
@@ -247,16 +260,16 @@ def row_ftrl(job, piece):  # type: ignore[no-untyped-def]
     minus_lr_power, linear_times_lr = _number(job, 4), _number(job, 5) != 0
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, accum_RW = _column(job, table, _WEIGHTS), _column(job, table, _SLOT)
-        linear_RW = _column(job, table, _OTHER_SLOT)
-        _ftrl(
+        var_RW, accum_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
+        linear_RW = _column(grad_KW, table, _OTHER_SLOT)
+        _row_ftrl(
             var_RW, accum_RW, linear_RW, grad_KW, rows_K, lr, l1, two_l2, shrinkage, minus_lr_power, linear_times_lr
         )  # fmt: skip
 
 
 #: The updates of sparse_updates.py that there are, by name.
 _UPDATES: dict[str, Callable[..., Any]] = {
-    update.__name__: update for update in (gradient_descent, momentum, adagrad, adam, row_ftrl)
+    update.__name__: update for update in (gradient_descent, momentum, adagrad, adam, ftrl, row_ftrl)
 }
 
 

@@ -244,7 +244,7 @@ def test_what_is_fused_is_compiled_elsewhere_first_and_swapped_in(monkeypatch: p
 
     tier.fuse()
 
-    assert asked == [(program.compiled, {0: (((1,),), (1,))}, compiler.cache, None)]
+    assert asked == [(program.compiled, {0: (((1,),), (1,))}, compiler.cache, tier._resources)]
     assert compiler.elsewhere == [["a", "b"]]
     assert [fusion.groups for fusion in swapped] == [groups]
     compiler.stopping = True
@@ -350,20 +350,15 @@ def test_a_program_that_is_not_to_be_fused_is_not_watched(fuses: bool, compiler:
     assert not hasattr(program.compiled.generated.namespace.get("tick"), "__self__")
 
 
-def test_a_program_of_a_gpu_is_fused_with_its_resources(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_fused_with_its_resources(monkeypatch: pytest.MonkeyPatch) -> None:
     resources, part = ResourceManager(), chain()[0]
     made: list[Any] = []
     monkeypatch.setattr(
         program_loader, "Tier", lambda *each: (made.append(each), SimpleNamespace(tick=lambda: None))[1]
     )
-    load = program_loader.build
-    monkeypatch.setattr(program_loader, "build", lambda *each: replace(load(*each), uses_gpu=True))
     compiler = cast("Any", Compiler())
     program = ProgramLoader(target(resources=resources, fuses=True), DEFAULT_LIMITS, compiler).load(part.graph_def)
     assert made == [(program, compiler, resources)]
-    monkeypatch.setattr(program_loader, "build", load)
-    program = ProgramLoader(target(resources=resources, fuses=True), DEFAULT_LIMITS, compiler).load(part.graph_def)
-    assert made[1:] == [(program, compiler, None)]
 
 
 def test_a_graph_with_functions_has_a_runtime_for_them_and_one_without_has_none(
