@@ -209,6 +209,20 @@ def test_updates_of_many_are_those_of_each(op: str, seed: int) -> None:
     assert mine.state != before
 
 
+def test_rows_are_kept_for_a_save_that_reads_them_in_pieces() -> None:
+    mine = Updates("SparseApplyAdagrad", rows=(9, 4, 20_000, 1, 30))
+    large = mine.variables[2][0]
+    before, place = large.value.copy(), large.anchor
+    with large.lock:
+        reading = large.begin_reading()
+    assert reading is not None
+    mine.call()(*mine.flat)
+    assert mine.ran == 0
+    assert large.anchor is place
+    assert (large.value != before).any()
+    np.testing.assert_array_equal(reading.copy(), before)
+
+
 def test_a_bad_index_leaves_the_variables_before_its_own_as_the_nodes_do() -> None:
     mine, other = Updates("SparseApplyAdagrad"), Updates("SparseApplyAdagrad")
     for updates, run in ((mine, mine.call()), (other, other.alone)):

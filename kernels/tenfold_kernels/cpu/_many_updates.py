@@ -93,7 +93,10 @@ class ManyUpdates:
             if any(each.ndim != 1 for each in indices) or len({*map(id, variables)}) < len(variables):
                 return None
             with all_locked(variables):
-                held = [[each.buffer(exclusive=resource) for each in together] for together in found]
+                held = [
+                    [each.buffer(exclusive=resource, rows=rows) for each in together]
+                    for together, rows in zip(found, indices, strict=True)
+                ]
                 return found if _update(addresses, held, gradients, indices, numbers) else None
 
         def call(*inputs: Any) -> Any:
