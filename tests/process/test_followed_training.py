@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WIDTH, BATCHES, LARGE = 4, 40, 60_000
+#: Seconds between two questions: without them two cores would do nothing but answer.
+PAUSE = 0.01
 KNOWN = np.random.default_rng(1).integers(-(1 << 62), 1 << 62, 60)
 IDS = [np.random.default_rng(step).choice(KNOWN, 8) for step in range(BATCHES)]
 
@@ -75,7 +77,7 @@ class Graph:
 
 
 class Answers:
-    """Asks the model as fast as it answers, in threads; every answer is by the global step that it says it is of."""
+    """Asks the model all the time, in threads; every answer is by the global step that it says it is of."""
 
     def __init__(self, control_url: str, model: str) -> None:
         self.by_step: dict[int, dict[str, Any]] = {}
@@ -97,7 +99,7 @@ class Answers:
     def _ask(self) -> None:
         try:
             with ControlClient(self._url) as control:
-                while not self._end.is_set():
+                while not self._end.wait(PAUSE):
                     found = control.infer(self._model, {"ids": KNOWN})
                     self.count += 1
                     known = self.by_step.setdefault(int(found["step"]), found)
@@ -108,9 +110,10 @@ class Answers:
 
 
 def wait_for(what: Callable[[], Any], text: str) -> Any:
-    deadline = time.monotonic() + PATIENCE
+    deadline, never = time.monotonic() + PATIENCE, threading.Event()
     while not (found := what()):
         assert time.monotonic() < deadline, f"not in {PATIENCE} s: {text}"
+        never.wait(PAUSE)
     return found
 
 
