@@ -138,5 +138,7 @@ def test_what_waited_when_a_task_died_is_gone(tmp_path: Path, victims: list[tupl
     for worker in workers:
         lacked = np.array(worker.lacked)
         assert lacked.max() <= CAPACITY + THREADS + torn
-        of_before = np.count_nonzero((lacked < -torn).any(axis=1))
-        assert of_before <= worker.index * restored * (CAPACITY + THREADS + 1), "rows of what was lost with a task"
+        of_before = np.count_nonzero(lacked < -torn, axis=0)
+        assert of_before.max() <= worker.index * restored * (CAPACITY + THREADS + 1), (
+            "rows of what was lost with a task"
+        )

@@ -9,6 +9,7 @@ embedding.py and embedding_increments.py; decision 0197.
 from __future__ import annotations
 
 import contextlib
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
     from tenfold_kernels.registry import KernelNode
     from tenfold_kernels.resources.embedding_tables import EmbeddingTable
 
+log = logging.getLogger(__name__)
+
 #: What handles of embedding variables say that they are.
 EMBEDDING = "EmbeddingVariable"
-#: Seconds to wait for a moment when no step has made some of its updates here and not all. Where there is none in so
-#: long, a step may be cut in two.
-_PATIENCE = 5.0
+#: Seconds to wait for a moment when no step has made some of its updates here and not all; and then, while new steps
+#: wait with theirs. Where one under way has not ended in so long, it is cut in two, with a warning.
+_PATIENCE, _HELD_BACK = 5.0, 5.0
 
 
 @dataclass
@@ -87,7 +90,7 @@ def cut(
     for table, _ in made.tables:
         table.shrink(_step_by_now(names, made, variables))
     with (
-        node.resources.unfinished.none(_PATIENCE),
+        node.resources.unfinished.none(_PATIENCE, _HELD_BACK) as is_whole,
         locked([*{id(variable): variable for variable, _ in variables.values()}.values()]),
         contextlib.ExitStack() as stack,
     ):
@@ -100,6 +103,13 @@ def cut(
         for place, queue in queues.items():
             made.values[place] = queue.works()
         yield made
+    if not is_whole:
+        log.warning(
+            "%s saved while a step had made some of its updates on this task and not all, for %g s without a moment "
+            "between steps: variables and rows are of one moment, but this save has a part of that step",
+            node.name,
+            _PATIENCE + _HELD_BACK,
+        )
 
 
 def value_of(value: Array | ReadInPieces) -> Array:

@@ -2,7 +2,8 @@
 
 A step notes its first and its last update (services: worker/static_executor.py). A save waits for a moment when none is
 between the two, and holds it while it takes its cut, so that of a step's updates on a task it has all or none. Steps
-wait for nothing but that. Used by cpu/_cuts.py; decision 0197.
+wait for nothing but that; where so many overlap that no such moment comes, new ones wait with their first update until
+those under way have made their last. Used by cpu/_cuts.py; decision 0197.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ class UnfinishedSteps:
         self._changed = threading.Condition(threading.RLock())
         self._numbers = itertools.count()
         self._open: set[int] = set()
+        #: Saves for which new steps wait.
+        self._held_back = 0
 
     def begin(self) -> UnfinishedStep:
-        """A step is about to make its first update. Waits while a save takes its cut."""
+        """A step is about to make its first update. Waits while a save takes its cut, or has waited for long."""
         number = next(self._numbers)
         with self._changed:
+            if self._held_back:
+                self._changed.wait_for(lambda: not self._held_back)
             self._open.add(number)
         return UnfinishedStep(partial(self._end, number))
 
@@ -40,11 +45,20 @@ class UnfinishedSteps:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
-    def none(self, seconds: float) -> Iterator[bool]:
-        """Within the block no step begins or ends its updates. Waits so long at most for a moment when none is between
-        the two; whether there was one."""
+    def none(self, seconds: float, held_back: float) -> Iterator[bool]:
+        """Within the block no step begins or ends its updates. Waits `seconds` at most for a moment when none is
+        between the two, and then `held_back` at most while no other step begins; whether there was one."""
         with self._changed:
-            yield self._changed.wait_for(lambda: not self._open, seconds)
+            found = self._changed.wait_for(lambda: not self._open, seconds)
+            if not found:
+                self._held_back += 1
+                try:
+                    found = self._changed.wait_for(lambda: not self._open, held_back)
+                finally:
+                    # those that wait go on once the lock is free
+                    self._held_back -= 1
+                    self._changed.notify_all()
+            yield found
 
 
 class UnfinishedStep:

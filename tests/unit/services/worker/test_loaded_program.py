@@ -17,6 +17,7 @@ from tenfold_compiler.write.region_schedule import Wanted
 from tenfold_core import dtypes, errors
 from tenfold_core.checkpoint import BundleReader
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels.cpu import _cuts
 from tenfold_kernels.loop_turns import MOST_TURNS
 from tenfold_kernels.resources.state import ResourceManager, Variable
 from tenfold_kernels.resources.waiting import Waiting
@@ -214,7 +215,7 @@ def initialized() -> ResourceManager:
 
 
 def between_updates(resources: ResourceManager) -> bool:
-    with resources.unfinished.none(0) as none:
+    with resources.unfinished.none(0, 0) as none:
         return not none
 
 
@@ -311,9 +312,9 @@ def test_a_save_reads_references_at_its_moment(tmp_path: Path) -> None:
     unfinished, waits = resources.unfinished.begin(), threading.Event()
     none = resources.unfinished.none
 
-    def waiting(seconds: float) -> Any:
+    def waiting(*seconds: float) -> Any:
         waits.set()
-        return none(seconds)
+        return none(*seconds)
 
     resources.unfinished.none = waiting  # type: ignore[method-assign]
     saving = threading.Thread(target=run_to_end, args=(program,))
@@ -329,6 +330,26 @@ def test_a_save_reads_references_at_its_moment(tmp_path: Path) -> None:
         assert reader.read("number") == 2
         assert reader.read("large").all()
         assert reader.read("text").tolist() == [b"new"]
+
+
+def test_a_step_that_a_save_has_a_part_of_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    resources, part = initialized(), PartBuilder()
+    part.node("VariableV2", "a", shape=[], dtype=F32)
+    part.const("prefix", str(tmp_path / "saved").encode(), dtypes.string)
+    part.const("names", [b"a"], dtypes.string)
+    part.const("slices", [b""], dtypes.string)
+    part.node("SaveV2", "save", ["prefix", "names", "slices", "a"], dtypes=[F32])
+    program = compile_part(part, resources)
+    monkeypatch.setattr(_cuts, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_cuts, "_HELD_BACK", 0.0)
+    run_to_end(program)
+    assert not caplog.messages
+    unfinished = resources.unfinished.begin()
+    run_to_end(program)
+    unfinished.end()
+    assert [message for message in caplog.messages if message.startswith("save saved while a step had made some of")]
 
 
 def run_to_end(program: LoadedProgram) -> None:
