@@ -57,6 +57,8 @@ class Loaded:
     #: Requests that use it now: the session of one that is over is closed by the last of them.
     users: int = 0
     is_over: bool = False
+    #: Its session is closed, or was gone.
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
     #: Version that could not be loaded → why; it is not tried again.
     refused: dict[str, str] = field(default_factory=dict)
 

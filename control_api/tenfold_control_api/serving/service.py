@@ -64,6 +64,8 @@ class ModelService:
         self._loaded: dict[str, Loaded] = {}
         #: One load of a model at a time.
         self._locks: dict[str, asyncio.Lock] = {}
+        #: Held by who loads a model that is loaded: there is memory for one second copy, not for one of each model.
+        self._second = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
         self._beginning = Beginning(self._waiting, self._ready)
 
@@ -264,17 +266,21 @@ class ModelService:
                 return
 
     async def _replace(self, name: str, loaded: Loaded) -> None:
-        """Loads the same version again, beside the one that goes on meanwhile. What cannot be loaded is tried again."""
-        async with self._lock(name):
-            if self._loaded.get(name) is not loaded:
-                return
-            try:
-                fresh = await self._load(name, loaded.registration, loaded.version, loaded.folder)
-            except ApiError as error:
-                log.warning("model %s goes on as it is: %s", name, error)
-                return
-            self._retire(name)
-            self._loaded[name] = fresh
+        """Loads the same version again, beside the one that goes on meanwhile, and waits until that one is closed. What
+        cannot be loaded is tried again."""
+        async with self._second:
+            async with self._lock(name):
+                if self._loaded.get(name) is not loaded:
+                    return
+                try:
+                    fresh = await self._load(name, loaded.registration, loaded.version, loaded.folder)
+                except ApiError as error:
+                    log.warning("model %s goes on as it is: %s", name, error)
+                    return
+                self._retire(name)
+                self._loaded[name] = fresh
+            # once its requests have ended
+            await loaded.closed.wait()
 
     async def _load(self, name: str, registration: ModelRegistration, version: str, path: str) -> Loaded:
         training = await asyncio.to_thread(self._models().training, registration)
@@ -302,8 +308,11 @@ class ModelService:
         loaded.is_over = False
 
         async def close() -> None:
-            with contextlib.suppress(ApiError):  # it is gone already
-                await self._sessions.close(loaded.record.id, "its model is not loaded any more")
+            try:
+                with contextlib.suppress(ApiError):  # it is gone already
+                    await self._sessions.close(loaded.record.id, "its model is not loaded any more")
+            finally:
+                loaded.closed.set()
 
         task = asyncio.create_task(close(), name=f"control:close-model:{loaded.record.id}")
         self._closing.add(task)
