@@ -18,7 +18,7 @@ import numpy as np
 from tenfold_core.variable_memory import lend
 from tenfold_kernels.cpu._variables import locked, variable_of
 from tenfold_kernels.cpu.work_queue import WORK_QUEUE, queue_of
-from tenfold_kernels.resources.read_in_pieces import ReadInPieces
+from tenfold_kernels.resources.read_in_pieces import ReadInPieces, prepared
 from tenfold_kernels.resources.state import ResourceHandle, Variable
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def cut(
     made.tables = [tables[each] for each in sorted(tables)]
     for table, _ in made.tables:
         table.shrink(_step_by_now(names, made, variables))
+        table.prepare_export()
+    marks = {place: prepared(variable.value) for place, (variable, _) in variables.items() if _is_here(variable)}
     with (
         node.resources.unfinished.none(_PATIENCE, _HELD_BACK) as is_whole,
         locked([*{id(variable): variable for variable, _ in variables.values()}.values()]),
@@ -97,7 +99,7 @@ def cut(
         for table, _ in made.tables:
             stack.enter_context(table.lock)
         for place, (variable, by_handle) in variables.items():
-            made.values[place] = variable.begin_reading() or (
+            made.values[place] = variable.begin_reading(marks.get(place)) or (
                 variable.snapshot() if by_handle else _as_it_is(variable.value)
             )
         for place, queue in queues.items():
@@ -120,6 +122,11 @@ def value_of(value: Array | ReadInPieces) -> Array:
 def no_embeddings(node: KernelNode, handle: Array) -> tuple[EmbeddingTable, str]:
     """For a node that is given the handles of none."""
     raise AssertionError(f"{node.name} was said to have no embedding variables")
+
+
+def _is_here(variable: Variable) -> bool:
+    """Whether its value is in memory that is lent, not on a GPU."""
+    return variable.is_initialized and isinstance(variable.value, np.ndarray)
 
 
 def _as_it_is(value: Array) -> Array:

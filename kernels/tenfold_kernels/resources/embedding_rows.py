@@ -119,6 +119,8 @@ class EmbeddingRows:
         self._growth: tuple[int, Array] | None = None
         #: None while nobody asks for increments.
         self._changed: ChangedRows | None = None
+        #: For the next export, of kept_rows.py.
+        self._marks: Array | None = None
         #: Of exports under way.
         self._kept = Keepers()
 

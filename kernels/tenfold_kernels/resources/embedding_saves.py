@@ -15,10 +15,14 @@ from tenfold_kernels.arrays import invalid, shape_text
 from tenfold_kernels.resources.changed_rows import ChangedRows
 from tenfold_kernels.resources.embedding_rows import Array, EmbeddingRows
 from tenfold_kernels.resources.id_map import as_ids
-from tenfold_kernels.resources.kept_rows import KeptRows
+from tenfold_kernels.resources.kept_rows import KeptRows, none_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+#: Rows that come between the preparation of an export and its moment.
+_NEW_ROWS = 1 << 14
 
 
 class Exported(NamedTuple):
@@ -78,6 +82,10 @@ class SavedTable(EmbeddingRows):
             )
 
         return finish
+
+    def prepare_export(self) -> None:
+        """Makes what the next export needs and takes time to make; without the lock."""
+        self._marks = none_kept(self._ids.rows + _NEW_ROWS)
 
     def put(self, given: Snapshot, slot: str = "", prefix: str = "", *, any_width: bool = False) -> None:
         """Replaces all rows, or those of a slot, by what the checkpoint `prefix` has. Ids that come with weights are
@@ -206,7 +214,8 @@ class SavedTable(EmbeddingRows):
         for slot in slots:
             self._column(slot)
         changed, waiting = self._changed, self._waiting
-        kept = KeptRows(self._ids.rows, self._ids.free_rows, lambda: self._arrays(slots, changed))
+        marks, self._marks = self._marks, None
+        kept = KeptRows(self._ids.rows, self._ids.free_rows, lambda: self._arrays(slots, changed), marks)
         self._kept.begin(kept)
         if waiting is None:
             return kept, None

@@ -22,21 +22,31 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 #: Bytes of a piece, which the processor's cache holds, and free rows that are looked at at a time.
 _PIECE, _FREE_ROWS = 256 << 10, 1 << 15
+_PAGE = 4096
 #: Seconds between two pieces, in which who waits for the lock gets it: one that is taken again at once is never
 #: another's. Evictions pause as long.
 PAUSE = 2e-4
 
 
+def none_kept(count: int) -> Array:
+    """Marks of so many rows, none of which is kept. The memory is there: else the first update would wait for it, at a
+    page fault for each 4 KB."""
+    marks = np.zeros(count, np.bool_)
+    marks[::_PAGE] = False
+    return marks
+
+
 class KeptRows:
     """`keep` and `keep_free` are called under the table's lock; the reading methods take it, by one thread."""
 
-    def __init__(self, rows: int, free: Array, read: Callable[[], Sequence[Array]]) -> None:
+    def __init__(self, rows: int, free: Array, read: Callable[[], Sequence[Array]], marks: Array | None = None) -> None:
         """The moment is now. `rows`: all are below it; `free` has those that are nobody's, and stays as it is until
-        `keep_free`. `read` gives the table's arrays as they are when it is called, always in the same order."""
+        `keep_free`. `read` gives the table's arrays as they are when it is called, always in the same order. `marks` is
+        of `none_kept`, made beforehand."""
         self._rows, self._free, self._read = rows, free, read
         #: Rows below it were read.
         self._done = 0
-        self._kept = np.zeros(rows, np.bool_)
+        self._kept = np.zeros(rows, np.bool_) if marks is None or marks.size < rows else marks[:rows]
         #: Rows that were kept, with their values in each array.
         self._log: list[tuple[Array, list[Array]]] = []
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tenfold_kernels.resources.kept_rows import KeptRows
+from tenfold_kernels.resources.kept_rows import KeptRows, none_kept
 
 if TYPE_CHECKING:
     import threading
@@ -27,16 +27,21 @@ def is_readable(value: Array) -> bool:
     return value.ndim > 0 and value.nbytes >= _LARGE and value[:1].nbytes <= _WIDEST
 
 
+def prepared(value: Array) -> Array:
+    """What `ReadInPieces` of a value is given that takes time to make; without the lock."""
+    return none_kept(len(value) if is_readable(value) else 0)
+
+
 class ReadInPieces:
     """`keep` is called under the variable's lock."""
 
-    def __init__(self, value: Array, lock: threading.RLock) -> None:
-        """The moment is now, at which the caller has the lock."""
+    def __init__(self, value: Array, lock: threading.RLock, marks: Array | None = None) -> None:
+        """The moment is now, at which the caller has the lock. `marks` is of `prepared`."""
         self._shape, self._lock = value.shape, lock
         #: All is copied: nothing need be kept any more.
         self.is_done = False
         rows = value.reshape(len(value), -1)
-        self._rows = KeptRows(len(rows), np.zeros(0, np.int64), lambda: [rows])
+        self._rows = KeptRows(len(rows), np.zeros(0, np.int64), lambda: [rows], marks)
 
     def keep(self, rows: Array) -> None:
         """These rows, or what others there may be, are about to change."""

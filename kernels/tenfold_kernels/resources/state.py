@@ -177,14 +177,14 @@ class Variable:
             else:
                 self._put(value)
 
-    def begin_reading(self) -> ReadInPieces | None:
-        """What copies the present value in pieces, for who holds the lock. None where the value is small, or its rows
-        are large, and while another one copies it."""
+    def begin_reading(self, marks: Array | None = None) -> ReadInPieces | None:
+        """What copies the present value in pieces, for who holds the lock; `marks` is of `prepared`. None where the
+        value is small, or its rows are large, and while another one copies it."""
         memory, buffer = self._memory, self._buffer
         if memory is None or buffer is None or not is_readable(buffer) or self._reader() is not None:
             return None
         # of an array of its own, so that nobody counts as a reader of the buffer
-        reading = ReadInPieces(self._in(memory, buffer.shape), self.lock)
+        reading = ReadInPieces(self._in(memory, buffer.shape), self.lock, marks)
         self._reading = weakref.ref(reading)
         return reading
 
