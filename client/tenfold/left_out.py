@@ -8,7 +8,7 @@ their own (contrib/__init__.py), and raw operations have docs/missing_ops.md.
 from __future__ import annotations
 
 _KERAS = "or run Keras in TensorFlow against Tenfold's servers"
-_MODELS = f"use functions of tensors, tf.layers and tf.Session, {_KERAS}"
+_MODELS = f"use tf.keras.Model, {_KERAS}"
 _OBJECTS = "it is for objects of TensorFlow 2, and Tenfold has graphs"
 _QUANTIZED = (
     "arithmetic in eight bits is for models that were trained; tf.quantization.fake_quant_… and "
@@ -54,7 +54,7 @@ _TABLE: dict[str, str] = {
     "boosted trees are not served: use a library of their own, such as XGBoost": """
         estimator.BoostedTreesClassifier estimator.BoostedTreesEstimator estimator.BoostedTreesRegressor
     """,
-    "Keras is not part of Tenfold: write a model function, with tf.layers": "estimator.model_to_estimator",
+    "write a model function, with tf.layers": "estimator.model_to_estimator",
     "export with tf.saved_model and convert with TensorFlow": "lite",
     "programs are compiled without being asked to": "xla",
     _QUANTIZED: """
@@ -94,9 +94,8 @@ _TABLE: dict[str, str] = {
     "it holds operations of TensorFlow's build, and one example: see tf.load_op_library": "user_ops",
     "use tf.test.mock": "test.StubOutForTesting",
     "it switches tf.layers to Keras's way of naming": "layers.experimental",
-    f"Keras is not part of Tenfold: use tf.nn, tf.layers and tf.train, {_KERAS}": "keras",
-    f"use tf.placeholder, {_KERAS}": "keras.Input",
-    _MODELS: "keras.Model keras.Sequential keras.models",
+    f"Tenfold has a part of Keras: use tf.nn, tf.layers and tf.train, {_KERAS}": "keras",
+    _MODELS: "keras.Sequential keras.models",
     f"use tf.nn, {_KERAS}": "keras.activations",
     f"use tf.contrib.slim, {_KERAS}": "keras.applications",
     f"use the functions of tf itself, {_KERAS}": "keras.backend",
@@ -104,9 +103,7 @@ _TABLE: dict[str, str] = {
     f"use the argument constraint of tf.get_variable, {_KERAS}": "keras.constraints",
     f"use tf.keras.utils.get_file and numpy.load, {_KERAS}": "keras.datasets",
     f"use tf.estimator.Estimator, {_KERAS}": "keras.estimator",
-    "those that Keras has with other defaults than tf.initializers are left out: use tf.initializers": """
-        keras.initializers
-    """,
+    "use the classes, or tf.initializers": "keras.initializers",
     f"use tf.layers, {_KERAS}": "keras.layers",
     f"use tf.losses, {_KERAS}": "keras.losses",
     f"use tf.metrics, {_KERAS}": "keras.metrics",

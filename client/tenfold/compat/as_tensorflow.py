@@ -3,7 +3,7 @@
 `tenfold run --as-tensorflow` installs it, and so may a program itself: `tenfold.compat.as_tensorflow.install()`.
 Modules are mapped by name: `tensorflow.a.b` is `tenfold.a.b`, and tensorflow_paths.py has the table of the others, such
 as `tensorflow.python.…`. What Tenfold lacks raises ModuleNotFoundError or AttributeError with the name; what is left
-out of `tf.contrib` for a reason is imported, and tells the reason once it is used (left_out.py).
+out of `tf.contrib`, or a layer of Keras, is imported, and tells the reason once it is used (left_out.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tenfold import left_out, versions
 from tenfold.compat import distributions, old_numpy, old_python
-from tenfold.compat.left_out import LeftOut
+from tenfold.compat.left_out import LAYERS_OF_KERAS, LeftOut
 from tenfold.compat.tensorflow_paths import HOLDERS, HOMES, homes_of
 from tenfold.lazy_module import LazyModule, loaded_names
 
@@ -71,6 +71,8 @@ class _Alias(LazyModule):
             for place, spelt in ((tenfold, name), *((target, name[1:]) for target in self._targets)):
                 if (spelt == name or name.startswith("_")) and hasattr(place, spelt):
                     return getattr(place, spelt)
+        if name in LAYERS_OF_KERAS and path.endswith("keras.layers"):
+            return LeftOut(below, f"tf.{below} is not part of Tenfold: {left_out.why('keras.layers')}")
         hint = f": {told}" if told is not None and "has no attribute" not in str(told) else left_out.hint(below)
         raise AttributeError(
             f"module {self.__name__!r}, answered by Tenfold, has no attribute {name!r}{hint}"

@@ -1,7 +1,8 @@
-"""`tf.keras.layers`: the two that programs of graphs and sessions use and `tf.layers` does not have.
+"""`tf.keras.layers`: the layers that dense models, and models of embeddings, are made of.
 
-They are layers as those of tf.layers: called with tensors, they add operations to the graph. Follows TensorFlow 1.15's
-keras/layers/normalization.py and core.py.
+They are layers as those of tf.layers: called with tensors, they add operations to the graph; tf.keras.Model makes a
+model of them. Follows TensorFlow 1.15's keras/layers/core.py, embeddings.py and normalization.py. What joins tensors is
+in merging.py.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from tenfold.graph.default_stack import get_default_graph
-from tenfold.layers.base import Layer, _snake_case
+from tenfold.keras import activations, backend, initializers
+from tenfold.keras.base_layer import Layer
+from tenfold.keras.inputs import Input, InputLayer
+from tenfold.keras.merging import Add, Average, Concatenate, Maximum, Minimum, Multiply, Subtract, add, concatenate
+from tenfold.layers import core, normalization
+from tenfold.layers.input_spec import InputSpec
 from tenfold.left_out import why
-from tenfold.ops import array, init_ops, nn_norm
+from tenfold.ops import array, embedding, math, nn_norm
 from tenfold_core.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
@@ -20,36 +25,140 @@ if TYPE_CHECKING:
 
     from tenfold.graph.tensor import Tensor
 
-__all__ = ["Lambda", "Layer", "LayerNormalization"]
+__all__ = [
+    "Activation",
+    "Add",
+    "Average",
+    "BatchNormalization",
+    "Concatenate",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "Input",
+    "InputLayer",
+    "InputSpec",
+    "Lambda",
+    "Layer",
+    "LayerNormalization",
+    "Maximum",
+    "Minimum",
+    "Multiply",
+    "Reshape",
+    "Subtract",
+    "add",
+    "concatenate",
+]
 
-_COUNTS_KEY = ("__keras_layer_names",)
+
+class Dense(core.Dense, Layer):
+    """`tf.layers.Dense`, with initializers and regularizers by their names, too."""
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        kernel = (kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer)
+        super().__init__(
+            units, activation, use_bias, *kernel, activity_regularizer, kernel_constraint, bias_constraint, **kwargs
+        )
 
 
-def _numbered(name: str) -> str:
-    """`name` for a graph's first layer of this kind, then `name_1`, …, as Keras has it."""
-    holder = get_default_graph().get_collection_ref(_COUNTS_KEY)
-    if not holder:
-        holder.append({})
-    counts: dict[str, int] = holder[0]
-    count = counts.get(name, 0)
-    counts[name] = count + 1
-    return f"{name}_{count}" if count else name
+class Dropout(core.Dropout, Layer):
+    """While training, zeroes a fraction `rate` of the elements and scales the others up; else returns the input."""
+
+    def call(self, inputs: Any, training: Any = None) -> Tensor:
+        """`training` is what the model does, unless it is given."""
+        return super().call(inputs, backend.learning_phase() if training is None else training)
 
 
-class _KerasLayer(Layer):
-    """A layer whose scope has Keras's name, and whose variables are in one part."""
+class Flatten(core.Flatten, Layer):
+    """Makes each example a vector."""
 
-    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
-        super().__init__(trainable, name or _numbered(_snake_case(type(self).__name__)), dtype, **kwargs)
+
+class BatchNormalization(normalization.BatchNormalization, Layer):
+    """`tf.layers.BatchNormalization`; its averages move when the model trains."""
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        """`training` is what the model does, unless it is given."""
+        return super().call(inputs, backend.learning_phase() if training is None else training)
+
+
+class Activation(Layer):
+    """A function of its input, also by its name."""
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = activations.get(activation)
+
+    def call(self, inputs: Any) -> Any:
+        return self.activation(inputs)
+
+
+class Reshape(Layer):
+    """Gives each example another shape, in which one size may be -1."""
+
+    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_shape = tuple(target_shape)
+
+    def call(self, inputs: Any) -> Tensor:
+        result: Tensor = array.reshape(inputs, (array.shape(inputs)[0], *self.target_shape))
+        return result
+
+
+class Embedding(Layer):
+    """Rows of a table by their numbers. # (…) → (…, output_dim)"""
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        input_length: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            dtype=kwargs.pop("dtype", backend.floatx()), activity_regularizer=activity_regularizer, **kwargs
+        )
+        if mask_zero:
+            raise ValueError("Embedding: there are no masks here; use tf.sequence_mask")
+        self.input_dim, self.output_dim, self.input_length = int(input_dim), int(output_dim), input_length
+        self._table = (embeddings_initializer, embeddings_regularizer, embeddings_constraint)
+        self.embeddings: Any = None
 
     def build(self, input_shape: Any) -> None:
-        self._set_scope(None)
-        if self._scope is not None:
-            self._scope.set_partitioner(None)
-        super().build(input_shape)
+        initializer, regularizer, constraint = self._table
+        self.embeddings = self.add_weight(
+            "embeddings",
+            (self.input_dim, self.output_dim),
+            initializer=initializer,
+            regularizer=regularizer,
+            constraint=constraint,
+        )
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:
+        ids = inputs if inputs.dtype.name in ("int32", "int64") else math.cast(inputs, "int32")
+        rows: Tensor = embedding.embedding_lookup(self.embeddings, ids)
+        return rows
 
 
-class LayerNormalization(_KerasLayer):
+class LayerNormalization(Layer):
     """Each example less its mean over `axis`, divided by its deviation; times gamma, plus beta, which are learned.
 
     # inputs and outputs (…); gamma and beta have the sizes of `axis`, which must be known
@@ -78,8 +187,8 @@ class LayerNormalization(_KerasLayer):
         self.axis = [axis] if isinstance(axis, int) else list(axis)
         self.epsilon = epsilon
         self.center, self.scale = center, scale
-        self._of_beta = (_initializer(beta_initializer), beta_regularizer, beta_constraint)
-        self._of_gamma = (_initializer(gamma_initializer), gamma_regularizer, gamma_constraint)
+        self._of_beta = (initializers.get(beta_initializer), beta_regularizer, beta_constraint)
+        self._of_gamma = (initializers.get(gamma_initializer), gamma_regularizer, gamma_constraint)
         self.gamma: Any = None
         self.beta: Any = None
 
@@ -124,7 +233,7 @@ class LayerNormalization(_KerasLayer):
         return as_shape(input_shape)
 
 
-class Lambda(_KerasLayer):
+class Lambda(Layer):
     """A function of a tensor, or of a list of them, as a layer; it is called with `arguments`, too.
 
     `output_shape` is what `compute_output_shape` answers, without the batch, or a function from the inputs' shape.
@@ -141,7 +250,7 @@ class Lambda(_KerasLayer):
     ) -> None:
         super().__init__(**kwargs)
         if mask is not None:
-            raise ValueError(f"Lambda: a mask belongs to a model of Keras. tf.keras.Model: {why('keras.Model')}")
+            raise ValueError("Lambda: there are no masks here; use tf.sequence_mask")
         self.function = function
         self.arguments = dict(arguments or {})
         self._output_shape = output_shape
@@ -157,16 +266,6 @@ class Lambda(_KerasLayer):
         if callable(self._output_shape):
             return as_shape(self._output_shape(input_shape))
         return as_shape(input_shape)[:1].concatenate(self._output_shape)
-
-
-def _initializer(wanted: Any) -> Any:
-    """An initializer, by its name as well. Raises ValueError for a name that is none of those used here."""
-    if not isinstance(wanted, str):
-        return wanted
-    known = {"zeros": init_ops.zeros_initializer, "ones": init_ops.ones_initializer}
-    if wanted not in known:
-        raise ValueError(f"Unknown initializer: {wanted}; by name there are {', '.join(known)}, or give one of tf")
-    return known[wanted]()
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from tenfold import losses
 from tenfold.graph.conversion import convert_to_tensor
 from tenfold.graph.default_scopes import name_scope
 from tenfold.keras.backend import epsilon
+from tenfold.keras.named_objects import by_name
 from tenfold.left_out import why
 from tenfold.ops import array, clip, math, nn_losses
 
@@ -25,6 +26,9 @@ __all__ = [
     "Reduction",
     "binary_crossentropy",
     "categorical_crossentropy",
+    "get",
+    "mean_absolute_error",
+    "mean_squared_error",
 ]
 
 
@@ -156,6 +160,34 @@ def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False
     else:
         entropy = nn_losses.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
     return entropy
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of squared differences over the last dimension."""
+    predicted = convert_to_tensor(y_pred)
+    mean: Tensor = math.reduce_mean(math.square(predicted - math.cast(y_true, predicted.dtype)), axis=-1)
+    return mean
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+    """The mean of differences over the last dimension."""
+    predicted = convert_to_tensor(y_pred)
+    mean: Tensor = math.reduce_mean(math.abs(predicted - math.cast(y_true, predicted.dtype)), axis=-1)
+    return mean
+
+
+def get(identifier: Any) -> Any:
+    """The function of a name; a function or an object as it is. Raises ValueError for an unknown name or None."""
+    known = {
+        **dict.fromkeys(("binary_crossentropy", "bce", "BCE"), binary_crossentropy),
+        "categorical_crossentropy": categorical_crossentropy,
+        **dict.fromkeys(("mean_squared_error", "mse", "MSE"), mean_squared_error),
+        **dict.fromkeys(("mean_absolute_error", "mae", "MAE"), mean_absolute_error),
+    }
+    if identifier is None:
+        raise ValueError("A model trains with a loss: give compile one")
+    found = by_name("loss function", identifier, known, made=False)
+    return found
 
 
 def _logits(predicted: Tensor, op_type: str) -> Tensor | None:

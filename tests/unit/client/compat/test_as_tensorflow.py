@@ -146,3 +146,20 @@ def test_tensorflow_itself_is_not_replaced() -> None:
 def test_what_is_left_out_of_contrib_tells_why_once_it_is_used() -> None:
     code = "from tenfold.compat import as_tensorflow; as_tensorflow.install()\n" + LEFT_OUT
     assert run(code, "-c") == "told\n"
+
+
+def test_layers_of_keras_that_are_not_here_may_be_imported() -> None:
+    """As libraries of layers do, which use few of them in a program."""
+    code = """
+from tenfold.compat import as_tensorflow; as_tensorflow.install()
+from tensorflow.python.keras.layers import Conv2D, Dense, dot
+from tensorflow.keras.models import Model
+import tensorflow as tf
+assert Dense is tf.keras.layers.Dense and Model is tf.keras.Model
+try:
+    Conv2D(8, 3)
+except AttributeError as told:
+    print(told)
+assert not hasattr(tf.keras.layers, "Conv9D")
+"""
+    assert run(code, "-c").startswith("tf.python.keras.layers.Conv2D is not part of Tenfold: use tf.layers, or")
