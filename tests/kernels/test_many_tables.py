@@ -122,9 +122,11 @@ def run_backwards(address: int, job: Any, count: int) -> None:
         chunks._PLAIN(address)(chunks.address_of(job), piece)
 
 
-def test_known_ids_of_plain_tables_need_no_method_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_ids_need_no_method_of_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = [target for target in tables_of(1, dtypes.float32) if target.table.line((), 1)[1]]
     many, ids, ends = ManyTables("adagrad"), np.arange(4 * len(targets)), range(0, 4 * len(targets) + 1, 4)
+    for _ in range(2):
+        many.gather(found(targets), ids, ends)  # admitted by the filter of one of them
     expected = many.gather(found(targets), ids, ends)
     for name in ("gather", "update"):
         monkeypatch.delattr(EmbeddingTable, name)
@@ -133,13 +135,15 @@ def test_known_ids_of_plain_tables_need_no_method_of_theirs(monkeypatch: pytest.
     update = Update(lambda *_: None, UPDATES["adagrad"][1], 0)
     many.update(found(targets), ids, ends, np.ones((ids.size, WIDTH), np.float32), update)
 
-    assert len(targets) == 4
+    assert len(targets) == 5, "all but the one that counts all lookups"
     assert (many.gather(found(targets), ids, ends) < expected).all()
 
 
 def test_new_ids_need_none_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    targets = [target for target in tables_of(1, dtypes.float32) if target.table.line((), 1)[1]]
-    twins = [target for target in tables_of(1, dtypes.float32) if target.table.line((), 1)[1]]
+    targets, twins = (
+        [each for each in tables_of(1, dtypes.float32) if each.table.line((), 1)[1] and not each.table.finds_admitted]
+        for _ in range(2)
+    )
     many, ends = ManyTables(), [35 * number for number in range(len(targets) + 1)]
     for first in (-35, 0, 35):
         for among in (targets, twins):
@@ -153,6 +157,36 @@ def test_new_ids_need_none_while_there_is_room(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(rows, np.concatenate(expected))
     monkeypatch.undo()
     assert state(targets) == state(twins)
+
+
+def test_only_the_ids_that_wait_go_through_the_methods_of_a_table_with_a_filter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain, _, filtering, *_ = tables_of(1, dtypes.float32)
+    many, known = ManyTables("adagrad"), np.array([1, 2, 3])
+    for _ in range(2):
+        filtering.table.gather(known)
+    asked, gather = [], EmbeddingTable.gather_waiting
+
+    def look_up(table: EmbeddingTable, keys: Any) -> Any:
+        asked.append((table.name, keys.tolist()))
+        return gather(table, keys)
+
+    monkeypatch.setattr(EmbeddingTable, "gather_waiting", look_up)
+    monkeypatch.delattr(EmbeddingTable, "update")
+    ids = np.array([1, 2, 8, 2, 9, 3, 9, 1, 2])
+    among, ends = found([filtering, plain]), (0, 7, 9)
+    plain.table.gather(ids)
+    before = filtering.table.look_up(known)
+
+    monkeypatch.delattr(EmbeddingTable, "gather")
+    rows = many.gather(among, ids, ends)
+    many.update(among, ids, ends, np.ones((9, WIDTH), np.float32), Update(lambda *_: None, UPDATES["adagrad"][1], 4))
+
+    assert asked == [("t2", [8, 9, 9])]
+    assert not rows[[2, 4, 6]].any()
+    assert (filtering.table.look_up(known) < before).all()
+    assert (filtering.table.waiting, filtering.table.frequencies(np.array([8, 9])).tolist()) == (1, [1, 2])
 
 
 def test_a_table_that_is_there_twice_is_updated_twice() -> None:

@@ -1,8 +1,9 @@
 """Lookups and updates of embedding variables, of one or of many at once: under the locks of all, by loops that threads
 share (_compiled/many_tables.py).
 
-A table goes the way of its own methods where it has ids that are new, counts its lookups, or has rows that the loops do
-not take; so do all until the loops are loaded. Used by embedding.py and embedding_exchange.py.
+A table goes the way of its own methods where it counts all lookups, has to grow for its new ids, or has rows that the
+loops do not take; so do all until the loops are loaded. Of a table with a filter so do the ids that wait for admission.
+Used by embedding.py and embedding_exchange.py.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _PIECE = 1024
 #: Where a table is done as a whole.
 _MOST_PIECES = 32
+_NO_PLACES = np.zeros(0, np.int64)
 
 
 class Target(NamedTuple):
@@ -114,12 +116,16 @@ class ManyTables:
         allow((ids.size, first.width), first.dtype.as_numpy_dtype)
         out = np.empty((ids.size, first.width), first.dtype.as_numpy_dtype)
         with _locked(among):
+            # of a table that is there twice, the first lookup may admit what the second one looks for
             batch = self._found(among, ids, ends, out)
             for n, ((table, _), (begin, end)) in enumerate(zip(targets, itertools.pairwise(ends), strict=True)):
-                if batch is None or n in batch.left:
+                if batch is None or (n in batch.left and not (among.apart and table.finds_admitted)):
                     out[begin:end] = table.gather(ids[begin:end])
-                else:
-                    table.note_found(end - begin, batch.added.get(n, 0))
+                    continue
+                absent = batch.absent(n)
+                if absent.size:
+                    out[absent] = table.gather_waiting(ids[absent])
+                table.note_found(end - begin - absent.size, batch.added.get(n, 0))
         return out
 
     def look_up(self, among: Found, ids: Array, ends: Sequence[int]) -> Array:
@@ -137,20 +143,25 @@ class ManyTables:
             few = all(len(target.slots) < MOST_COLUMNS for target in targets)
             # in a table that is there twice, the second update may find what the first one added
             batch = self._found(among, ids, ends) if address and few and among.apart else None
-            together = []
+            together, waits = [], False
             for n, ((table, slots), (begin, end)) in enumerate(zip(targets, itertools.pairwise(ends), strict=True)):
-                if batch is None or n in batch.left:
+                if batch is None or (n in batch.left and not table.finds_admitted):
                     rows = grad[begin:end]
 
                     def apply(columns: list[Array], at: Array, places: Array, rows: Array = rows) -> Any:
                         return update.apply(columns, at, places, rows)
 
                     table.update(slots, ids[begin:end], apply, update.step)
-                else:
-                    table.note_update(batch.rows[begin:end], update.step)
-                    together.append(n)
+                    continue
+                rows, absent = batch.rows[begin:end], batch.absent(n)
+                if absent.size:
+                    table.note_waiting(ids[absent], update.step)
+                    rows, waits = rows[rows >= 0], True
+                table.note_update(rows, update.step)
+                together.append(n)
             if batch is not None and together and update.numbers is not None:
-                batch.update(address, together, contiguous(grad), update.numbers)
+                given = batch.with_rows(grad) if waits else grad
+                batch.update(address, together, contiguous(given), update.numbers)
 
     def _found(self, among: Found, ids: Array, ends: Sequence[int], out: Array | None = None) -> _Batch | None:
         """The rows of ids, and their weights in `out`; None where no loop can do that."""
@@ -179,6 +190,11 @@ class _Batch:
         self._width = targets[0].table.width
         self.rows: Array = np.empty(ids.size, np.int64)
         self._targets = targets
+        #: The places of ids without a row, and where those of each table begin among them.
+        self._absent: Array = _NO_PLACES
+        self._bounds: list[int] = []
+        #: Numbers of tables that a job under way names.
+        self._chosen = _NO_PLACES
         #: By number of a table, how many ids have no row.
         self.left: dict[int, int] = {}
         #: By number of a table, how many ids have got one.
@@ -198,8 +214,28 @@ class _Batch:
         chunks.run(address, job, -(-self.rows.size // _PIECE))
         absent = np.flatnonzero(self.rows < 0)
         if absent.size:
-            tables, counts = np.unique(np.searchsorted(self._ends, absent, side="right"), return_counts=True)
-            self.left = dict(zip(tables.tolist(), counts.tolist(), strict=True))
+            bounds = [0, *np.searchsorted(absent, self._ends).tolist()]
+            counts = enumerate(end - begin for begin, end in itertools.pairwise(bounds))
+            self.left = {n: count for n, count in counts if count}
+            self._absent, self._bounds = absent, bounds
+
+    def absent(self, n: int) -> Array:
+        """The places of the ids of table n without a row."""
+        return self._absent[self._bounds[n] : self._bounds[n + 1]] if n in self.left else _NO_PLACES
+
+    def with_rows(self, grad: Array) -> Array:
+        """Forgets all ids without a row; the gradients of the others."""
+        has = self.rows >= 0
+        self._ids, self.rows = self._ids[has], self.rows[has]
+        self._ends = np.concatenate([[0], has.cumsum()])[self._ends]
+        return grad[has]
+
+    def _job_of(self, chosen: Sequence[int], row: int = 0, out: Array | None = None) -> tuple[Array, int]:
+        """A job of these tables, each as a whole, and of how many pieces it is."""
+        job, step = self._job(row, out), step_of(len(chosen))
+        self._chosen = np.array(chosen, np.int64)
+        job[Job.CHOSEN], job[Job.CHOICES], job[Job.STEP] = chunks.address_of(self._chosen), len(chosen), step
+        return job, -(-len(chosen) // step)
 
     def add(self, address: int, row: int, out: Array | None) -> None:
         """Gives rows to the new ids of the tables that are left and can have them so."""
@@ -211,12 +247,10 @@ class _Batch:
                 growths.append(growth)
         if not chosen:
             return
-        job, at, step = self._job(row, out), chunks.address_of, step_of(len(chosen))
-        tables, lines, added = np.array(chosen, np.int64), np.concatenate(growths), np.empty_like(self.rows)
-        counts = np.zeros(len(chosen), np.int64)
-        job[Job.CHOSEN], job[Job.CHOICES], job[Job.STEP] = at(tables), len(chosen), step
+        (job, pieces), at = self._job_of(chosen, row, out), chunks.address_of
+        lines, added, counts = np.concatenate(growths), np.empty_like(self.rows), np.zeros(len(chosen), np.int64)
         job[Job.GROWTHS], job[Job.ADDED], job[Job.ADDED_COUNTS] = at(lines), at(added), at(counts)
-        chunks.run(address, job, -(-len(chosen) // step))
+        chunks.run(address, job, pieces)
         for n, count in zip(chosen, counts.tolist(), strict=True):
             begin = 0 if n == 0 else int(self._ends[n - 1])
             self._targets[n].table.note_added(added[begin : begin + count])
@@ -224,14 +258,12 @@ class _Batch:
             del self.left[n]
 
     def update(self, address: int, chosen: Sequence[int], grad: Array, numbers: Sequence[float]) -> None:
-        job, tables, at = self._job(), np.array(chosen, np.int64), chunks.address_of
-        step = step_of(len(chosen))
-        job[Job.CHOSEN], job[Job.CHOICES], job[Job.STEP] = at(tables), len(chosen), step
+        (job, pieces), at = self._job_of(chosen), chunks.address_of
         begins = np.concatenate([[0], self._ends[:-1]])
         gradients, widths = at(grad) + 4 * self._width * begins, np.full(self._ends.size, self._width)
         job[Job.GRADIENTS], job[Job.WIDTHS] = at(gradients), at(widths)
         job[Job.NUMBERS : Job.NUMBERS + len(numbers)].view(np.float64)[:] = numbers
-        chunks.run(address, job, -(-len(chosen) // step))
+        chunks.run(address, job, pieces)
 
 
 def step_of(tables: int) -> int:

@@ -113,7 +113,7 @@ class EmbeddingRows:
         self.newest_step = 0
         #: Ids that were looked up, each as often as it was, and those of them that had weights of their own by then.
         self.lookups = self.found = 0
-        #: By slots, of which version of the map a line is, and what `line` gives: columns move only when ids are added.
+        #: By slots, of which version of the map a line is, and what `line` gives. Columns that move count as a version.
         self._lines: dict[tuple[str, ...], tuple[int, tuple[Array, tuple[Array, ...]]]] = {}
         #: Of which version, and what `growth` gives.
         self._growth: tuple[int, Array] | None = None
@@ -204,7 +204,9 @@ class EmbeddingRows:
             keys = self._ids.keys(added)
             try:
                 for column in self._columns.values():
+                    before = column.rows.array
                     column.rows.reserve(self._ids.rows)
+                    self._ids.version += column.rows.array is not before
             except (OSError, MemoryError) as error:
                 self._ids.remove(keys)
                 if isinstance(error, OSError):
@@ -227,8 +229,9 @@ class EmbeddingRows:
         if self.account is not None:
             self._check_room(ids, self._waiting.ids, self._number_bytes)
         rows, added = self._waiting.rows_of(ids)
-        self._touch_waiting(added)
-        self._charge(added.size * self._number_bytes)
+        if added.size:
+            self._touch_waiting(added)
+            self._charge(added.size * self._number_bytes)
         return rows
 
     def _admit(self, rows: Array) -> Array:

@@ -76,23 +76,38 @@ class EmbeddingTable(SavedTable):
     def _filtered(self, ids: Array, often: Array) -> tuple[Array, Array, Array]:
         """Counts lookups of ids that wait. The rows of all, those of them that were admitted just now, and the places
         of ids that had no weights yet, of which the rows may be −1."""
-        waiting, rows = self._waiting, self._ids.find(ids)
-        assert waiting is not None
+        rows = self._ids.find(ids)
         self._count_rows(rows[rows >= 0], often[rows >= 0])
         places = np.flatnonzero(rows < 0)
-        added = without = places[:0]
-        if places.size:
-            waiting_rows = self._waiting_rows(ids[places])
-            waiting.kept.keep(waiting_rows)
-            admitted, least = np.empty(places.size, np.int64), self.options.filter_freq
-            record = int(self.options.record_freq)
-            more = self._loops.admit(waiting_rows, often[places], waiting.freqs.array, least, record, admitted)
-            self._touch_waiting(waiting_rows)
-            if more or admitted.any():
-                added = self._admit(waiting_rows[waiting.freqs.array[waiting_rows] >= least])
-            rows[places] = self._ids.find(ids[places])
-            without = places[admitted == 0]
-        return rows, added, without
+        if not places.size:
+            return rows, places, places
+        had, added = self._count_waiting(ids[places], often[places])
+        rows[places] = self._ids.find(ids[places])
+        return rows, added, places[had == 0]
+
+    def _count_waiting(self, ids: Array, often: Array) -> tuple[Array, Array]:
+        """Counts lookups of ids without weights: whether each had some by then, and the rows of those that have now."""
+        waiting, least, had = self._waiting, self.options.filter_freq, np.empty(ids.size, np.int64)
+        assert waiting is not None
+        rows = self._waiting_rows(ids)
+        waiting.kept.keep(rows)
+        more = self._loops.admit(rows, often, waiting.freqs.array, least, int(self.options.record_freq), had)
+        self._touch_waiting(rows)
+        if more or had.any():
+            return had, self._admit(rows[waiting.freqs.array[rows] >= least])
+        return had, rows[:0]
+
+    def gather_waiting(self, ids: Array) -> Array:
+        """As `gather` of ids that `line` has not found, a row for each or one for all; the caller has the lock."""
+        had, _ = self._count_waiting(ids, np.ones(ids.size, np.int64))
+        value = self.options.value_without_weights
+        if not had.any():
+            self._count(ids.size, 0)
+            return np.full((1, self.width), value, self.dtype.as_numpy_dtype)
+        out = self._columns[""].rows.array.take(self._ids.find(ids), axis=0, mode="clip")
+        out[had == 0] = value
+        self._count(ids.size, int(np.count_nonzero(had)))
+        return out
 
     def look_up(self, keys: Array) -> Array:
         """As `gather`, but adds and counts nothing: unknown ids have the weights that they would begin with."""
@@ -131,23 +146,35 @@ class EmbeddingTable(SavedTable):
 
     def _admitted(self, ids: Array, step: int) -> tuple[Array, Array]:
         """The rows of the ids that have weights, and their places; the version of the others is `step`."""
-        waiting, rows = self._waiting, self._ids.find(ids)
-        assert waiting is not None
+        rows = self._ids.find(ids)
         has = rows >= 0
         if not has.all():
-            waiting_rows = self._waiting_rows(ids[~has])
-            waiting.kept.keep(waiting_rows)
-            if waiting.versions is not None:
-                waiting.versions.array[waiting_rows] = step
-            self._touch_waiting(waiting_rows)
+            self.note_waiting(ids[~has], step)
         return rows[has], np.flatnonzero(has)
+
+    def note_waiting(self, ids: Array, step: int) -> None:
+        """These ids, which have no weights, would be updated in that step; the caller has the lock."""
+        waiting = self._waiting
+        assert waiting is not None
+        if waiting.versions is None and self._changed is None and waiting.has_all(ids):
+            return
+        rows = self._waiting_rows(ids)
+        waiting.kept.keep(rows)
+        if waiting.versions is not None:
+            waiting.versions.array[rows] = step
+        self._touch_waiting(rows)
+
+    @property
+    def finds_admitted(self) -> bool:
+        """Whether the ids that are not found by `line` wait, or are new and will."""
+        return self._waiting is not None and not self.options.record_freq
 
     def line(self, slots: tuple[str, ...], keys: int) -> tuple[Array, tuple[Array, ...]]:
         """Where the table and these slots are (table_lines.py), to find and to update so many ids, and the arrays that
-        are there; zeros for a table that counts its lookups. Holds while the caller has the lock and adds none.
+        are there; zeros for a table that counts all lookups. Holds while the caller has the lock and adds none.
 
         Raises NotFoundError for a slot that there is not."""
-        if self._freqs is not None:
+        if self.options.record_freq:
             return NO_LINE, ()
         self._ids.go_on(keys)
         known = self._lines.get(slots)
@@ -161,6 +188,8 @@ class EmbeddingTable(SavedTable):
     def growth(self, more: int) -> Array | None:
         """What it takes to add so many ids at most where `line` says the table is (table_lines.py); the caller has the
         lock, and calls `note_added`. None where only `gather` and `update` can add them."""
+        if self._waiting is not None:
+            return None
         columns = self._columns.values()
         rows = self._ids.rows + more
         if len(columns) > MOST_GROWING or not self._ids.has_room(more):

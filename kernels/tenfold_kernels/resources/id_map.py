@@ -141,9 +141,10 @@ class IdMap:
             return rows_N, rows_N[:0]
         if self.rows + absent > MOST_ROWS:
             raise errors.resource_exhausted(f"A table of ids has at most {MOST_ROWS} rows; {absent} more were added")
-        self.version += 1
+        before = self._keys.array
         self._keys.reserve(self.rows + absent)
         self._make_room(absent)
+        self.version += self._keys.array is not before
         added_N = np.empty(absent, np.int64)
         arrays = self._index, self._old, self._keys.array, self._free.array, self._state
         count = self._loops.add(keys_N, rows_N, added_N, *arrays, self._seed)
@@ -179,6 +180,7 @@ class IdMap:
             self._index, self._old = larger, self._index
             self._state[State.OLD_SHIFT] = self._state[State.SHIFT]
             self._state[State.SHIFT], self._state[State.MOVED] = self._shift, 0
+            self.version += 1
             self.go_on(more)
         if growth.is_late(ids):
             self.go_on(self._old.size)

@@ -42,6 +42,10 @@ class WaitingIds:
     def nbytes(self) -> int:
         return self.ids.nbytes + self.ids.rows * _NUMBER_BYTES * (1 + (self.versions is not None))
 
+    def has_all(self, keys: Array) -> bool:
+        """Whether all keys are there."""
+        return bool(self.ids.find(keys).min(initial=0) >= 0)
+
     def rows_of(self, keys: Array) -> tuple[Array, Array]:
         """The row of each key, and those of them that are new; they were never asked for or updated."""
         rows, added = self.ids.find_or_add(keys)
@@ -55,9 +59,10 @@ class WaitingIds:
 
     def remove(self, keys: Array) -> tuple[Array, Array]:
         """Those of the keys that were there, and their rows, which others may get."""
-        known = keys[self.ids.find(keys) >= 0] if len(self.ids) else keys[:0]
-        if known.size:
-            self.kept.keep(self.ids.find(known))
+        rows = self.ids.find(keys)
+        known = keys[rows >= 0]
+        if self.kept and known.size:
+            self.kept.keep(rows[rows >= 0])
             self.kept.keep_free()
         rows = self.ids.remove(known)
         if self.versions is not None:
