@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,18 @@ def test_only_the_ids_that_wait_go_through_the_methods_of_a_table_with_a_filter(
     assert not rows[[2, 4, 6]].any()
     assert (filtering.table.look_up(known) < before).all()
     assert (filtering.table.waiting, filtering.table.frequencies(np.array([8, 9])).tolist()) == (1, [1, 2])
+
+
+def test_a_line_that_nobody_asks_for_any_more_holds_no_memory() -> None:
+    table, slots = tables_of(1, dtypes.float32)[0]
+    held = weakref.ref(table.line((), 1)[1][0])
+    table.line(slots, 1)
+    for first in range(0, 2000, 100):
+        table.gather(np.arange(first, first + 100))
+    table.line(slots, 1)
+
+    assert held() is None
+    assert len(table.line((), 1)[1]) == 4
 
 
 def test_a_table_that_is_there_twice_is_updated_twice() -> None:

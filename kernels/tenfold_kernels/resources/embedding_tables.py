@@ -179,6 +179,8 @@ class EmbeddingTable(SavedTable):
         self._ids.go_on(keys)
         known = self._lines.get(slots)
         if known is None or known[0] != self._ids.version:
+            # lines of another version would hold its arrays
+            self._lines = {name: each for name, each in self._lines.items() if each[0] == self._ids.version}
             columns = [self._column(name).rows.array for name in ("", *slots)]
             index, old, ids = self._ids.arrays
             line = line_of(index, old, ids, columns, self._ids.seed, self._ids.state)
