@@ -61,7 +61,9 @@ def test_many_runs() -> None:
 
 
 def test_none_was_running() -> None:
-    assert told("/x", 2, [], killed=False) == ["Found 2 runs in /x; none was running when the last `tenfold up` ended."]
+    assert told("/x", 2, [], killed=False) == [
+        "Found 2 runs in /x; none was running when the last `tenfold up` ended."
+    ]
 
 
 class Service:
