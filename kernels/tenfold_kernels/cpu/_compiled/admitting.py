@@ -5,7 +5,6 @@ Frequencies are counted in the order of the keys: an id that is there twice may 
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +43,6 @@ def _admit_in_numpy(rows_N: Array, counts_N: Array, freqs_R: Array, least: int, 
     return int(np.count_nonzero(freqs_R[rows[first]] >= least) - had)
 
 
-@functools.cache
 def admit() -> Callable[..., int]:
     """(rows_N, counts_N, freqs_R, least, record, admitted_N): counts N lookups of rows in their frequencies and says
     which found weights: those whose row had at least `least` by then. How many rows more have that now."""

@@ -9,7 +9,6 @@ which has a lock.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -256,7 +255,6 @@ def _remove_in_python(*arguments: Any) -> int:
         return int(_remove(*arguments))  # type: ignore[no-untyped-call]
 
 
-@functools.cache
 def id_loops() -> IdLoops:
     """The loops of every map of ids.
 

@@ -5,7 +5,6 @@ All arrays are the kernel's own. In tests, the stand-in is compared with the loo
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,7 +95,6 @@ def _spread_in_numpy(
     return int(firsts.size)
 
 
-@functools.cache
 def spread() -> Callable[..., int]:
     """(ids_M of lookups that end at ends_N, parts, distinct, table_T, first_M, keys_M, sizes_PN, places_M) → how many
     keys there are.

@@ -9,5 +9,5 @@ import tenfold as tf
 
 def test_the_old_name_gives_the_same_functions_and_reasons() -> None:
     assert tf.contrib.keras.utils.get_file is tf.keras.utils.get_file
-    with pytest.raises(AttributeError, match=r"tf\.keras\.metrics is not part of Tenfold: use tf\.metrics"):
-        tf.contrib.keras.metrics  # noqa: B018
+    with pytest.raises(AttributeError, match=r"tf\.keras\.callbacks is not part of Tenfold: use hooks of tf\.train"):
+        tf.contrib.keras.callbacks  # noqa: B018
