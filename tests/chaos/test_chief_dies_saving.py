@@ -8,6 +8,7 @@ starts again from what is there. The whole training goes on in tests/process/kil
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import signal
@@ -75,11 +76,16 @@ def newest(folder: Path) -> int:
     return step
 
 
-def wait_for(folder: Path, pattern: str, known: set[Path]) -> bool:
+def there(folder: Path, pattern: str) -> set[str]:
+    """What there is now: a folder of a save may go while it is looked into, which glob.glob does not mind."""
+    return set(glob.glob(str(folder / pattern)))
+
+
+def wait_for(folder: Path, pattern: str, known: set[str]) -> bool:
     """Waits, awake, until a file of the stage is there that was not before."""
     deadline = time.monotonic() + GLANCE
     while time.monotonic() < deadline:
-        if set(folder.glob(pattern)) - known:
+        if there(folder, pattern) - known:
             return True
     return False
 
@@ -95,7 +101,7 @@ def killed(chief: Chief, folder: Path, stages: list[str]) -> None:
     for stage in stages:
         began = chief.start()
         assert began >= chief.saved, f"step {chief.saved} was saved, the chief began with {began}"
-        wait_for(folder, STAGES[stage], set(folder.glob(STAGES[stage])))
+        wait_for(folder, STAGES[stage], there(folder, STAGES[stage]))
         chief.kill()
         found = newest(folder)
         # that it was published may not have been said

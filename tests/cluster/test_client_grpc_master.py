@@ -415,6 +415,31 @@ class BlackHole:
                 sink.shutdown(socket.SHUT_RDWR)
 
 
+def test_two_sessions_at_once_over_a_new_connection(server: ScriptedServer) -> None:
+    """The first answer makes a channel with pings; the call for the other session is under way on the one before."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(request: Any, context: Any) -> Any:
+        begun.set()
+        assert go_on.wait(20)
+        return master_pb2.CreateSessionResponse(session_handle="slow")
+
+    server.answer("CreateSession", slow)
+    server.answer("CreateSession", master_pb2.CreateSessionResponse(session_handle="quick"))
+    master = GrpcMaster(server.target)
+    graph, config = graph_pb2.GraphDef(), config_pb2.ConfigProto()
+    with futures.ThreadPoolExecutor(1) as pool:
+        try:
+            waiting = pool.submit(master.create_session, graph, config, 20)
+            assert begun.wait(20)
+            assert master.create_session(graph, config, 20)[0] == "quick"
+            go_on.set()
+            assert waiting.result(20)[0] == "slow"
+        finally:
+            go_on.set()
+            master.close()
+
+
 def test_a_host_that_vanishes_during_a_step(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # The relay stands for another host, and the pings come faster than in production.
     monkeypatch.setattr("tenfold.session.grpc_master._PINGS", [(name, value // 20) for name, value in _PINGS])

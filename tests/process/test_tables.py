@@ -144,9 +144,9 @@ def test_the_tables_of_a_cluster(cluster: LocalCluster, tmp_path: Path) -> None:
     assert (user.rows, user.admitted, user.waiting, user.evicted) == (45, 40, 5, 0)
     assert (user.lookups, user.found, user.hit_rate) == (125, 40, 0.32)
     assert (user.largest, user.unevenness) == ("ps/0", round(35 * 2 / 45, 3))
-    # weights and the accumulator, a frequency, a version and the id itself
-    assert user.quota_bytes == 45 * (2 * 4 * WIDTH + 8 + 8 + 20)
-    assert user.bytes > 45 * (2 * 4 * WIDTH + 8 + 8 + 8)
+    # a frequency, a version and the id itself, and with admission weights and the accumulator
+    assert user.quota_bytes == 45 * (8 + 8 + 20) + 40 * 2 * 4 * WIDTH
+    assert user.bytes > 45 * (8 + 8 + 8) + 40 * 2 * 4 * WIDTH
     assert (words.name, words.kind, words.rows, words.lookups) == ("words", "MutableHashTable", 7, None)
     assert (found.left_out, found.rows, found.bytes) == (0, 52, user.bytes + words.bytes)
     assert (found.largest, found.unevenness is not None) == ("ps/0", True)

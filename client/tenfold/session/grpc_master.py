@@ -338,12 +338,11 @@ class GrpcMaster:
         return self._channel
 
     def _reconnect_with_pings(self) -> None:
-        """Makes the next call open a channel with pings; no call is running on the first one."""
+        """Makes the next call open a channel with pings. What other threads have under way on the first one goes on: it
+        ends when nothing refers to it any more."""
         with self._lock:
-            channel, self._channel, self._pings = self._channel, None, True
+            self._channel, self._pings = None, True
             self._stubs.clear()
-        if channel is not None:
-            channel.close()
 
 
 def _serialize(message: Message) -> bytes:
