@@ -13,7 +13,7 @@ import fcntl
 import os
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
@@ -23,11 +23,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from tenfold_control_api.migrations import run
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from sqlalchemy import RowMapping, Select
+    from sqlalchemy import Engine, RowMapping, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+T = TypeVar("T")
 
 #: As what PostgreSQL shows our connections.
 APPLICATION = "tenfold-control"
@@ -59,6 +61,11 @@ class Database(AsyncEngine):
     """An engine whose every error, of whatever kind, is a SQLAlchemyError. All access goes through `begin` and
     `connect`, within whose blocks nothing else is done."""
 
+    def __init__(self, sync_engine: Engine) -> None:
+        super().__init__(sync_engine)
+        #: What takes a connection from the pool, or gives one back, whatever becomes of its caller.
+        self._under_way: set[asyncio.Future[Any]] = set()
+
     def connect(self) -> AbstractAsyncContextManager[AsyncConnection]:  # type: ignore[override]
         """As the engine's, for `async with` alone."""
         return self._block(super().connect())
@@ -69,14 +76,21 @@ class Database(AsyncEngine):
         async with self.connect() as db, db.begin():
             yield db
 
-    @staticmethod
+    async def dispose(self, close: bool = True) -> None:
+        """As the engine's, once connections that cancelled callers had are back: one that came later would belong to
+        nobody. Bounded by the bounds of connections and statements."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+        await super().dispose(close)
+
     @contextlib.asynccontextmanager
-    async def _block(opened: AsyncConnection) -> AsyncIterator[AsyncConnection]:
+    async def _block(self, opened: AsyncConnection) -> AsyncIterator[AsyncConnection]:
         try:
-            db = await _entered(opened)
-            async with contextlib.AsyncExitStack() as stack:
-                stack.push_async_exit(opened.__aexit__)
+            db = await self._entered(opened)
+            try:
                 yield db
+            finally:
+                await asyncio.shield(self._begun(opened.close()))
         except SQLAlchemyError:
             raise
         except Exception as error:
@@ -84,18 +98,32 @@ class Database(AsyncEngine):
                 raise DatabaseAwayError(error) from error
             raise
 
+    async def _entered(self, opened: AsyncConnection) -> AsyncConnection:
+        """The connection, taken from the pool. One whose caller is cancelled meanwhile is given back: a connection that
+        is half made would belong to nobody, and stay open until it is collected."""
+        entering = self._begun(opened.__aenter__())
+        try:
+            return await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._begun(_given_back(entering, opened)))
+            raise
 
-async def _entered(opened: AsyncConnection) -> AsyncConnection:
-    """The connection, taken from the pool. A caller that is cancelled meanwhile gives it back first: a connection that
-    is half made would belong to nobody, and stay open until it is collected."""
-    entering = asyncio.ensure_future(opened.__aenter__())
-    try:
-        return await asyncio.shield(entering)
-    except asyncio.CancelledError:
-        with contextlib.suppress(Exception):
-            await entering
-            await opened.close()
-        raise
+    def _begun(self, work: Awaitable[T]) -> asyncio.Future[T]:
+        begun = asyncio.ensure_future(work)
+        self._under_way.add(begun)
+        begun.add_done_callback(self._ended)
+        return begun
+
+    def _ended(self, done: asyncio.Future[Any]) -> None:
+        self._under_way.discard(done)
+        if not done.cancelled():
+            done.exception()  # read, so that asyncio does not log that of a caller who has gone
+
+
+async def _given_back(entering: Awaitable[object], opened: AsyncConnection) -> None:
+    with contextlib.suppress(Exception):
+        await entering
+        await opened.close()
 
 
 def database_url(database: str) -> URL:

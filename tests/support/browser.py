@@ -87,10 +87,10 @@ class Browser:
             event = {"type": kind, "x": left + x, "y": top + y, "button": "left", "clickCount": int(click)}
             self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
 
-    def write(self, where: str, text: str) -> None:
+    def write(self, where: str, text: str, *, enter: bool = True) -> None:
         """Types into a field, and Enter."""
         self.until(f"document.querySelector({where!r})")
-        self._driver.find_element("css selector", where).send_keys(text + "\n")
+        self._driver.find_element("css selector", where).send_keys(text + "\n" * enter)
 
     def resize(self, width: int, height: int, *, dark: bool = False) -> None:
         """What the page sees as its window, and as the system's colours."""

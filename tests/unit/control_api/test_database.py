@@ -10,13 +10,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from support.small_database import small_database
 from tenfold_control_api import database as module
 from tenfold_control_api.database import (
-    Database,
     DatabaseAwayError,
     DatabaseError,
     FileLock,
@@ -266,12 +266,12 @@ class SlowConnection:
         self.closed += 1
 
 
-async def test_a_caller_cancelled_while_it_connects_leaves_no_connection() -> None:
-    connection = SlowConnection()
+async def test_a_caller_cancelled_while_it_connects_leaves_no_connection(tmp_path: Path) -> None:
+    connection, engine = SlowConnection(), open_engine(database_url(str(tmp_path / "d.db")))
     used: list[int] = []
 
     async def use() -> None:
-        async with Database._block(cast("Any", connection)):
+        async with engine._block(cast("Any", connection)):
             used.append(connection.closed)
 
     cancelled = asyncio.create_task(use())
@@ -285,3 +285,42 @@ async def test_a_caller_cancelled_while_it_connects_leaves_no_connection() -> No
 
     await use()
     assert (connection.closed, used) == (2, [1])
+
+
+@pytest.mark.parametrize("method", ["__aenter__", "close"])
+async def test_its_end_waits_for_the_connections_of_cancelled_callers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    engine = open_engine(database_url(str(tmp_path / "d.db")))
+    there, begun, go_on = [0], asyncio.Event(), asyncio.Event()
+    as_ever = getattr(AsyncConnection, method)
+
+    def count(name: str, change: int) -> None:
+        event.listen(engine.sync_engine, name, lambda *_: there.append(there[-1] + change))
+
+    async def slow(connection: AsyncConnection) -> Any:
+        begun.set()
+        await go_on.wait()
+        return await as_ever(connection)
+
+    async def call() -> None:
+        async with engine.connect() as db:
+            await db.execute(text("SELECT 1"))
+
+    count("connect", 1)
+    count("close", -1)
+    monkeypatch.setattr(AsyncConnection, method, slow)
+    caller = asyncio.create_task(call())
+    await begun.wait()
+    # twice, as by a deadline and by who stops the service
+    for _ in range(2):
+        caller.cancel()
+        await asyncio.sleep(0)
+    end = asyncio.create_task(engine.dispose())
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await asyncio.sleep(0)
+    assert not end.done()
+    go_on.set()
+    await end
+    assert (max(there), there[-1]) == (1, 0)
