@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tenfold_core.node_names import free_name
+
 from .node import make_node, new_def
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def join_controls(graph: RuntimeGraph) -> RuntimeGraph:
     if not common:
         return graph
     nodes: list[Node] = []
+    names = set(graph.nodes)
     #: (set, device) → the node that waits for it there.
     joined: dict[tuple[frozenset[str], str], str] = {}
     for node in graph.nodes.values():
@@ -43,7 +46,7 @@ def join_controls(graph: RuntimeGraph) -> RuntimeGraph:
         if found:
             key = (found, node.device)
             if key not in joined:
-                joined[key] = _free_name(f"{node.name}/after", graph)
+                joined[key] = free_name(f"{node.name}/after", names)
                 waits = [f"^{name}" for name in node.control_inputs if name in found]
                 nodes.append(make_node(new_def("NoOp", joined[key], waits, device=node.device)))
             rest = [name for name in node.control_inputs if name not in found]
@@ -54,11 +57,3 @@ def join_controls(graph: RuntimeGraph) -> RuntimeGraph:
 
 def _is_large(node: Node) -> bool:
     return len(node.control_inputs) >= _LEAST
-
-
-def _free_name(wanted: str, graph: RuntimeGraph) -> str:
-    name, number = wanted, 0
-    while name in graph.nodes:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name

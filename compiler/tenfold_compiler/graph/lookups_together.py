@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tenfold_core import dtypes, opdefs
-from tenfold_core.node_names import TensorName
+from tenfold_core.node_names import TensorName, free_name
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS
 
 from .node import Node, in_order, is_back_edge, make_node, new_def
@@ -88,6 +88,7 @@ class _Joining:
     def __init__(self, graph: RuntimeGraph, consumers: dict[str, list[Node]], lookups: list[_Lookup]) -> None:
         self._graph, self._consumers, self._lookups = graph, consumers, lookups
         self._made: list[Node] = []
+        self._names = set(graph.nodes)
         #: Node that is gone → the one that does its work.
         self._gone: dict[str, str] = {}
         self._tensors: dict[TensorName, TensorName] = {}
@@ -149,16 +150,9 @@ class _Joining:
     def _make(self, op: str, nodes: Sequence[Node], inputs: Sequence[TensorName], attrs: dict[str, Any]) -> str:
         """One node instead of several, which are gone; its name."""
         controls = dict.fromkeys(f"^{name}" for node in nodes for name in node.control_inputs)
-        self._made.append(
-            make_node(new_def(op, self._new_name(nodes[0]), [*inputs, *controls], attrs, nodes[0].device))
-        )
-        self._gone |= {node.name: self._made[-1].name for node in nodes}
-        return self._made[-1].name
-
-    def _new_name(self, node: Node) -> str:
-        name = f"{node.name}/together"
-        while name in self._graph.nodes:
-            name += "_"
+        name = free_name(f"{nodes[0].name}/together", self._names)
+        self._made.append(make_node(new_def(op, name, [*inputs, *controls], attrs, nodes[0].device)))
+        self._gone |= {node.name: name for node in nodes}
         return name
 
     def _join_updates(self, group: Sequence[_Lookup], part: int, given: tuple[TensorName, ...]) -> None:
@@ -230,9 +224,7 @@ class _Joining:
         for tensors, together, sizes in self._shares:
             attrs = {"N": len(tensors), "T": self._graph.tensor_type(tensors[0])}
             for number, device in enumerate(sorted(set().union(*(readers[each] for each in tensors)))):
-                name = f"{together.node}/rows_{together.output}_{number}"
-                while name in self._graph.nodes:
-                    name += "_"
+                name = free_name(f"{together.node}/rows_{together.output}_{number}", self._names)
                 nodes.append(make_node(new_def("EmbeddingRows", name, [together, sizes], attrs, device)))
                 taken |= {(each, device): TensorName(name, n) for n, each in enumerate(tensors)}
         return self._graph.with_nodes(self._rewired(node, taken) for node in nodes)
