@@ -199,6 +199,11 @@ def _column(grad_KW, table, column):  # type: ignore[no-untyped-def]
 
 
 @inline
+def _with_two_slots(grad_KW, table):  # type: ignore[no-untyped-def]
+    return _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT), _column(grad_KW, table, _OTHER_SLOT)
+
+
+@inline
 def _number(job, place):  # type: ignore[no-untyped-def]
     return number(job + _NUMBERS + 8 * place)
 
@@ -236,35 +241,32 @@ def adam(job, piece):  # type: ignore[no-untyped-def]
     nesterov = _number(job, 7) != 0
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, m_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
-        v_RW = _column(grad_KW, table, _OTHER_SLOT)
+        var_RW, m_RW, v_RW = _with_two_slots(grad_KW, table)
         _adam(
             var_RW, m_RW, v_RW, grad_KW, rows_K, beta1_power, beta2_power, lr, beta1, beta2, epsilon, one, nesterov
         )  # fmt: skip
 
 
-def ftrl(job, piece):  # type: ignore[no-untyped-def]
+@inline
+def _ftrl_numbers(job):  # type: ignore[no-untyped-def]
     lr, l1, two_l2, shrinkage = _number(job, 0), _number(job, 1), _number(job, 2), _number(job, 3)
-    minus_lr_power, linear_times_lr = _number(job, 4), _number(job, 5) != 0
+    return lr, l1, two_l2, shrinkage, _number(job, 4), _number(job, 5) != 0
+
+
+def ftrl(job, piece):  # type: ignore[no-untyped-def]
+    numbers = _ftrl_numbers(job)
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, accum_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
-        linear_RW = _column(grad_KW, table, _OTHER_SLOT)
-        _ftrl(
-            var_RW, accum_RW, linear_RW, grad_KW, rows_K, lr, l1, two_l2, shrinkage, minus_lr_power, linear_times_lr
-        )  # fmt: skip
+        var_RW, accum_RW, linear_RW = _with_two_slots(grad_KW, table)
+        _ftrl(var_RW, accum_RW, linear_RW, grad_KW, rows_K, *numbers)
 
 
 def row_ftrl(job, piece):  # type: ignore[no-untyped-def]
-    lr, l1, two_l2, shrinkage = _number(job, 0), _number(job, 1), _number(job, 2), _number(job, 3)
-    minus_lr_power, linear_times_lr = _number(job, 4), _number(job, 5) != 0
+    numbers = _ftrl_numbers(job)
     for choice in _choices(job, piece):
         table, grad_KW, rows_K = _chosen(job, choice)
-        var_RW, accum_RW = _column(grad_KW, table, _WEIGHTS), _column(grad_KW, table, _SLOT)
-        linear_RW = _column(grad_KW, table, _OTHER_SLOT)
-        _row_ftrl(
-            var_RW, accum_RW, linear_RW, grad_KW, rows_K, lr, l1, two_l2, shrinkage, minus_lr_power, linear_times_lr
-        )  # fmt: skip
+        var_RW, accum_RW, linear_RW = _with_two_slots(grad_KW, table)
+        _row_ftrl(var_RW, accum_RW, linear_RW, grad_KW, rows_K, *numbers)
 
 
 #: The updates of sparse_updates.py that there are, by name.
