@@ -59,6 +59,7 @@ def test_a_remainder_is_left_away(steps: Steps, tmp_path: Path) -> None:
     assert drained(parquet(steps, path, drop_remainder=True)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
     lists = {"field_names": [b"seen"], "field_ragged_ranks": [1], "drop_remainder": True}
     assert [starts for _, starts in drained(parquet(steps, path, 9, **lists))] == [[0, 0, 1, 3, 3, 4, 6, 6, 7, 9]]
+    assert [starts for _, starts in drained(parquet(steps, path, 6, **lists))] == [[0, 0, 1, 3, 3, 4, 6]]
 
 
 def test_every_second_row_group(steps: Steps, tmp_path: Path) -> None:

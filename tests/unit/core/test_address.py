@@ -22,6 +22,13 @@ def test_an_address_of_ipv6_needs_brackets(text: str) -> None:
         split_named_address(text, "a task")
 
 
+def test_of_others_no_brackets_are_wanted() -> None:
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r'of a task is not "host:port" with a port from 0 to 65535\.$'
+    ):
+        split_named_address("h:x", "a task")
+
+
 def test_joining_adds_them() -> None:
     assert [join_address(host, 5) for host in ("fd00::1", "[fd00::1]", "h", "10.0.0.1")] == [
         "[fd00::1]:5", "[fd00::1]:5", "h:5", "10.0.0.1:5",

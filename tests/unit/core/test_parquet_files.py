@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,6 +167,28 @@ def test_a_batch_that_is_too_large(tmp_path: Path) -> None:
             with pytest.raises(errors.ResourceExhaustedError, match="TENFOLD_FILE_BYTES"):
                 next(reader.batches([reader.column(name)], size, range(reader.row_groups)))
             assert next(reader.batches([reader.column(name)], 100, range(reader.row_groups)))
+
+
+def test_room_for_a_batch_is_asked_for_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = parquet_tables.write(tmp_path / "f", {"a": pa.array(range(4000), pa.int64())})
+    with ParquetReader(path, files=GraphFiles(most_bytes=20_000)) as reader:
+        batches = reader.batches([reader.column("a")], 4000, range(reader.row_groups))
+        # nothing is left of the file that could make room for rows
+        monkeypatch.setattr(reader, "_file", SimpleNamespace(metadata=reader._file.metadata, close=reader._file.close))
+        with pytest.raises(errors.ResourceExhaustedError, match="32000 bytes are more than the 20000"):
+            next(batches)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [(2**31 - 1, "column 'a' has a missing value"), (2**31, r"column 'a' has more than 2\^31 - 1 values")],
+)
+def test_values_of_a_batch_of_lists_are_counted_in_32_bits(tmp_path: Path, values: int, message: str) -> None:
+    path = parquet_tables.write(tmp_path / "f", {"a": [[1]]})
+    # missing values take no memory
+    lists = pa.LargeListArray.from_arrays(pa.array([0, 1, values], pa.int64()), pa.nulls(values))
+    with ParquetReader(path) as reader, pytest.raises(errors.InvalidArgumentError, match=message):
+        reader._arrays(lists, Column("a", dtypes.int64, 1))
 
 
 def test_without_pyarrow_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_this_release_speaks_version_1_says_which_it_is_and_traces(agree: object
     """Another number here is a decision: docs/decisions/0085-versions-on-the-wire.md."""
     assert callable(ours)
     protocol.release.cache_clear()
-    can = frozenset({"streams", "trace"} if ours is protocol.links else {"trace"})
+    can = frozenset({"bundles", "streams", "trace"} if ours is protocol.links else {"trace"})
 
     assert ours() == Speaks(1, 1, can, metadata.version("tenfold"))
 

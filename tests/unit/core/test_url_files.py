@@ -11,7 +11,7 @@ import pytest
 from tenfold_core import errors, url_files, url_streams
 from tenfold_core.checkpoint.files import AtomicFile
 from tenfold_core.file_names import COMMIT, RENAME, SCHEMES
-from tenfold_core.files import EVERYWHERE, length
+from tenfold_core.files import EVERYWHERE, Files, length
 from tenfold_core.graph_files import GraphFiles
 from tenfold_core.records import RecordReader, RecordWriter
 
@@ -136,6 +136,27 @@ def test_folders_names_and_trees() -> None:
     assert EVERYWHERE.exists("memory://other/d")
     with pytest.raises(PermissionError, match="whole"):
         EVERYWHERE.remove_tree("memory://")
+
+
+def test_a_graph_gives_no_file_a_name_on_another_machine_and_publishes_none_here(tmp_path: Path) -> None:
+    put("memory://run/a", b"x")
+    (tmp_path / "b").write_bytes(b"y")
+    files = Files()
+    for source, destination in (("memory://run/a", str(tmp_path / "c")), (str(tmp_path / "b"), "memory://run/c")):
+        with pytest.raises(OSError, match="ross-device link") as caught:
+            files.replace(source, destination)
+        assert caught.value.errno == errno.EXDEV
+    with pytest.raises(ValueError, match="/b is a path of this machine"):
+        files.create_unpublished(str(tmp_path / "b"))
+    assert EVERYWHERE.names("memory://run") == ["a"]
+    assert [each.name for each in tmp_path.iterdir()] == ["b"]
+
+
+def test_two_strokes_make_no_url_of_a_path(tmp_path: Path) -> None:
+    (tmp_path / "odd:").mkdir()
+    (tmp_path / "odd:" / "f").write_bytes(b"x")
+    assert EVERYWHERE.read_whole(f"{tmp_path}/odd://f") == b"x"
+    assert not EVERYWHERE._is_elsewhere(f"{tmp_path}/odd://f")
 
 
 def test_files_are_renamed_copied_and_compared(tmp_path: Path) -> None:

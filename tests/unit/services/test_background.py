@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import selectors
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -354,3 +355,10 @@ def test_the_loop_has_such_a_selector() -> None:
     loop: Any = new_event_loop()
     assert isinstance(loop._selector, SpinningSelector)
     loop.close()
+
+
+def test_why_a_task_waits_is_told_without_the_threads_of_the_process() -> None:
+    asked: list[bool] = []
+    server: Any = SimpleNamespace(server=SimpleNamespace(why=lambda stacks: asked.append(stacks)))
+    BackgroundServer.why(server)
+    assert asked == [False]

@@ -53,11 +53,24 @@ def test_a_list_has_bounds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each.path for each in artifacts.listed(folder)] == ["model.bin"]
 
 
+def test_folders_in_folders_are_listed_so_deep_and_no_deeper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "MAX_DEPTH", 2)
+    deep = folder
+    for _ in range(4):
+        deep /= "d"
+        deep.mkdir()
+        (deep / "f").write_text("x")
+
+    assert [each.path for each in artifacts.listed(folder / "d")] == ["d/d/f", "d/f", "f"]
+
+
 def test_a_file_is_read_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "PIECE", 3)
 
     assert read(folder, "model.bin") == b"0123456789"
     assert read(folder, "plots/a b.txt") == b"x"
+    file, _ = artifacts.opened(folder, "model.bin")
+    assert b"".join(artifacts.pieces(file, 4, 9)) == b"45678"
 
 
 @pytest.mark.parametrize(

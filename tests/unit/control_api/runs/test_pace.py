@@ -11,7 +11,7 @@ from tenfold_control_api.runs.progress import Curve, TaskProgress, summed_up
 
 
 def points(*of: tuple[float, int]) -> list[tuple[float, int | None, Any]]:
-    return [(moment, step, step) for moment, step in of]
+    return [(moment, step, "of a program") for moment, step in of]
 
 
 def of(*told: tuple[float, int], still: float = 0.0) -> float | None:
@@ -29,6 +29,10 @@ def test_it_is_that_of_the_last_minutes() -> None:
 
 def test_of_a_long_run_the_last_two_points_that_there_are() -> None:
     assert of((0, 0), (4000, 100), (8000, 900)) == 0.2
+
+
+def test_a_newest_point_without_a_step_tells_nothing() -> None:
+    assert pace(points((0.0, 0), (9.0, 9)), (10.0, None, 10), 0.0) is None
 
 
 def test_it_falls_while_nothing_moves() -> None:

@@ -11,7 +11,7 @@ from tenfold_core import errors
 from tenfold_link.blocking import step_link
 from tenfold_link.blocking.step_link import StepLink, connect_for_steps
 from tenfold_link.link_settings import DEFAULT_LINK_SETTINGS
-from tenfold_link.wire.frames import FrameKind, FrameReader, pack
+from tenfold_link.wire.frames import ROW, FrameKind, FrameReader, pack
 from tenfold_link.wire.handshake import Agreed
 
 if TYPE_CHECKING:
@@ -121,6 +121,14 @@ def test_the_end_says_goodbye_and_closes_the_socket(ends: Ends) -> None:
     assert isinstance(call.error, errors.CancelledError)
     assert [(frame.kind, frame.header) for frame in ends.heard()] == [(FrameKind.GOODBYE, b"the client closed it")]
     assert ends.link.fileno() == -1
+
+
+def test_the_end_lets_go_of_what_came_in_part(ends: Ends) -> None:
+    ends.link.start(16)
+    ends.say(FrameKind.REPLY, 0, 1, b"", [ROW.pack(100_000, 0, 0)])
+    assert ends.link._inbound._reader.awaited == 100_000
+    ends.link.end()
+    assert ends.link._inbound._reader.awaited == 0
 
 
 def test_connecting_for_steps(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:

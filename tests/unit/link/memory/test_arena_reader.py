@@ -151,6 +151,9 @@ def test_the_number_nought_is_a_descriptor_too(monkeypatch: pytest.MonkeyPatch) 
         mapping.descriptor = 0
         del mapping
         assert closed == [0, 0, 0]
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            PeerMapping(os.dup(fd) + 1000, PAGE)
+        assert closed == [0, 0, 0], "what was never mapped is not its own"
     os.close(fd)
 
 
