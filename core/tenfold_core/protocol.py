@@ -62,7 +62,7 @@ SILENT = Speaks(1, 1)
 #: new version; one that it would overlook is an ability.
 _LINKS, _CALLS, _REST = "links", "calls between Tenfold's tasks", "REST"
 _MINE = {
-    _LINKS: Speaks(1, 1, frozenset({"streams", "trace"})),
+    _LINKS: Speaks(1, 1, frozenset({"bundles", "streams", "trace"})),
     _CALLS: Speaks(1, 1, frozenset({"trace"})),
     _REST: Speaks(1, 1, frozenset({"trace"})),
 }

@@ -162,6 +162,9 @@ class PushWorker(WorkerInterface, Protocol):
     async def connect(self) -> bool:
         """Opens the link if that is due, and names our task; whether `push` works then. Bounded."""
 
+    def can(self, ability: str) -> bool:
+        """Whether the task at the other end of the link has it (tenfold_core/protocol.py); False without a link."""
+
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
         """A way in for one more link of this process. Bounded; raises OpError."""
 

@@ -9,10 +9,12 @@ from tenfold.gradients.registry import not_differentiable
 
 not_differentiable(
     "_Arg",
+    "_Bundle",
     "_HostRecv",
     "_HostSend",
     "_Recv",
     "_Retval",
     "_Send",
+    "_Unbundle",
     why="made by the runtime, after differentiation",
 )

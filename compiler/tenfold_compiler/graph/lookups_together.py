@@ -19,7 +19,7 @@ from tenfold_core import dtypes, opdefs
 from tenfold_core.node_names import TensorName, free_name
 from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS
 
-from .node import Node, in_order, is_back_edge, make_node, new_def
+from .node import Node, in_order, levels, make_node, new_def
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,10 +98,8 @@ class _Joining:
         self._passed: dict[str, None] = {}
         pieces = {node.name for lookup in lookups for node in lookup.nodes}
         pieces |= {node.name for node in graph.nodes.values() if node.op.startswith(_UPDATES)}
-        self._level: dict[str, int] = {}
-        for node in in_order(graph.nodes, graph.nodes):
-            sources = (s for s in node.sources if not is_back_edge(graph.nodes[s], node))
-            self._level[node.name] = max((self._level[s] + (s in pieces) for s in sources), default=0)
+        order = in_order(graph.nodes, graph.nodes)
+        self._level = levels(order, graph.nodes, lambda source, _: source.name in pieces)
 
     def groups(self) -> list[list[_Lookup]]:
         """Those that can be one, in the order of the graph."""

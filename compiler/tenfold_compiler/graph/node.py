@@ -19,7 +19,7 @@ from tenfold_core.opdefs.runtime_ops import MERGE_OPS, NEXT_ITERATION_OPS
 from tenfold_protos import node_def_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from tenfold_core.dtypes import DType
     from tenfold_core.op_def import OpDef
@@ -132,6 +132,20 @@ def in_order(added: Collection[str], nodes: Mapping[str, Node]) -> list[Node]:
     for name in order:  # grows while it is walked
         order += pending.done(name)
     return [nodes[name] for name in order]
+
+
+def levels(order: Iterable[Node], nodes: Mapping[str, Node], rises: Callable[[Node, Node], bool]) -> dict[str, int]:
+    """For each node of `order`, as in_order gives it, how many edges on one way to it rise, at most.
+
+    `rises(source, node)` says it of an edge. Back edges of loops are left aside.
+    """
+    found: dict[str, int] = {}
+    for node in order:
+        before = (nodes[name] for name in node.sources)
+        found[node.name] = max(
+            (found[each.name] + rises(each, node) for each in before if not is_back_edge(each, node)), default=0
+        )
+    return found
 
 
 def _sources(node: Node, nodes: Mapping[str, Node]) -> list[str]:

@@ -13,7 +13,7 @@ from tenfold_core import errors, opdefs
 from tenfold_core.attr_value import refuse_placeholders
 from tenfold_core.env_settings import limit_reached
 from tenfold_core.node_names import parse_tensor_name
-from tenfold_core.opdefs.runtime_ops import DYNAMIC_OPS, SEND_OPS
+from tenfold_core.opdefs.runtime_ops import BUNDLE_OPS, DYNAMIC_OPS, SEND_OPS
 from tenfold_core.resolver import Resolver
 
 from .creation_order import creation_order, pairs
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What sets the largest number of nodes of a part: a task's `Limits.nodes_per_graph`.
 NODES_VARIABLE = "TENFOLD_TASK_NODES_PER_GRAPH"
+#: Ops of which a value leaves; other tasks wait for it.
+_LEAVING = SEND_OPS | BUNDLE_OPS
 #: Bytes that a node of a compiled program takes, and each of its inputs, besides twice the length of its NodeDef.
 _NODE_BYTES, _INPUT_BYTES = 1280, 56
 
@@ -137,7 +139,7 @@ def _topological(nodes: list[PartNode]) -> list[int]:
     while ready:
         order.append(ready.pop())
         # the one created first is taken first, from the end of the list
-        ready += sorted(reversed(pending.done(order[-1])), key=lambda index: nodes[index].op in SEND_OPS)
+        ready += sorted(reversed(pending.done(order[-1])), key=lambda index: nodes[index].op in _LEAVING)
     return order
 
 

@@ -37,6 +37,8 @@ ALIAS_OPS = frozenset(("Identity", "StopGradient", "PreventGradient", "RefIdenti
 ORDER_OPS = frozenset(("NoOp",))
 #: Copies between the host's memory and a GPU's, or two GPUs'. A worker puts them into its part; no graph has them.
 COPY_OPS = frozenset(("_CopyToDevice", "_BeginCopyToHost", "_CopyToHost"))
+#: Many tensors as one, and the tensors out of it: Tenfold's own, put into a graph before it is cut.
+BUNDLE_OPS = frozenset(("_Bundle", "_Unbundle"))
 #: Ops that give the same value in every step of a session.
 CONSTANT_OPS = frozenset(("Const", "VarHandleOp"))
 #: Ops that look at nothing but the shapes of their inputs.

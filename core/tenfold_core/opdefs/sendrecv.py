@@ -1,7 +1,8 @@
 """Op definitions: what the runtime puts into a partition itself.
 
 A row each: name, inputs, outputs, attributes (TensorFlow's registry at 2.21 is the source of every name, order and
-default), flags, and the function that infers static shapes. See `tenfold_core/op_def.py` for the notation.
+default; `_Bundle` and `_Unbundle` are Tenfold's own), flags, and the function that infers static shapes. See
+`tenfold_core/op_def.py` for the notation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from tenfold_core.opdefs.table import family
 op = family("sendrecv")
 
 op("_Arg", "", "output: T", "T: type", "index: int >= 0", stateful=True)
+op("_Bundle", "tensors: T", "bundle: uint8", "T: list(type) >= 1", shape=s.always([None]))
 op(
     "_HostRecv",
     "",
@@ -65,3 +67,4 @@ op(
     stateful=True,
     shape=s.no_outputs,
 )
+op("_Unbundle", "bundle: uint8", "tensors: T", "T: list(type) >= 1")

@@ -1,4 +1,5 @@
-"""Decides, once for each client graph, which of its edges between tasks are pushed: one ExchangePlan for each part.
+"""Decides, once for each client graph, which of its edges between tasks are pushed: one ExchangePlan for each part;
+and, before it is cut, between which tasks tensors may cross in bundles.
 
 Both ends of an edge must agree, and only the master knows both: an edge is pushed if producer and consumer can be told
 (they are our own worker, or reached by a link) and the producer has a link to the consumer. All others are exchanged by
@@ -15,10 +16,13 @@ from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, cast
 
+from tenfold_compiler.graph.bundles import ABILITY
 from tenfold_services.exchange.plan import ExchangePlan
 from tenfold_services.owned_tasks import in_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tenfold_services.interfaces import PushWorker, WorkerInterface
     from tenfold_services.worker.worker import Worker
 
@@ -66,19 +70,30 @@ class Arrangement:
         return own is not None and bool(own.pushed) and self.local.runs_inline(own.session_handle, own.graph_handle)
 
 
+async def _linked(workers: Mapping[str, object], own_task: str, seconds: float) -> dict[str, PushWorker]:
+    """Those of other tasks that a link leads to. Opens links as needed; bounded; who does not answer is left out."""
+    peers = {
+        task: cast("PushWorker", worker)
+        for task, worker in workers.items()
+        if task != own_task and hasattr(worker, "start_plan")
+    }
+    connected = await asyncio.gather(*(in_time(seconds, worker.connect, False) for worker in peers.values()))
+    return dict(compress(peers.items(), connected))
+
+
+async def able_to_bundle(workers: Mapping[str, object], own_task: str, seconds: float) -> set[str]:
+    """Those of these tasks that know bundles: our own, and those that say so over a link. Opens links; bounded."""
+    linked = await _linked(workers, own_task, seconds)
+    return {own_task, *(task for task, worker in linked.items() if worker.can(ABILITY))}
+
+
 async def arrange(
     session_handle: str, parts: list[Part], own_task: str, local: object, seconds: float
 ) -> Arrangement | None:
     """None where nothing can be pushed. Opens links as needed; bounded; a task that does not answer is left out."""
-    peers = {
-        part.task: cast("PushWorker", part.worker)
-        for part in parts
-        if part.task != own_task and hasattr(part.worker, "start_plan")
-    }
-    if not peers or not hasattr(local, "start_run"):
+    if not hasattr(local, "start_run"):
         return None
-    connected = await asyncio.gather(*(in_time(seconds, worker.connect, False) for worker in peers.values()))
-    linked = dict(compress(peers.items(), connected))
+    linked = await _linked({part.task: part.worker for part in parts}, own_task, seconds)
     if not linked:
         return None
 

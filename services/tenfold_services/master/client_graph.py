@@ -1,15 +1,16 @@
 """What a session keeps for each run signature: the pruned graph, cut into parts that are registered with their workers.
 
 A signature is the set of feeds, fetches and targets of a run, whatever their order and spelling. Called by
-client_graph_cache.py; uses the passes prune, join_controls, join_lookups, copy_constants and partition. Follows
-ReffedClientGraph in TensorFlow's master_session.cc.
+client_graph_cache.py; uses the passes prune, join_controls, join_lookups, copy_constants, with_bundles and partition.
+Follows ReffedClientGraph in TensorFlow's master_session.cc.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from tenfold_compiler.graph.bundles import find_bundles, with_bundles
 from tenfold_compiler.graph.controls_together import join_controls
 from tenfold_compiler.graph.copy_constants import copy_constants
 from tenfold_compiler.graph.lookups_together import join_lookups
@@ -20,11 +21,13 @@ from tenfold_compiler.part.frame_numbers import NUMBERS_SINCE, set_numbers
 from tenfold_core import errors, graph_versions
 from tenfold_core.node_names import parse_tensor_name
 from tenfold_core.opdefs.runtime_ops import RECV_OPS, SEND_OPS
+from tenfold_kernels import registry
 from tenfold_services.master.arrangement import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
+    from tenfold_compiler.graph.bundles import Bundle
     from tenfold_compiler.graph.device_set import DeviceSet
     from tenfold_compiler.graph.runtime_graph import RuntimeGraph
     from tenfold_protos.graph_pb2 import GraphDef
@@ -112,17 +115,27 @@ class ClientGraph:
         return [part.task for part in self.parts]
 
 
-def cut_graph(
+class StepGraph(NamedTuple):
+    """What a step runs, before it is cut."""
+
+    graph: RuntimeGraph
+    #: Tensors that may cross together, between tasks that know how.
+    bundles: list[Bundle]
+
+    @property
+    def tasks_of_bundles(self) -> set[str]:
+        return {task for bundle in self.bundles for task in bundle.tasks}
+
+
+def step_graph(
     graph: RuntimeGraph,
     signature: RunSignature,
     devices: DeviceSet,
-    first_id: int,
     placed: Callable[[RuntimeGraph], RuntimeGraph] | None = None,
-) -> tuple[ClientGraph, dict[str, GraphDef]]:
-    """The graph, pruned, placed with `placed` if given, and cut, and what to register with each task. Its parts have no
-    workers yet. Pure: on any thread.
+) -> StepGraph:
+    """What a step of this signature runs: pruned, and placed with `placed` if given. Pure: on any thread.
 
-    Raises what prune, place and partition raise, UnimplementedError for a node whose operation is not here.
+    Raises what prune and place raise, UnimplementedError for a node whose operation is not here.
     """
     pruned = prune(
         graph,
@@ -138,7 +151,19 @@ def cut_graph(
         pruned = placed(pruned)
     pruned = join_controls(pruned)
     # the runs of a partial run feed lookups one after the other
-    pruned = copy_constants(pruned if signature.is_partial else join_lookups(pruned))
+    if signature.is_partial:
+        return StepGraph(copy_constants(pruned), [])
+    whole = copy_constants(join_lookups(pruned))
+    return StepGraph(whole, find_bundles(whole, registry.may_view_input))
+
+
+def cut_graph(
+    step: StepGraph, signature: RunSignature, devices: DeviceSet, first_id: int, able: Container[str] = ()
+) -> tuple[ClientGraph, dict[str, GraphDef]]:
+    """The graph, cut, and what to register with each task. Its parts have no workers yet. `able`: tasks that know
+    bundles. Pure: on any thread. Raises what partition raises.
+    """
+    pruned = with_bundles(step.graph, step.bundles, able)
     cut = partition(pruned, incarnation=devices.incarnation, first_id=first_id)
     if cut.in_loops:
         _agree_on_frames(cut.parts, devices)

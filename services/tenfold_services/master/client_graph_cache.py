@@ -10,15 +10,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tenfold_core import errors
-from tenfold_services.master.arrangement import arrange
-from tenfold_services.master.client_graph import ClientGraph, cut_graph
+from tenfold_services.master.arrangement import able_to_bundle, arrange
+from tenfold_services.master.client_graph import ClientGraph, cut_graph, step_graph
 from tenfold_services.master.run_table import RunTable
 from tenfold_services.master.step_state import from_task
 
 if TYPE_CHECKING:
     from tenfold_protos.graph_pb2 import GraphDef
     from tenfold_services.master.arrangement import Part
-    from tenfold_services.master.client_graph import RunSignature
+    from tenfold_services.master.client_graph import RunSignature, StepGraph
     from tenfold_services.master.env import SessionEnv
     from tenfold_services.master.session_graph import SessionGraph
     from tenfold_services.owned_tasks import OwnedTasks
@@ -87,11 +87,14 @@ class ClientGraphCache:
 
     async def register(self, signature: RunSignature) -> ClientGraph:
         """Builds and registers a graph that the cache does not keep, e.g. a callable's."""
+        whole = self._graph.graph
+        placed = self._graph.placed if self._graph.places_pruned else None
+        step = await self._graph.aside(lambda: step_graph(whole, signature, self._devices, placed))
+        able = await self._able_to_bundle(step)
         async with self._cutting:
-            whole, first_id = self._graph.graph, self._next_node_id
-            placed = self._graph.placed if self._graph.places_pruned else None
+            first_id = self._next_node_id
             graph, graph_defs = await self._graph.aside(
-                lambda: cut_graph(whole, signature, self._devices, first_id, placed)
+                lambda: cut_graph(step, signature, self._devices, first_id, able)
             )
             self._next_node_id = graph.next_id
         for part in graph.parts:
@@ -139,6 +142,13 @@ class ClientGraphCache:
                 await part.worker.deregister_graph(self._env.handle, handle)
 
         await asyncio.gather(*(one(part) for part in graph.parts if part.handle), return_exceptions=True)
+
+    async def _able_to_bundle(self, step: StepGraph) -> set[str]:
+        """The tasks between which the step's tensors may cross together; bounded, no error."""
+        if not step.bundles:
+            return set()
+        workers = {task: self._workers.worker(task) for task in step.tasks_of_bundles}
+        return await able_to_bundle(workers, self._devices.client_task, self._limits.cleanup_seconds)
 
     async def arrange_pushes(self, graph: ClientGraph) -> None:
         """Decides anew which tensors of the graph are pushed; bounded, no error."""

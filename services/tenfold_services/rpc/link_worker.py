@@ -90,6 +90,10 @@ class LinkWorker(GrpcWorker):
             link.state[_INTRODUCED] = await link.call(LinkCall.PRODUCER, message.SerializeToString())
         return True
 
+    def can(self, ability: str) -> bool:
+        link = self._dialer.link
+        return link is not None and ability in link.can
+
     async def ask_link(self, settings: LinkSettings) -> OpenLinkResponse:
         return await self._ask(handshake.ask(settings, self._own[0], tls=self._tls))
 

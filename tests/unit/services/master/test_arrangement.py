@@ -10,7 +10,7 @@ import pytest
 
 from tenfold_core import errors
 from tenfold_services.exchange.plan import ExchangePlan
-from tenfold_services.master.arrangement import Arrangement, Part, arrange
+from tenfold_services.master.arrangement import Arrangement, Part, able_to_bundle, arrange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,8 @@ class Peer:
 
     is_linked = True
 
-    def __init__(self, connects: Any = True, reaches: Any = ()) -> None:
-        self.connects, self.reaches = connects, reaches
+    def __init__(self, connects: Any = True, reaches: Any = (), can: tuple[str, ...] = ()) -> None:
+        self.connects, self.reaches, self._can = connects, reaches, can
         self.asked: list[list[str]] = []
 
     async def _answer(self, answer: Any) -> Any:
@@ -40,6 +40,9 @@ class Peer:
     async def arrange(self, tasks: list[str]) -> Sequence[str]:
         self.asked.append(tasks)
         return cast("Sequence[str]", await self._answer(self.reaches))
+
+    def can(self, ability: str) -> bool:
+        return ability in self._can
 
     def start_plan(self) -> None: ...
 
@@ -197,3 +200,32 @@ async def test_it_is_open_while_all_its_links_are() -> None:
     assert found.is_open
     other.is_linked = False
     assert not found.is_open
+
+
+# -- bundles ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("peer", "able"),
+    [
+        (Peer(can=("bundles", "trace")), True),
+        (Peer(can=("trace",)), False),
+        (Peer(connects=False, can=("bundles",)), False),
+        (Peer(connects=errors.UnavailableError(None, None, "gone"), can=("bundles",)), False),
+        (Peer(connects=None, can=("bundles",)), False),
+        (Local(), False),
+    ],
+)
+async def test_tasks_that_say_so_over_a_link_know_bundles_and_so_does_our_own(peer: Any, able: bool) -> None:
+    workers = {OWN: Local(), PS: peer, OTHER: Peer(can=("bundles",))}
+    found = await able_to_bundle(workers, OWN, 0.05 if peer_waits(peer) else 30)
+    assert found == {OWN, OTHER} | ({PS} if able else set())
+
+
+def peer_waits(peer: Any) -> bool:
+    return isinstance(peer, Peer) and peer.connects is None
+
+
+async def test_only_those_are_asked_whose_tensors_cross_together() -> None:
+    assert await able_to_bundle({PS: Peer(can=("bundles",))}, OWN, 30) == {OWN, PS}
+    assert await able_to_bundle({}, OWN, 30) == {OWN}

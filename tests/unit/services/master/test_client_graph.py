@@ -22,6 +22,7 @@ from tenfold_services.master.client_graph import (
     check_counts,
     cut_graph,
     run_names,
+    step_graph,
 )
 
 from .sessions import FAST, MASTER, PS
@@ -118,7 +119,7 @@ def cut_of(graph_def: Any, fetch: str, placed: Any = None) -> tuple[ClientGraph,
     )
     graph = place(RuntimeGraph.from_graph_def(graph_def), devices, devices_with_kernel=lambda op, attrs: ("CPU",))
     signature = run_names((), (fetch,), ()).signature
-    found, graph_defs = cut_graph(graph, signature, devices, 7, placed)
+    found, graph_defs = cut_graph(step_graph(graph, signature, devices, placed), signature, devices, 7)
     assert [len(each.node) for each in found.partition_graphs(devices)] == [
         len(each.node) for each in graph_defs.values()
     ]
