@@ -99,9 +99,18 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
 
 def pytest_collection_finish() -> None:
     """A test that collects garbage need not go through all tests that there are: that takes more than a second."""
-    gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """What a file's tests leave is collected with the last of them, which is told of it, and what is alive then is not
+    gone through again: collections were an eighth of the time of all tests."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
