@@ -149,7 +149,6 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
 
     Stopping, each step bounded: 1 release the lease · 2 let running steps end · 3 close the listener.
     """
-    from tenfold.control.problem import problem_of
     from tenfold_core import errors
     from tenfold_core.memory_limits import bound_process
 
@@ -163,6 +162,8 @@ def run(settings: TaskSettings, token: ShownToken) -> None:
 
                 serve_registered(settings, token, stop)
         except errors.OpError as error:
+            from tenfold.control.problem import problem_of
+
             problem = problem_of(error)
             more = f"\nWhat to do: {problem.help}" if problem is not None and problem.help else ""
             raise click.ClickException(f"{type(error).__name__}: {error.message}{more}") from None
