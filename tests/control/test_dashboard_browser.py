@@ -306,11 +306,9 @@ def test_a_traced_step_is_a_timeline(quiet: Service, browser: Browser) -> None:
     rows = {"ps thread": 55, "client": 97, "thread": 115}
     told = {}
     for name, (row, moment) in {"evil": ("ps thread", 30), "wide": ("thread", 30), "step": ("client", 5)}.items():
-        browser.point(canvas, place(moment), rows[row])
-        browser.until("document.querySelector('.timeline .readout')")
+        browser.point_until(canvas, place(moment), rows[row], "document.querySelector('.timeline .readout')")
         told[name] = browser.text(".timeline .readout")
-    browser.point(canvas, place(80), rows["thread"])
-    browser.until("!document.querySelector('.timeline .readout')")
+    browser.point_until(canvas, place(80), rows["thread"], "!document.querySelector('.timeline .readout')")
     browser.point(canvas, place(61.5), rows["thread"], click=True)
     browser.until(f"Number({shown}.from) > 60 && Number({shown}.to) < 63")
     browser.press("Whole step", "#trace")

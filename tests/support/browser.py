@@ -7,7 +7,8 @@ no Chromium. A browser gets a folder of its own, and talks to nobody but the pag
 from __future__ import annotations
 
 import shutil
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,6 +87,22 @@ class Browser:
         for kind in ("mouseMoved", *(("mousePressed", "mouseReleased") if click else ())):
             event = {"type": kind, "x": left + x, "y": top + y, "button": "left", "clickCount": int(click)}
             self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+
+    def point_until(self, where: str, x: float, y: float, expression: str) -> None:
+        """Moves the mouse there until a JavaScript expression holds: a page that is drawn anew misses a move."""
+        from selenium.common.exceptions import TimeoutException
+
+        deadline = time.monotonic() + PATIENCE
+        self._driver.set_script_timeout(1)
+        try:
+            while time.monotonic() < deadline:
+                self.point(where, x, y)
+                with suppress(TimeoutException):
+                    self._driver.execute_async_script(_UNTIL % expression)
+                    return
+        finally:
+            self._driver.set_script_timeout(PATIENCE)
+        pytest.fail(f"the page never came to {expression}; it shows:\n{self.text()}")
 
     def write(self, where: str, text: str, *, enter: bool = True) -> None:
         """Types into a field, and Enter."""
