@@ -63,7 +63,7 @@ class Database(AsyncEngine):
 
     def __init__(self, sync_engine: Engine) -> None:
         super().__init__(sync_engine)
-        #: What takes a connection from the pool, or gives one back, whatever becomes of its caller.
+        #: What takes a connection from the pool, uses it, or gives it back, whatever becomes of its caller.
         self._under_way: set[asyncio.Future[Any]] = set()
 
     def connect(self) -> AbstractAsyncContextManager[AsyncConnection]:  # type: ignore[override]
@@ -77,8 +77,8 @@ class Database(AsyncEngine):
             yield db
 
     async def dispose(self, close: bool = True) -> None:
-        """As the engine's, once connections that cancelled callers had are back: one that came later would belong to
-        nobody. Bounded by the bounds of connections and statements."""
+        """As the engine's, once all connections are back, those of cancelled callers too: one that came later would
+        belong to nobody. Bounded by the bounds of connections and statements. Not within a block."""
         while self._under_way:
             await asyncio.wait(self._under_way)
         await super().dispose(close)
@@ -87,10 +87,13 @@ class Database(AsyncEngine):
     async def _block(self, opened: AsyncConnection) -> AsyncIterator[AsyncConnection]:
         try:
             db = await self._entered(opened)
+            used = self._begun(asyncio.get_running_loop().create_future())
             try:
                 yield db
             finally:
-                await asyncio.shield(self._begun(opened.close()))
+                closing = self._begun(opened.close())
+                used.set_result(None)
+                await asyncio.shield(closing)
         except SQLAlchemyError:
             raise
         except Exception as error:

@@ -324,3 +324,27 @@ async def test_its_end_waits_for_the_connections_of_cancelled_callers(
     go_on.set()
     await end
     assert (max(there), there[-1]) == (1, 0)
+
+
+async def test_its_end_waits_for_the_connection_that_is_in_use(tmp_path: Path) -> None:
+    engine = open_engine(database_url(str(tmp_path / "d.db")))
+    there, begun, go_on = [0], asyncio.Event(), asyncio.Event()
+    event.listen(engine.sync_engine, "connect", lambda *_: there.append(there[-1] + 1))
+    event.listen(engine.sync_engine, "close", lambda *_: there.append(there[-1] - 1))
+
+    async def call() -> None:
+        async with engine.connect() as db:
+            begun.set()
+            await go_on.wait()
+            await db.execute(text("SELECT 1"))
+
+    caller = asyncio.create_task(call())
+    await begun.wait()
+    end = asyncio.create_task(engine.dispose())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not end.done()
+    go_on.set()
+    await caller
+    await end
+    assert (max(there), there[-1]) == (1, 0)
