@@ -13,7 +13,9 @@ import pytest
 from support.dirty_memory import make_dirty
 from support.room import assert_wants
 from tenfold_core import dtypes, errors
-from tenfold_kernels.cpu import nn_depthwise
+from tenfold_kernels.cpu import _convolve, _depthwise, nn_depthwise
+from tenfold_kernels.cpu._compiled import depthwise
+from tenfold_kernels.cpu._windows import Sliding
 
 FORWARD = "DepthwiseConv2dNative"
 OF_INPUT, OF_FILTER = f"{FORWARD}BackpropInput", f"{FORWARD}BackpropFilter"
@@ -120,25 +122,88 @@ def test_lines_and_images_are_shared_out_where_there_is_much_to_do(ops: Any, mon
 
     def in_parts(run: Any, count: int, least: int) -> None:
         shared.append((count, least))
-        for at in range(count):
+        for at in reversed(range(count)):
             run(at, at + 1)
 
-    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"VALID", "T": dtypes.float64}
-    x, w, g = sample(3, 6, 5, 2), sample(3, 2, 2, 2), sample(3, 4, 4, 4)
-    whole = ops.run(FORWARD, [x, w], **attrs), ops.run(OF_INPUT, [sizes(*x.shape), w, g], **attrs)
-    monkeypatch.setattr(nn_depthwise, "in_parts", in_parts)
+    attrs: dict[str, Any] = {"strides": [1, 2, 2, 1], "padding": b"VALID", "T": dtypes.float64}
+    x, w, g = sample(3, 6, 5, 2), sample(3, 2, 2, 2), sample(3, 2, 2, 4)
 
-    parts = ops.run(FORWARD, [x, w], **attrs), ops.run(OF_INPUT, [sizes(*x.shape), w, g], **attrs)
+    def run() -> tuple[Any, ...]:
+        of_input = ops.run(OF_INPUT, [sizes(*x.shape), w, g], **attrs)
+        return ops.run(FORWARD, [x, w], **attrs), of_input, ops.run(OF_FILTER, [x, sizes(*w.shape), g], **attrs)
 
-    for one, other in zip(whole, parts, strict=True):
+    whole = run()
+    for module in (_depthwise, _convolve):
+        monkeypatch.setattr(module, "in_parts", in_parts)
+
+    parts = run()
+
+    for one, other in zip(whole[:2], parts[:2], strict=True):
         np.testing.assert_array_equal(one, other)
-    # a line is 4 places of 6 products for each of 2 channels; an image is 4 lines
-    lines = (1 << 18) // 48 + 1
-    assert shared == [(3 * 4, lines), (3, lines // 4 + 1)]
+    np.testing.assert_allclose(whole[2], parts[2], rtol=1e-12)
+    # a line is 2 places of 6 products for each of 2 · 2 channels; an image is 2 lines
+    lines = (1 << 20) // 48 + 1
+    # of the input: rows 0, 2, 4 and 1, 3, 5 with columns 0, 2, 4 and 1, 3
+    assert shared == [*[(3 * 3, lines)] * 4, (3 * 2, lines), (3, lines // 2 + 1)]
+
+
+PLACES = [
+    pytest.param((h, w, c), window, strides, rates, padding, id=f"{h}x{w}x{c}-{window}-{strides}-{rates}-{padding}")
+    for (h, w, c), window, strides, rates, padding in (
+        ((6, 17, 3), (3, 3), (1, 1), (1, 1), "SAME"),
+        ((6, 17, 41), (3, 3), (2, 2), (1, 1), "SAME"),
+        ((5, 5, 16), (3, 5), (1, 1), (2, 2), "SAME"),
+        ((7, 30, 33), (3, 8), (2, 1), (1, 3), "SAME"),
+        ((9, 9, 7), (2, 2), (4, 6), (2, 3), "VALID"),
+        ((9, 8, 64), (5, 1), (3, 2), (1, 1), "VALID"),
+        ((4, 3, 20), (1, 2), (3, 3), (1, 1), "VALID"),
+        ((2, 3, 5), (5, 7), (1, 1), (1, 1), "SAME"),
+        ((1, 40, 18), (1, 9), (1, 2), (1, 1), "SAME"),
+        # a block of rows of the gradient of a filter ends inside of this image
+        ((40, 30, 32), (3, 3), (1, 1), (1, 1), "SAME"),
+    )
+]
+
+
+@pytest.mark.parametrize("in_numpy", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "window", "strides", "rates", "padding"), PLACES)
+def test_wherever_a_window_goes(
+    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, ...],
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    rates: tuple[int, int],
+    padding: str,
+    dtype: Any,
+    in_numpy: bool,
+) -> None:
+    """Sums and both gradients, place by place, by the loops and by what runs until they are there."""
+    place = Sliding(FORWARD, False, strides, rates, padding, ()).place((2, *shape), window)
+    g = place.geometry.tolist()
+    x, w, given = sample(2, *shape), sample(*window, shape[-1]), sample(2, *place.out, shape[-1])
+    y, of_input, of_filter = np.zeros(given.shape), np.zeros(x.shape), np.zeros(w.shape)
+    for i, j, p, q in np.ndindex(*window, *place.out):
+        row, column = p * g[10] - g[16] + i * g[13], q * g[11] - g[17] + j * g[14]
+        if 0 <= row < shape[0] and 0 <= column < shape[1]:
+            y[:, p, q] += x[:, row, column] * w[i, j]
+            of_input[:, row, column] += given[:, p, q] * w[i, j]
+            of_filter[i, j] += (given[:, p, q] * x[:, row, column]).sum(0)
+    x, w, given = (each.astype(dtype) for each in (x, w, given))
+    sums, filters = _depthwise.Depthwise(dtype), _depthwise.Depthwise(dtype, of_filter=True)
+    if in_numpy:
+        monkeypatch.setattr(sums, "_run", depthwise._sums_in_numpy)
+        monkeypatch.setattr(filters, "_run", depthwise._of_filter_in_numpy)
+    make_dirty(monkeypatch, _depthwise)
+    near = {"rtol": TOLERANCE[dtype] * 10, "atol": TOLERANCE[dtype] * 20}
+
+    np.testing.assert_allclose(sums.forward(x, w, place), y, **near)
+    np.testing.assert_allclose(sums.input_gradient(given, w, place), of_input, **near)
+    np.testing.assert_allclose(filters.filter_gradient(x, given, place), of_filter, **near)
 
 
 def test_windows_without_places_give_zeros(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_dirty(monkeypatch, nn_depthwise)
+    make_dirty(monkeypatch, nn_depthwise, _depthwise)
     attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"SAME", "T": dtypes.float32}
     x, g = np.ones((1, 4, 3, 2), np.float32), np.ones((1, 4, 3, 6), np.float32)
     for window in ((0, 2), (2, 0)):
@@ -155,14 +220,19 @@ def test_windows_without_places_give_zeros(ops: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_room_is_asked_for_before_it_is_taken(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a gradient twice what it takes, as it is computed: halves as floats."""
+    """For gradients more than they take, as they are computed: halves as floats, an input's for each output."""
     for dtype, each in ((np.float16, 4), (np.float32, 4), (np.float64, 8)):
         attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": b"VALID", "T": TYPES[dtype]}
         x, w, g = sample(1, 3, 4, 2, dtype=dtype), sample(2, 1, 2, 3, dtype=dtype), sample(1, 2, 4, 6, dtype=dtype)
         of_input, of_filter = [sizes(*x.shape), w, g], [x, sizes(*w.shape), g]
-        for op, inputs, count in ((OF_INPUT, of_input, 24), (OF_FILTER, of_filter, 12)):
+        # and the input as often as it has outputs
+        for op, inputs, count in ((FORWARD, [x, w], 24 * 3), (OF_INPUT, of_input, 24 * 4), (OF_FILTER, of_filter, 72)):
             compute, _ = ops.build(op, inputs, attrs)
-            assert_wants(monkeypatch, count * each * 2, partial(compute, *inputs))
+            assert_wants(monkeypatch, count * each, partial(compute, *inputs))
+        x, w = x[..., :1], sample(200, 1, 1, 1, dtype=dtype)
+        attrs |= {"padding": b"SAME"}
+        compute, _ = ops.build(OF_FILTER, [x, sizes(*w.shape), x], attrs)
+        assert_wants(monkeypatch, 200 * each * 2, partial(compute, x, sizes(*w.shape), x))
 
 
 @pytest.mark.parametrize("layout", [b"NHWC", b"NCHW"])
@@ -196,4 +266,4 @@ def test_what_is_refused_in_which_words(ops: Any, layout: bytes) -> None:
 def test_how_many_lines_are_worth_a_thread() -> None:
     for out, window, channels, each in (((9, 3), (4, 5), 2, 120), ((9, 1), (1, 1), 1, 1), ((9, 3), (0, 5), 2, 1)):
         place: Any = SimpleNamespace(out=out, window=window, channels=channels)
-        assert nn_depthwise._least(place) == (1 << 18) // each + 1
+        assert _depthwise._least(place) == (1 << 20) // each + 1

@@ -1,4 +1,4 @@
-"""Depthwise convolutions, two-dimensional, and their gradients: compiled loops, no matrix product.
+"""Depthwise convolutions, two-dimensional, and their gradients: compiled sums (_depthwise.py), no matrix product.
 
 Channel c of the image and place (…, c, m) of the filter give output channel c · M + m. Layouts and checks as in
 nn_conv.py. Follows depthwise_conv_op.cc and depthwise_conv_grad_op.cc.
@@ -6,25 +6,17 @@ nn_conv.py. Follows depthwise_conv_op.cc and depthwise_conv_grad_op.cc.
 
 from __future__ import annotations
 
-import math
+import dataclasses
 
 import numpy as np
 
 from tenfold_core.memory_limits import allow
 from tenfold_kernels.arrays import Array, input_type, invalid, shape_text
+from tenfold_kernels.cpu._depthwise import Depthwise
 from tenfold_kernels.cpu._windows import Place, Sliding, sliding
 from tenfold_kernels.cpu.nn_conv import wide_type
-from tenfold_kernels.parallel import in_parts
 from tenfold_kernels.registry import Compute, KernelNode, kernel
 from tenfold_kernels.typesets import FLOATING
-
-#: Multiplications below which the work is not shared among threads.
-_SHARE = 1 << 18
-
-
-def _least(place: Place) -> int:
-    """How many lines are worth a thread."""
-    return _SHARE // max(1, place.out[-1] * place.window[0] * place.window[1] * place.channels) + 1
 
 
 def channels_last(slide: Sliding, x: Array) -> Array:
@@ -61,64 +53,65 @@ def check_gradient(node: KernelNode, place: Place, gradient: tuple[int, ...], wi
         )
 
 
+def _wide(place: Place, times: int) -> Place:
+    """The place of an image each of whose channels stands `times` times."""
+    if times == 1:
+        return place
+    geometry = place.geometry.copy()
+    geometry[18] *= times
+    return dataclasses.replace(place, channels=place.channels * times, geometry=geometry)
+
+
+def _repeated(x: Array, times: int) -> Array:
+    """`x` with each of its channels, the last axis, so many times."""
+    if times == 1:
+        return x
+    allow((*x.shape, times), x.dtype)
+    return np.repeat(x, times, axis=-1)
+
+
 @kernel("DepthwiseConv2dNative", T=FLOATING)
 def build_depthwise(node: KernelNode) -> Compute:
     """input [N, H, W, C], filter [kh, kw, C, M] → [N, OH, OW, C·M]."""
-    from tenfold_kernels.cpu._compiled import windows
-
     slide, dtype = sliding(node, 2), input_type(node)
     wide = wide_type(dtype)
-    run = windows.depthwise(wide)
+    sums = Depthwise(wide)
 
     def compute(x: Array, kernel_: Array) -> Array:
         last = channels_last(slide, x.astype(wide, copy=False))
-        place = place_of(node, slide, last.shape, kernel_.shape)
-        weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
-        out = np.empty((place.batch, *place.out, place.channels * kernel_.shape[3]), wide)
-        if out.size:
-            image, flat = last.reshape(-1), out.reshape(-1)
-            in_parts(lambda a, b: run(image, weights, place.geometry, a, b, flat), place.lines, _least(place))
-        return slide.back(out).astype(dtype, copy=False)
+        place, times = place_of(node, slide, last.shape, kernel_.shape), kernel_.shape[-1]
+        weights = np.ascontiguousarray(kernel_, dtype=wide)
+        return slide.back(sums.forward(_repeated(last, times), weights, _wide(place, times))).astype(dtype, copy=False)
 
     return compute
 
 
 @kernel("DepthwiseConv2dNativeBackpropInput", T=FLOATING)
 def build_depthwise_input(node: KernelNode) -> Compute:
-    from tenfold_kernels.cpu._compiled import windows
-
     slide, dtype = sliding(node, 2), input_type(node, 1)
     wide = wide_type(dtype)
-    run = windows.depthwise_input(wide)
+    sums = Depthwise(wide)
 
     def compute(sizes: Array, kernel_: Array, gradient: Array) -> Array:
-        shape = input_shape(slide, sizes)
+        shape, times = input_shape(slide, sizes), kernel_.shape[-1] if kernel_.ndim else 0
         place = place_of(node, slide, shape, kernel_.shape)
         last = channels_last(slide, gradient.astype(wide, copy=False))
-        check_gradient(node, place, last.shape, place.channels * kernel_.shape[3])
-        weights = np.ascontiguousarray(kernel_, dtype=wide).reshape(math.prod(kernel_.shape[:2]), *kernel_.shape[2:])
-        allow(shape, wide, 2)
-        out = np.zeros(shape, wide)
-        if out.size and last.size:
-            source, flat, per_image = last.reshape(-1), out.reshape(-1), place.out[0]
-
-            def images(first: int, end: int) -> None:
-                # Lines of one image write to the same rows: whole images are shared out.
-                run(source, weights, place.geometry, first * per_image, end * per_image, flat)
-
-            in_parts(images, place.batch, _least(place) // per_image + 1)
-        return slide.back(out).astype(dtype, copy=False)
+        check_gradient(node, place, last.shape, place.channels * times)
+        # what is returned, and the gradients of all copies of a channel
+        allow(shape, wide, 1 + max(times, 1))
+        made = sums.input_gradient(last, np.ascontiguousarray(kernel_, dtype=wide), _wide(place, times))
+        if times != 1:
+            made = made.reshape(*shape, times).sum(-1)
+        return slide.back(made).astype(dtype, copy=False)
 
     return compute
 
 
 @kernel("DepthwiseConv2dNativeBackpropFilter", T=FLOATING)
 def build_depthwise_filter(node: KernelNode) -> Compute:
-    from tenfold_kernels.cpu._compiled import windows
-
     slide, dtype = sliding(node, 2), input_type(node)
     wide = wide_type(dtype)
-    run = windows.depthwise_filter(wide)
+    sums = Depthwise(wide, of_filter=True)
 
     def compute(x: Array, sizes: Array, gradient: Array) -> Array:
         dims = tuple(int(d) for d in sizes.reshape(-1).tolist())
@@ -126,9 +119,7 @@ def build_depthwise_filter(node: KernelNode) -> Compute:
         place = place_of(node, slide, image.shape, dims)
         check_gradient(node, place, last.shape, place.channels * dims[3])
         allow(dims, wide, 2)
-        out = np.zeros((dims[0] * dims[1], dims[2], dims[3]), wide)
-        if out.size and last.size and image.size:
-            run(image.reshape(-1), last.reshape(-1), place.geometry, 0, place.lines, out)
-        return out.reshape(dims).astype(dtype, copy=False)
+        made = sums.filter_gradient(_repeated(image, dims[3]), last, _wide(place, dims[3]))
+        return made.reshape(dims).astype(dtype, copy=False)
 
     return compute

@@ -2,8 +2,8 @@
 
 Loops name the intrinsics of tiles.py, product_tiles.py, sandwiches.py, pool_windows.py, chunk_loops.py, reading.py,
 memory_views.py and singles.py by these; machine_code.py puts the real ones in their places when it compiles. Used by
-convolve.py, products.py, winograd.py, pooling.py, activations.py and all loops that index by data, and for the sizes by
-the kernels' plans.
+convolve.py, depthwise.py, products.py, winograd.py, pooling.py, activations.py and all loops that index by data, and
+for the sizes by the kernels' plans.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Intrinsic(Inlined):
 
 
 #: Documented where they are made.
-tile = Intrinsic("tiles", "tile")
+tile, window_tile = Intrinsic("tiles", "tile"), Intrinsic("tiles", "window_tile")
 input_tile = Intrinsic("sandwiches", "input_tile")
 output_tile_2, output_tile_4 = Intrinsic("sandwiches", "output_tile_2"), Intrinsic("sandwiches", "output_tile_4")
 spread_tile_2, spread_tile_4 = Intrinsic("sandwiches", "spread_tile_2"), Intrinsic("sandwiches", "spread_tile_4")

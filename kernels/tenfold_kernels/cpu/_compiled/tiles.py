@@ -2,8 +2,10 @@
 
 `tile` is a compiler intrinsic, because no loop that Numba vectorises keeps its sums in registers: the inner loop is
 vector loads of B, one broadcast for each row of A and fused multiply-adds, and nothing else. A is read through four
-strides, so that the rows may overlap, as the windows of an image do: a convolution needs no copy of them. Used by
-convolve.py: after an edit here, touch that file too, for the disk cache of its loop watches nothing else.
+strides, so that the rows may overlap, as the windows of an image do: a convolution needs no copy of them.
+`window_tile` is the same where A is not spread: each lane is a channel that meets its own of B alone. Used by
+convolve.py and depthwise.py: after an edit here, touch these files too, for the disk cache of their loops watches
+nothing else.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ def _constant(value: int) -> ir.Constant:
     return ir.Constant(_I64, value)
 
 
-class _Loops:
+class Loops:
     """Builds the two nested loops of one tile of `rows` × `vectors` into `function`, and what stores its sums."""
 
     def __init__(self, builder: Any, element: Any, align: int, rows: int, vectors: int) -> None:
         self.builder, self.rows, self.vectors, self.align = builder, rows, vectors, align
         self.lanes = VECTOR_BYTES // align
         self.vector = ir.VectorType(element, self.lanes)
+        #: Which lanes are read and written; None for all.
+        self.mask: Any = None
 
     def _phis(self, block: Any, kinds: Sequence[Any]) -> list[Any]:
         self.builder.position_at_end(block)
@@ -64,7 +68,7 @@ class _Loops:
         builder.position_at_end(inner_head)
         builder.cbranch(builder.icmp_signed("<", inners[0], inner), body, latch)
         builder.position_at_end(body)
-        added = self._multiply(inners[1], offsets, inners[2], inners[3:])
+        added = self.multiply(inners[1], offsets, inners[2], inners[3:])
         step = [builder.add(inners[0], _constant(1)), builder.gep(inners[1], [a_in]), builder.gep(inners[2], [b_in])]
         for phi, value in zip(inners, [*step, *added], strict=True):
             phi.add_incoming(value, body)
@@ -77,23 +81,46 @@ class _Loops:
         builder.position_at_end(done)
         return outers[3:]
 
-    def _multiply(self, a: Any, offsets: Sequence[Any], b: Any, sums: Sequence[Any]) -> list[Any]:
-        builder, vector = self.builder, self.vector
-        name = f"llvm.fmuladd.v{self.lanes}f{self.align * 8}"
-        kind = ir.FunctionType(vector, [vector] * 3)
-        fused = cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
-        columns = [builder.load(place, align=self.align) for place in self._places(b)]
-        nowhere, first = ir.Constant(vector, ir.Undefined), ir.Constant(_I32, 0)
+    def multiply(self, a: Any, offsets: Sequence[Any], b: Any, sums: Sequence[Any]) -> list[Any]:
+        """What the sums are after one place more of A and B."""
+        builder = self.builder
+        columns = [self.load(place) for place in self.places(b)]
+        nowhere, first = ir.Constant(self.vector, ir.Undefined), ir.Constant(_I32, 0)
         everywhere = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
         added = []
         for row, offset in enumerate(offsets):
             one = builder.insert_element(nowhere, builder.load(builder.gep(a, [offset])), first)
             spread = builder.shuffle_vector(one, nowhere, everywhere)
             for at, column in enumerate(columns):
-                added.append(builder.call(fused, [spread, column, sums[row * self.vectors + at]]))
+                added.append(self.add_product(spread, column, sums[row * self.vectors + at]))
         return added
 
-    def _places(self, start: Any) -> Iterator[Any]:
+    def _library(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
+        kind = ir.FunctionType(result, arguments)
+        return cgutils.get_or_insert_function(self.builder.module, kind, name)  # type: ignore[no-untyped-call]
+
+    def add_product(self, x: Any, y: Any, total: Any) -> Any:
+        fused = self._library(f"llvm.fmuladd.v{self.lanes}f{self.align * 8}", self.vector, [self.vector] * 3)
+        return self.builder.call(fused, [x, y, total])
+
+    def load(self, place: Any) -> Any:
+        """The vector at a place, with zeros where the mask has none."""
+        if self.mask is None:
+            return self.builder.load(place, align=self.align)
+        name = f"llvm.masked.load.v{self.lanes}f{self.align * 8}.p0"
+        load = self._library(name, self.vector, [place.type, _I32, self.mask.type, self.vector])
+        zeros = ir.Constant(self.vector, None)
+        return self.builder.call(load, [place, ir.Constant(_I32, self.align), self.mask, zeros])
+
+    def put(self, value: Any, place: Any) -> None:
+        if self.mask is None:
+            self.builder.store(value, place, align=self.align)
+            return
+        name = f"llvm.masked.store.v{self.lanes}f{self.align * 8}.p0"
+        store = self._library(name, ir.VoidType(), [self.vector, place.type, _I32, self.mask.type])
+        self.builder.call(store, [value, place, ir.Constant(_I32, self.align), self.mask])
+
+    def places(self, start: Any) -> Iterator[Any]:
         base = self.builder.bitcast(start, self.vector.as_pointer())
         for at in range(self.vectors):
             yield self.builder.gep(base, [_constant(at)])
@@ -102,15 +129,14 @@ class _Loops:
         """Writes the sums to C, or adds them to what is there."""
         builder = self.builder
         rows = [builder.gep(c, [builder.mul(_constant(row), c_row)]) for row in range(self.rows)]
-        places = [place for row in rows for place in self._places(row)]
+        places = [place for row in rows for place in self.places(row)]
         with builder.if_else(add) as (then, otherwise):
             with then:
                 for place, value in zip(places, sums, strict=True):
-                    before = builder.load(place, align=self.align)
-                    builder.store(builder.fadd(before, value), place, align=self.align)
+                    self.put(builder.fadd(self.load(place), value), place)
             with otherwise:
                 for place, value in zip(places, sums, strict=True):
-                    builder.store(value, place, align=self.align)
+                    self.put(value, place)
 
 
 @intrinsic
@@ -140,7 +166,65 @@ def tile(  # type: ignore[no-untyped-def]
                 block = builder.function.append_basic_block(f"tile{row_count}x{width}")
                 choice.add_case(_constant(row_count * 8 + width), block)
                 builder.position_at_end(block)
-                loops = _Loops(builder, element, a.dtype.bitwidth // 8, row_count, width)
+                loops = Loops(builder, element, a.dtype.bitwidth // 8, row_count, width)
+                sums = loops.build(start["a"], start["b"], (*a_strides, b_out, b_in), (outer, inner))
+                loops.store(sums, start["c"], c_row, add)
+                builder.branch(end)
+        builder.position_at_end(end)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+class _Apart(Loops):
+    """A tile whose lanes do not meet: A is read a vector at a time, as B is."""
+
+    def multiply(self, a: Any, offsets: Sequence[Any], b: Any, sums: Sequence[Any]) -> list[Any]:
+        columns, added = [self.load(place) for place in self.places(b)], []
+        for row, offset in enumerate(offsets):
+            for at, place in enumerate(self.places(self.builder.gep(a, [offset]))):
+                added.append(self.add_product(self.load(place), columns[at], sums[row * self.vectors + at]))
+        return added
+
+    def only(self, channels: Any) -> None:
+        """Leaves alone the lanes from `channels` on."""
+        numbers = ir.Constant(ir.VectorType(_I64, self.lanes), list(range(self.lanes)))
+        nowhere = ir.Constant(numbers.type, ir.Undefined)
+        one = self.builder.insert_element(nowhere, channels, ir.Constant(_I32, 0))
+        zeros = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
+        self.mask = self.builder.icmp_signed("<", numbers, self.builder.shuffle_vector(one, nowhere, zeros))
+
+
+@intrinsic
+def window_tile(  # type: ignore[no-untyped-def]
+    typing_context, rows, channels, a, a_at, a_row, a_out, a_in, b, b_at, b_out, b_in, outer, inner, c, c_at, c_row, add
+):
+    """C[r, n] (+)= Σ over i < outer, j < inner: A[a_at + r·a_row + i·a_out + j·a_in + n] · B[b_at + i·b_out + j·b_in
+    + n].
+
+    rows ≤ MOST_ROWS; n < channels, which are two vectors or at most one. Otherwise as `tile`.
+    """
+    numbers = types.int64
+    signature = types.void(numbers, numbers, a, *(numbers,) * 4, b, *(numbers,) * 5, c, numbers, numbers, types.boolean)
+
+    def generate(context, builder, _, args):  # type: ignore[no-untyped-def]
+        rows, channels, a_, a_at, *a_strides, b_, b_at, b_out, b_in, outer, inner, c_, c_at, c_row, add = args
+        element, size = context.get_data_type(a.dtype), a.dtype.bitwidth // 8
+        start = {
+            name: builder.gep(context.make_array(kind)(context, builder, value).data, [at])
+            for name, kind, value, at in (("a", a, a_, a_at), ("b", b, b_, b_at), ("c", c, c_, c_at))
+        }
+        is_wide = builder.zext(builder.icmp_signed(">", channels, _constant(VECTOR_BYTES // size)), _I64)
+        end = builder.function.append_basic_block("end")
+        choice = builder.switch(builder.add(builder.mul(rows, _constant(2)), is_wide), end)
+        for row_count in range(1, MOST_ROWS + 1):
+            for width in (1, 2):
+                block = builder.function.append_basic_block(f"window{row_count}x{width}")
+                choice.add_case(_constant(row_count * 2 + width - 1), block)
+                builder.position_at_end(block)
+                loops = _Apart(builder, element, size, row_count, width)
+                if width == 1:
+                    loops.only(channels)
                 sums = loops.build(start["a"], start["b"], (*a_strides, b_out, b_in), (outer, inner))
                 loops.store(sums, start["c"], c_row, add)
                 builder.branch(end)

@@ -1,4 +1,4 @@
-"""Compiled copies between an image and the matrix of its windows: im2col, col2im, and depthwise convolutions.
+"""Compiled copies between an image and the matrix of its windows: im2col and col2im.
 
 An image is N images × D depth × H rows × W columns × C channels (D is 1 in two dimensions). A *line* is one row of
 output positions: (image, depth, row). Row r of a window matrix holds the window of one output position, in the order
@@ -113,102 +113,6 @@ def _scatter(cols, geometry, first, last, image):  # type: ignore[no-untyped-def
                             image[start + j] += cols[source + j]
 
 
-# Depthwise: channel c of the image and filter_WCM[window place, c, m] give output channel c · M + m. Two dimensions.
-
-
-def _depthwise(image, filter_WCM, geometry, first, last, out):  # type: ignore[no-untyped-def]
-    in_h, in_w, k_h, k_w = geometry[1], geometry[2], geometry[4], geometry[5]
-    out_h, out_w, channels = geometry[7], geometry[8], geometry[18]
-    times = filter_WCM.shape[2]
-    wide = _index(times)
-    width = channels * times
-    flat = filter_WCM.reshape(filter_WCM.size)
-    for line in range(first, last):
-        image_at, at_h = line // out_h, line % out_h * geometry[10] - geometry[16]
-        for o in range(out_w):
-            to = _index((line * out_w + o) * width)
-            for j in range(_index(width)):
-                out[to + j] = 0
-            for i_h in range(k_h):
-                h = at_h + i_h * geometry[13]
-                if h < 0 or h >= in_h:
-                    continue
-                for i_w in range(k_w):
-                    w = o * geometry[11] - geometry[17] + i_w * geometry[14]
-                    if w < 0 or w >= in_w:
-                        continue
-                    start = _index(((image_at * in_h + h) * in_w + w) * channels)
-                    place = i_h * k_w + i_w
-                    if times == 1:
-                        at = _index(place * channels)
-                        for c in range(_index(channels)):
-                            out[to + c] += image[start + c] * flat[at + c]
-                    else:
-                        for c in range(_index(channels)):
-                            for m in range(_index(times)):
-                                out[to + c * wide + m] += image[start + c] * filter_WCM[place, c, m]
-
-
-def _depthwise_input(gradient, filter_WCM, geometry, first, last, image):  # type: ignore[no-untyped-def]
-    in_h, in_w, k_h, k_w = geometry[1], geometry[2], geometry[4], geometry[5]
-    out_h, out_w, channels = geometry[7], geometry[8], geometry[18]
-    times = filter_WCM.shape[2]
-    wide = _index(times)
-    flat = filter_WCM.reshape(filter_WCM.size)
-    for line in range(first, last):
-        image_at, at_h = line // out_h, line % out_h * geometry[10] - geometry[16]
-        for o in range(out_w):
-            source = _index((line * out_w + o) * channels * times)
-            for i_h in range(k_h):
-                h = at_h + i_h * geometry[13]
-                if h < 0 or h >= in_h:
-                    continue
-                for i_w in range(k_w):
-                    w = o * geometry[11] - geometry[17] + i_w * geometry[14]
-                    if w < 0 or w >= in_w:
-                        continue
-                    start = _index(((image_at * in_h + h) * in_w + w) * channels)
-                    place = i_h * k_w + i_w
-                    if times == 1:
-                        at = _index(place * channels)
-                        for c in range(_index(channels)):
-                            image[start + c] += gradient[source + c] * flat[at + c]
-                    else:
-                        for c in range(_index(channels)):
-                            for m in range(_index(times)):
-                                image[start + c] += gradient[source + c * wide + m] * filter_WCM[place, c, m]
-
-
-def _depthwise_filter(image, gradient, geometry, first, last, out_WCM):  # type: ignore[no-untyped-def]
-    in_h, in_w, k_h, k_w = geometry[1], geometry[2], geometry[4], geometry[5]
-    out_h, out_w, channels = geometry[7], geometry[8], geometry[18]
-    times = out_WCM.shape[2]
-    wide = _index(times)
-    flat = out_WCM.reshape(out_WCM.size)
-    for line in range(first, last):
-        image_at, at_h = line // out_h, line % out_h * geometry[10] - geometry[16]
-        for i_h in range(k_h):
-            h = at_h + i_h * geometry[13]
-            if h < 0 or h >= in_h:
-                continue
-            for i_w in range(k_w):
-                place = i_h * k_w + i_w
-                for o in range(out_w):
-                    w = o * geometry[11] - geometry[17] + i_w * geometry[14]
-                    if w < 0 or w >= in_w:
-                        continue
-                    start = _index(((image_at * in_h + h) * in_w + w) * channels)
-                    source = _index((line * out_w + o) * channels * times)
-                    if times == 1:
-                        at = _index(place * channels)
-                        for c in range(_index(channels)):
-                            flat[at + c] += image[start + c] * gradient[source + c]
-                    else:
-                        for c in range(_index(channels)):
-                            for m in range(_index(times)):
-                                out_WCM[place, c, m] += image[start + c] * gradient[source + c * wide + m]
-
-
 def _places_in_numpy(geometry: Array, first: int, last: int) -> tuple[Array, Array]:
     # Of each element of the window matrix: where it is in the image, and whether it is within.
     g = geometry.tolist()
@@ -241,18 +145,3 @@ def gather(element: Any) -> Callable[..., None]:
 def scatter(element: Any) -> Callable[..., None]:
     """(cols, geometry, first line, last line, image, added to), vectors"""
     return compile_loop(_scatter, "r1 i1 n n w1", element, stand_in=_scatter_in_numpy, heavy=True)
-
-
-def depthwise(element: Any) -> Callable[..., None]:
-    """(image, filter_WCM, geometry, first line, last line, out), vectors"""
-    return compile_loop(_depthwise, "r1 r3 i1 n n w1", element)
-
-
-def depthwise_input(element: Any) -> Callable[..., None]:
-    """(gradient, filter_WCM, geometry, first line, last line, image, added to)"""
-    return compile_loop(_depthwise_input, "r1 r3 i1 n n w1", element)
-
-
-def depthwise_filter(element: Any) -> Callable[..., None]:
-    """(image, gradient, geometry, first line, last line, out_WCM, added to)"""
-    return compile_loop(_depthwise_filter, "r1 r1 i1 n n w3", element)
