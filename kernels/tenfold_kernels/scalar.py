@@ -21,6 +21,16 @@ def relu_grad(gradient: float, feature: float, zero: float) -> float:
     return gradient if feature > zero else gradient * zero
 
 
+def relu6(x: float, zero: float, six: float) -> float:
+    """min(max(x, 0), 6); nan stays nan."""
+    return zero if x < zero else (six if x > six else x)
+
+
+def relu6_grad(gradient: float, feature: float, zero: float, six: float) -> float:
+    """The gradient where the feature (or the activation) is between 0 and 6; else as relu_grad."""
+    return gradient if feature > zero and feature < six else gradient * zero
+
+
 def sigmoid_grad(y: float, dy: float, one: float) -> float:
     return dy * y * (one - y)
 

@@ -102,6 +102,9 @@ def test_activations(element: Any, stand_in_of: Any) -> None:
 
     compared(stand_in_of(lambda: activations.relu(element)), (x, out, zero))
     compared(stand_in_of(lambda: activations.relu_grad(element)), (y, x, out, zero))
+    x[4:8], six = (3, 6, 7, -1), element(6)
+    compared(stand_in_of(lambda: activations.relu6(element)), (x, out, zero, six))
+    compared(stand_in_of(lambda: activations.relu6_grad(element)), (y, x, out, zero, six))
     compared(stand_in_of(lambda: activations.sigmoid_grad(element)), (x, y, out, one))
     wide, bias = y.reshape(10, 3), rng.normal(size=3).astype(element)
     compared(stand_in_of(lambda: activations.bias_add(element)), (wide, bias, np.zeros_like(wide)))

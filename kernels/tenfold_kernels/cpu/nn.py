@@ -118,17 +118,18 @@ def build_bias_add_grad(node: KernelNode) -> Compute:
     return compute
 
 
-@kernel("Relu", T=COMPILED)
+@kernel("Relu", "Relu6", T=COMPILED)
 def build_relu(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import activations
 
     dtype = input_type(node)
-    relu, zero = activations.relu(dtype), dtype(0)
+    loop, bounds = (activations.relu, (0,)) if node.op == "Relu" else (activations.relu6, (0, 6))
+    relu, limits = loop(dtype), [dtype(bound) for bound in bounds]
 
     def compute(x: Array) -> Array:
         x = contiguous(x)
         out = np.empty_like(x)
-        run(relu, (x.reshape(-1), out.reshape(-1)), zero)
+        run(relu, (x.reshape(-1), out.reshape(-1)), *limits)
         return out
 
     return compute
@@ -149,18 +150,19 @@ def check_same_shape(node: KernelNode, a: Shaped, b: Shaped) -> None:
         )
 
 
-@kernel("ReluGrad", T=COMPILED)
+@kernel("ReluGrad", "Relu6Grad", T=COMPILED)
 def build_relu_grad(node: KernelNode) -> Compute:
     from tenfold_kernels.cpu._compiled import activations
 
     dtype = input_type(node)
-    grad, zero = activations.relu_grad(dtype), dtype(0)
+    loop, bounds = (activations.relu_grad, (0,)) if node.op == "ReluGrad" else (activations.relu6_grad, (0, 6))
+    grad, limits = loop(dtype), [dtype(bound) for bound in bounds]
 
     def compute(gradients: Array, features: Array) -> Array:
         check_same_shape(node, gradients, features)
         gradients, features = contiguous(gradients), contiguous(features)
         out = np.empty_like(features)
-        run(grad, (gradients.reshape(-1), features.reshape(-1), out.reshape(-1)), zero)
+        run(grad, (gradients.reshape(-1), features.reshape(-1), out.reshape(-1)), *limits)
         return out
 
     return compute
@@ -214,12 +216,14 @@ def build_relu_grad_other(node: KernelNode) -> Compute:
     return _gradient(node, lambda g, x, attrs: g * (x > 0).astype(g.dtype))
 
 
-@kernel(*_ACTIVATIONS, T=REAL)
+@kernel("Relu6", T=_OTHER_REAL)
+@kernel(*(name for name in _ACTIVATIONS if name != "Relu6"), T=REAL)
 def build_activation(node: KernelNode) -> Compute:
     return _activation(node, _ACTIVATIONS[node.op])
 
 
-@kernel(*_GRADIENTS, T=REAL)
+@kernel("Relu6Grad", T=_OTHER_REAL)
+@kernel(*(name for name in _GRADIENTS if name != "Relu6Grad"), T=REAL)
 def build_activation_grad(node: KernelNode) -> Compute:
     return _gradient(node, _GRADIENTS[node.op])
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _relu_body = inline(scalar.relu)
 _relu_grad_body = inline(scalar.relu_grad)
+_relu6_body = inline(scalar.relu6)
+_relu6_grad_body = inline(scalar.relu6_grad)
 _sigmoid_grad_body = inline(scalar.sigmoid_grad)
 
 
@@ -28,6 +30,16 @@ def _relu(x_N, out_N, zero):  # type: ignore[no-untyped-def]
 def _relu_grad(gradients_N, features_N, out_N, zero):  # type: ignore[no-untyped-def]
     for i in range(features_N.size):
         out_N[i] = _relu_grad_body(gradients_N[i], features_N[i], zero)
+
+
+def _relu6(x_N, out_N, zero, six):  # type: ignore[no-untyped-def]
+    for i in range(x_N.size):
+        out_N[i] = _relu6_body(x_N[i], zero, six)
+
+
+def _relu6_grad(gradients_N, features_N, out_N, zero, six):  # type: ignore[no-untyped-def]
+    for i in range(features_N.size):
+        out_N[i] = _relu6_grad_body(gradients_N[i], features_N[i], zero, six)
 
 
 def _sigmoid_single(x_N, out_N):  # type: ignore[no-untyped-def]
@@ -68,6 +80,15 @@ def _relu_grad_in_numpy(gradients_N: Array, features_N: Array, out_N: Array, zer
     np.copyto(out_N, gradients_N, where=features_N > zero)
 
 
+def _relu6_in_numpy(features_N: Array, out_N: Array, zero: float, six: float) -> None:
+    np.maximum(features_N, zero, out=out_N)
+    np.minimum(out_N, six, out=out_N)
+
+
+def _relu6_grad_in_numpy(gradients_N: Array, features_N: Array, out_N: Array, zero: float, six: float) -> None:
+    np.multiply(gradients_N, (features_N > zero) & (features_N < six), out=out_N)
+
+
 def sigmoid_in_numpy(x: Array, out: Array) -> None:
     np.negative(x, out=out)
     np.exp(out, out=out)
@@ -99,6 +120,16 @@ def relu(element: Any) -> Callable[..., None]:
 def relu_grad(element: Any) -> Callable[..., None]:
     """(gradients_N, features_N, out_N, zero)"""
     return compile_loop(_relu_grad, "r1 r1 w1 s", element, stand_in=_relu_grad_in_numpy)
+
+
+def relu6(element: Any) -> Callable[..., None]:
+    """(x_N, out_N, zero, six)"""
+    return compile_loop(_relu6, "r1 w1 s s", element, stand_in=_relu6_in_numpy)
+
+
+def relu6_grad(element: Any) -> Callable[..., None]:
+    """(gradients_N, features_N, out_N, zero, six)"""
+    return compile_loop(_relu6_grad, "r1 r1 w1 s s", element, stand_in=_relu6_grad_in_numpy)
 
 
 def sigmoid_of_singles() -> Callable[..., None]:
