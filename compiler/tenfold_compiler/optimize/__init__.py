@@ -4,6 +4,7 @@
     drops.py                    edges lead past nodes that hand on their input; what is not read is not computed
     common_subexpressions.py    the same op of the same inputs is computed once
     reductions.py               gradients of broadcasts, and products of gathered rows, in one node
+    activations.py              a batch normalisation and the activation behind it are one node
     sums.py                     a sum of products of matrices is one product, one of slices' gradients one array
 
 Nodes keep their indices: a node that is gone becomes a NoOp that waits for what the node waited for, so that control
@@ -15,6 +16,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from .activations import join_activations
 from .common_subexpressions import merge_common_subexpressions
 from .constant_folding import fold_constants
 from .drops import drop_dead_code, drop_identities
@@ -36,6 +38,7 @@ _PASSES = (
     join_sums_of_products,
     join_sums_of_slices,
     join_products_of_rows,
+    join_activations,
 )
 
 

@@ -8,7 +8,7 @@ fused_batch_norm_op.cc on a CPU: reserve spaces 1 and 2 hold the batch's mean an
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SHARE = 1 << 17
 #: Elements of a row that the loops of a batch normalisation need to be fast.
 _LONG = 256
+#: An attr of ours: the last output is the factor and the offset that were applied [2, C], for an activation's gradient.
+KEEPS = "_keeps_what_was_applied"
 #: Channels up to which TensorFlow sums an LRN's squares by a product with a matrix of ones and zeros.
 _LRN_PRODUCT = 384
 
@@ -233,11 +235,18 @@ def check_backprop(x: Shaped, gradient: Shaped) -> None:
 
 
 def batch_norm_activation(node: KernelNode) -> str:
-    """What follows the normalisation, Identity or Relu. Raises InvalidArgumentError for anything else."""
+    """What follows the normalisation, Identity or Relu, and Relu6 where the compiler joined them. Raises
+    InvalidArgumentError for anything else.
+    """
     activation = text_attr(node, "activation_mode", "Identity")
-    if activation not in ("Identity", "Relu"):
+    joined = node.op != "_FusedBatchNormEx" and activation == "Relu6"
+    if activation not in ("Identity", "Relu") and not joined:
         raise invalid(f"Unsupported activation mode: {activation}")
     return activation
+
+
+#: Mean, factor and offset, a vector each: (x − mean) · factor + offset is what a normalisation gives.
+Applied: TypeAlias = tuple[Array, Array, Array]
 
 
 class BatchNorm:
@@ -251,6 +260,8 @@ class BatchNorm:
         self.first = text_attr(node, "data_format", "NHWC").startswith("NC")
         self.epsilon = self.wide(node.attrs["epsilon"])
         self.training = bool(node.attrs["is_training"])
+        self._activation = normalize.ACTIVATIONS.index(batch_norm_activation(node))
+        self._bounds = self._activation, self.wide(0), self.wide(6)
         self._moments, self._sums = normalize.moments(self.wide), normalize.sums(self.wide)
         self._scale, self._back = normalize.scale(self.wide), normalize.back(self.wide)
 
@@ -292,17 +303,18 @@ class BatchNorm:
         variance = (aparts.sum(0) + (counts * np.square(means - mean)).sum(0)) / len(rows)
         return mean.astype(self.wide), variance.astype(self.wide)
 
-    def sums(self, given: Array, rows: Array, mean: Array) -> tuple[Array, Array]:
-        """Σ given and Σ given · (x − mean) of each channel, double."""
+    def sums(self, given: Array, rows: Array, applied: Applied) -> tuple[Array, Array]:
+        """Σ given and Σ given · (x − mean) of each channel, double, of what gets through the activation."""
         times, channels = _times(rows), rows.shape[1]
         if not rows.size:
             return np.zeros(channels), np.zeros(channels)
-        given, rows, mean = (each.reshape(-1, times * channels) for each in (given, rows, _tiled(mean, times)))
+        given, rows = (each.reshape(-1, times * channels) for each in (given, rows))
+        vectors = [_tiled(each, times) for each in applied]
         found: dict[int, Array] = {}
 
         def part(first: int, last: int) -> None:
             found[first] = np.zeros((2, rows.shape[1]))
-            self._sums(given, rows, mean[0], first, last, *found[first])
+            self._sums(given, rows, *vectors, *self._bounds, first, last, *found[first])
 
         in_parts(part, len(rows), _pixels(rows))
         # In the order of the pixels, as above.
@@ -312,20 +324,23 @@ class BatchNorm:
         total, product = both.reshape(2, times, channels).sum(1)
         return total, product
 
-    def scaled(self, rows: Array, mean: Array, factor: Array, offset: Array) -> Array:
+    def scaled(self, rows: Array, applied: Applied, *, activated: bool) -> Array:
         out, times = np.empty_like(rows), _times(rows)
         if out.size:
             x, y = rows.reshape(-1, times * rows.shape[1]), out.reshape(-1, times * rows.shape[1])
-            vectors = [_tiled(each, times) for each in (mean, factor, offset)]
-            in_parts(lambda a, b: self._scale(x, *vectors, a, b, y), len(x), _pixels(x))
+            vectors = [_tiled(each, times) for each in applied]
+            bounds = self._bounds if activated else (0, *self._bounds[1:])
+            in_parts(lambda a, b: self._scale(x, *vectors, *bounds, a, b, y), len(x), _pixels(x))
         return out
 
-    def backward(self, given: Array, rows: Array, mean: Array, factor: Array, average: Array, slope: Array) -> Array:
+    def backward(self, given: Array, rows: Array, applied: Applied, *coefficients: Array) -> Array:
+        """factor · (given − average − (x − mean) · slope), of what gets through the activation."""
         out, times = np.empty_like(rows), _times(rows)
         if out.size:
             dy, x, dx = (each.reshape(-1, times * rows.shape[1]) for each in (given, rows, out))
-            vectors = [_tiled(each, times) for each in (mean, factor, average, slope)]
-            in_parts(lambda a, b: self._back(dy, x, *vectors, a, b, dx), len(x), _pixels(x))
+            vectors = [_tiled(each, times) for each in applied]
+            others = [_tiled(each, times) for each in coefficients]
+            in_parts(lambda a, b: self._back(dy, x, *vectors, *self._bounds, *others, a, b, dx), len(x), _pixels(x))
         return out
 
 
@@ -334,7 +349,7 @@ def build_batch_norm(node: KernelNode) -> Compute:
     norm = BatchNorm(node)
     average = float(node.attrs["exponential_avg_factor"])
     activation = batch_norm_activation(node)
-    third = len(node.output_types) == 6
+    third, keeps = node.op in ("FusedBatchNormV3", "_FusedBatchNormEx"), bool(node.attrs.get(KEEPS))
 
     def compute(x: Array, scale: Array, offset: Array, mean: Array, variance: Array, *side: Array) -> tuple[Array, ...]:
         rows, shape = norm.rows(x)
@@ -359,13 +374,14 @@ def build_batch_norm(node: KernelNode) -> Compute:
             new_mean, new_variance = mean.copy(), variance.copy()
             batch_mean, batch_variance = mean.copy(), variance.copy()
         factor = gamma / np.sqrt(batch_variance + norm.epsilon)
-        y = norm.shaped(norm.scaled(rows, batch_mean, factor, beta), shape)
+        y = norm.shaped(norm.scaled(rows, (batch_mean, factor, beta), activated=not side), shape)
         if side:
             y = np.add(y, side[0])
-        if activation == "Relu":
-            y = np.maximum(y, y.dtype.type(0))
-        spaces = (batch_mean, batch_variance, np.zeros((), norm.wide)) if third else (batch_mean, batch_variance)
-        return (y, new_mean, new_variance, *spaces)
+            if activation == "Relu":
+                y = np.maximum(y, y.dtype.type(0))
+        spaces = (np.zeros((), norm.wide),) if third else ()
+        kept = (np.stack((factor, beta)),) if keeps else ()
+        return (y, new_mean, new_variance, batch_mean, batch_variance, *spaces, *kept)
 
     return compute
 
@@ -375,10 +391,14 @@ kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", T=FLOATING)(bui
 
 @kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3", T=FLOATING)
 def build_batch_norm_grad(node: KernelNode) -> Compute:
-    """(y_backprop, x, scale, reserve spaces…) → (x_backprop, scale_backprop, offset_backprop, twice 0)."""
-    norm = BatchNorm(node)
+    """(y_backprop, x, scale, reserve spaces…) → (x_backprop, scale_backprop, offset_backprop, twice 0).
 
-    def compute(gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *_: Any) -> tuple[Array, ...]:
+    With an activation, y_backprop is that of its output, and what KEEPS says follows the reserve spaces.
+    """
+    norm = BatchNorm(node)
+    activated = batch_norm_activation(node) != "Identity"
+
+    def compute(gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *rest: Any) -> tuple[Array, ...]:
         rows, shape = norm.rows(x)
         given, _ = norm.rows(gradient, "y_backprop")
         check_backprop(x, gradient)
@@ -387,12 +407,13 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
         mean = norm.per_channel("reserve_space_1", mean, channels)
         variance = norm.per_channel("reserve_space_2", variance, channels)
         inverse = 1 / np.sqrt(variance + norm.epsilon)
-        total, product = norm.sums(given, rows, mean)
+        applied = (mean, *rest[-1]) if activated else (mean, mean, mean)
+        total, product = norm.sums(given, rows, applied)
         if norm.training:
             count = max(len(rows), 1)
             average = (total / count).astype(norm.wide)
             slope = (product / count * inverse * inverse).astype(norm.wide)
-            back = norm.backward(given, rows, mean, gamma * inverse, average, slope)
+            back = norm.backward(given, rows, applied, gamma * inverse, average, slope)
         else:
             back = given * (gamma * inverse)
         return (
