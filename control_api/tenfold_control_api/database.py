@@ -19,6 +19,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util.concurrency import in_greenlet
 
 from tenfold_control_api.migrations import run
 
@@ -278,6 +279,14 @@ def open_engine(url: URL, *, patient: bool = False) -> Database:
             raise DatabaseError(f"its driver is missing: pip install 'tenfold[postgres]' ({error}).") from None
         return Database(made.sync_engine)
     engine = Database(create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=30).sync_engine)
+    dialect, terminate = engine.dialect, engine.dialect.do_terminate
+
+    def close(connection: Any) -> None:
+        """Of a statement that was cancelled. To terminate closes in a task of its own, and cancelled again, stops the
+        driver's thread beside it: that task then waits for ever for a thread that has ended."""
+        (dialect.do_close if in_greenlet() else terminate)(connection)
+
+    dialect.do_terminate = close  # type: ignore[assignment, method-assign]
 
     @event.listens_for(engine.sync_engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -348,3 +349,32 @@ async def test_its_end_waits_for_the_connection_that_is_in_use(tmp_path: Path) -
     await caller
     await end
     assert (max(there), there[-1]) == (1, 0)
+
+
+async def test_a_statement_that_is_cancelled_twice_leaves_nothing_under_way(tmp_path: Path) -> None:
+    """As by who ends a loop of the service, and again half a second later, while a file's last connection closes."""
+    engine, begun, go_on = open_engine(database_url(str(tmp_path / "d.db"))), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    async def call() -> None:
+        async with engine.connect() as db:
+            driver: Any = (await db.get_raw_connection()).driver_connection
+            await driver.create_function("wait", 0, wait)
+            await db.execute(text("SELECT wait()"))
+
+    caller = asyncio.create_task(call())
+    assert await asyncio.to_thread(begun.wait, 10)
+    for _ in range(2):
+        caller.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await engine.dispose()
+
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left or not (await asyncio.wait(left, timeout=5))[1], left
