@@ -69,7 +69,7 @@ def test_what_stays_on_the_disk_until_its_user_changes():
 """
 #: A file of loops → those that Numba builds its code into.
 USERS = {
-    "tiles": ["convolve", "winograd"],
+    "tiles": ["convolve", "depthwise", "winograd"],
     "product_tiles": ["products"],
     "sandwiches": ["winograd"],
     "convolve": [],

@@ -75,6 +75,21 @@ def _tile(
                 line += a[a_at + r * a_row + i * a_out + j * a_in] * b[b_at + i * b_out + j * b_in :][:width]
 
 
+def _window_tile(
+    rows: int, channels: int, a: Any, a_at: int, a_row: int, a_out: int, a_in: int,
+    b: Any, b_at: int, b_out: int, b_in: int, outer: int, inner: int, c: Any, c_at: int, c_row: int, add: bool,
+) -> None:  # fmt: skip
+    """What tiles.window_tile does in registers."""
+    for r in range(rows):
+        line = c[c_at + r * c_row :][:channels]
+        if not add:
+            line[:] = 0
+        for i in range(outer):
+            for j in range(inner):
+                read = a[a_at + r * a_row + i * a_out + j * a_in :][:channels]
+                line += read * b[b_at + i * b_out + j * b_in :][:channels]
+
+
 _PLAIN = {
     "once": lambda array, i: array[i],
     "once_2": lambda array, i, j: array[i, j],
@@ -82,6 +97,7 @@ _PLAIN = {
     "sigmoid_single": lambda x: 1 / (np.exp(-x) + 1),
     "tanh_single": np.tanh,
     "tile": _tile,
+    "window_tile": _window_tile,
 }
 
 

@@ -175,7 +175,8 @@ def _axes(plan: Array) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
 def _sums_in_numpy(source: Array, weights: Array, plan: Array, first: int, last: int, out: Array) -> None:
     h, w, rest = _axes(plan)
     images = source.reshape(-1, h["size"], w["size"], rest["channels"])
-    filters = weights.reshape(-1, rest["weight_columns"], rest["channels"])
+    row = rest["weight_columns"] * rest["channels"]
+    filters = weights.reshape(weights.size // max(row, 1), rest["weight_columns"], rest["channels"])
     outs = out.reshape(-1, h["to_size"], w["to_size"], rest["channels"])
     for n in range(first // h["count"], -(-last // h["count"])):
         begin, end = max(first - n * h["count"], 0), min(last - n * h["count"], h["count"])

@@ -84,7 +84,7 @@ class Loops:
     def multiply(self, a: Any, offsets: Sequence[Any], b: Any, sums: Sequence[Any]) -> list[Any]:
         """What the sums are after one place more of A and B."""
         builder = self.builder
-        columns = [self.load(place) for place in self.places(b)]
+        columns = [self.read_vector(place) for place in self.places(b)]
         nowhere, first = ir.Constant(self.vector, ir.Undefined), ir.Constant(_I32, 0)
         everywhere = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
         added = []
@@ -103,7 +103,7 @@ class Loops:
         fused = self._library(f"llvm.fmuladd.v{self.lanes}f{self.align * 8}", self.vector, [self.vector] * 3)
         return self.builder.call(fused, [x, y, total])
 
-    def load(self, place: Any) -> Any:
+    def read_vector(self, place: Any) -> Any:
         """The vector at a place, with zeros where the mask has none."""
         if self.mask is None:
             return self.builder.load(place, align=self.align)
@@ -112,7 +112,7 @@ class Loops:
         zeros = ir.Constant(self.vector, None)
         return self.builder.call(load, [place, ir.Constant(_I32, self.align), self.mask, zeros])
 
-    def put(self, value: Any, place: Any) -> None:
+    def write_vector(self, value: Any, place: Any) -> None:
         if self.mask is None:
             self.builder.store(value, place, align=self.align)
             return
@@ -133,10 +133,10 @@ class Loops:
         with builder.if_else(add) as (then, otherwise):
             with then:
                 for place, value in zip(places, sums, strict=True):
-                    self.put(builder.fadd(self.load(place), value), place)
+                    self.write_vector(builder.fadd(self.read_vector(place), value), place)
             with otherwise:
                 for place, value in zip(places, sums, strict=True):
-                    self.put(value, place)
+                    self.write_vector(value, place)
 
 
 @intrinsic
@@ -180,10 +180,10 @@ class _Apart(Loops):
     """A tile whose lanes do not meet: A is read a vector at a time, as B is."""
 
     def multiply(self, a: Any, offsets: Sequence[Any], b: Any, sums: Sequence[Any]) -> list[Any]:
-        columns, added = [self.load(place) for place in self.places(b)], []
+        columns, added = [self.read_vector(place) for place in self.places(b)], []
         for row, offset in enumerate(offsets):
             for at, place in enumerate(self.places(self.builder.gep(a, [offset]))):
-                added.append(self.add_product(self.load(place), columns[at], sums[row * self.vectors + at]))
+                added.append(self.add_product(self.read_vector(place), columns[at], sums[row * self.vectors + at]))
         return added
 
     def only(self, channels: Any) -> None:
