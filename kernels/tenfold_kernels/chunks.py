@@ -6,7 +6,7 @@ sleep between jobs, fewer than `intra_op_parallelism_threads` and the cores. On 
 within a chunk: nobody shares where more want to run than there are cores, and what it brings is learnt (`Payoff`).
 Loops: cpu/_compiled/chunk_loops.py; the same for Python functions: parallel.py.
 
-    address = compile_callback(function)  # function(arguments: int64, chunk: int64), by cpu/_compiled/machine_code.py
+    address = compile_callback(function)  # function(arguments: int64, chunk: int64), by cpu/_compiled/objects.py
     run(address, arguments, count)        # chunks of 50 µs and more; arguments is a NumPy array of int64
 """
 
@@ -89,7 +89,7 @@ class _Pool:
         from tenfold_kernels.cpu._compiled import chunk_loops
         from tenfold_kernels.cpu._compiled.chunk_loops import CELLS, Cell
         from tenfold_kernels.cpu._compiled.loop_spec import LoopSpec
-        from tenfold_kernels.cpu._compiled.machine_code import compile_callback, compile_spec
+        from tenfold_kernels.cpu._compiled.objects import compile_callback, compile_spec
 
         #: By function and about how many chunks: small jobs that do not pay say nothing of large ones.
         self._payoffs: defaultdict[tuple[int, int], Payoff] = defaultdict(Payoff)

@@ -35,7 +35,7 @@ def loop(x_N, out_N):
 x, out = np.arange(3.0), np.zeros(3)
 compiled = compile_loop(loop, "r1 w1", np.float64)
 compiled(x, out)
-print(out.tolist(), sum(compiled.stats.cache_hits.values()))
+print(out.tolist(), int("numba" not in sys.modules))
 """
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from tenfold_kernels.cpu._compiled import machine_code, reading
+from tenfold_kernels.cpu._compiled import machine_code, objects, reading
 from tenfold_kernels.cpu._compiled.loop_spec import CALLBACK, Inlined, LoopSpec
 
 D, F = np.dtype(np.float64), np.dtype(np.float32)
@@ -45,6 +45,7 @@ def tripled(loop: Any, element: Any = D) -> list[float]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where machine code is kept; nothing is there yet."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     return tmp_path
 
 
@@ -102,10 +103,10 @@ def test_a_loop_that_can_be_kept_nowhere_is_compiled_all_the_same() -> None:
     assert not machine_code.is_on_disk(spec)
 
     callback = LoopSpec(made["nothing"], CALLBACK, D, D)
-    address = machine_code.compile_spec(callback)()
+    address = objects.compile_spec(callback)()
     assert address > 0
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(address)(1, 2)
-    assert machine_code.compile_callback(made["nothing"]) == address, "it is made once"
+    assert objects.compile_callback(made["nothing"]) == address, "it is made once"
 
 
 def test_another_failure_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

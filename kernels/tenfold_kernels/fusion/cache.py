@@ -2,6 +2,7 @@
 
     $TENFOLD_CACHE_DIR or ~/.cache/tenfold/fused/run_<hash>.py          named by its text and by all versions involved
                                           __pycache__/run_<hash>.*.nbc  the machine code, written by Numba
+                                          __pycache__/run_<hash>.*.object  the same, for processes without Numba
                                           hot_<hash>                    empty: a program of which such runs are parts
 
 What lies there is run as code, so the folder must belong to this user and no other user may write to it. Without such a
@@ -19,9 +20,12 @@ import stat
 import sys
 import tempfile
 import threading
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels import object_code
+from tenfold_kernels.object_code import WithNumba
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Goes up when generated text of the same hash would mean something else.
 _FORMAT = 1
+#: Files whose functions are inlined into every run.
+_INLINED = ("support", "vector_math")
 #: The most modules that stay in the folder; the oldest go.
 _KEPT = 1000
 
@@ -87,6 +93,8 @@ class FusionCache:
             return True
         if self._folder is None:
             return False
+        if object_code.is_supported():
+            return _object(self._folder, _whole(source), signature)[0].exists()
         name = _module_name(_whole(source), signature)
         return any((self._folder / "__pycache__").glob(f"{name}.*.nbc"))
 
@@ -111,6 +119,18 @@ class FusionCache:
             return found
 
     def _compile(self, text: str, signature: str) -> Callable[..., Any]:
+        with_numba = WithNumba(partial(self._compile_with_numba, text, signature))
+        if not self._is_kept() or not object_code.is_supported():
+            return with_numba.function
+        path, name = _object(self._folder, text, signature)
+        found = object_code.load(path, name, with_numba)
+        if found is None:
+            plain = with_numba.function
+            found = object_code.load(path, name, with_numba) or plain
+        return found
+
+    def _compile_with_numba(self, text: str, signature: str) -> Callable[..., Any]:
+        """Numba's function; leaves an object file if there is none."""
         import numba
         from numba import types
 
@@ -124,22 +144,50 @@ class FusionCache:
             # A full disk, a folder that went away, a file of another user: compile without it.
             with contextlib.suppress(OSError, RuntimeError):
                 compiled = numba.njit(cache=True, **options)(module.run)
-                compile_once(compiled, eval(signature, {"types": types}))
+                types_ = eval(signature, {"types": types})
+                compile_once(compiled, types_)
+                self._leave_object(compiled, types_, text, signature, options)
                 return compiled
         namespace: dict[str, Any] = {}
         exec(compile(text, "<tenfold fused run>", "exec", dont_inherit=True), namespace)
         compiled = numba.njit(eval(signature, {"types": types}), **options)(namespace["run"])
         return compiled
 
+    def _leave_object(self, compiled: Any, types_: Any, text: str, signature: str, options: dict[str, Any]) -> None:
+        """An empty one where Numba is needed to call it."""
+        from numba.core.dispatcher import Dispatcher
+
+        from tenfold_kernels.object_writer import object_of
+
+        path, name = _object(self._folder, text, signature)
+        if not object_code.is_supported() or path.exists() or not isinstance(compiled, Dispatcher):
+            return
+        try:
+            content = object_of(compiled.overloads[types_.args], name, releases=options["nogil"])
+        except LookupError:  # from Numba's cache, of an earlier version of Tenfold
+            import numba
+
+            again = numba.njit(types_, **options)(compiled.py_func)
+            content = object_of(again.overloads[types_.args], name, releases=options["nogil"])
+        object_code.write(path, content or b"")
+
+    def _is_kept(self) -> bool:
+        """Whether there is a folder that can be trusted."""
+        if self._folder is not None and not self._checked:
+            try:
+                self._prepare()
+            except OSError:
+                self._folder = None
+        return self._folder is not None
+
     def _module(self, text: str, signature: str) -> ModuleType | None:
         """The source as an imported file, written if need be; None without a folder that can be trusted."""
-        if self._folder is None:
+        if not self._is_kept():
             return None
+        assert self._folder is not None
         name = _module_name(text, signature)
         path = self._folder / f"{name}.py"
         try:
-            if not self._checked:
-                self._prepare()
             if not _same_text(path, text):
                 _write_atomically(path, text)
         except OSError:
@@ -174,16 +222,22 @@ def _module_name(text: str, signature: str) -> str:
     return "run_" + hashlib.sha256(repr((text, signature, _versions())).encode()).hexdigest()[:32]
 
 
+def _object(folder: Path | None, text: str, signature: str) -> tuple[Path, str]:
+    """Where the object file of a source is, beside its module's, and what it is called."""
+    assert folder is not None
+    name = object_code.name_of((text, signature, _versions()))
+    return object_code.path_of(folder / "__pycache__", name, of=_module_name(text, signature)), name
+
+
 @cache
 def _versions() -> tuple[object, ...]:
     """What machine code depends on besides its source. Asked for by every run; finding it out takes 5 ms."""
-    # support.py is inlined into every run.
-    support = Path(__file__).with_name("support.py").read_text(encoding="utf-8")
+    inlined = [Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in _INLINED]
     # not with this module: it takes 15 ms to import, which a program that fuses nothing need not wait for
     from importlib.metadata import version
 
     packages = [version(name) for name in ("numba", "llvmlite", "numpy")]
-    return _FORMAT, sys.version, platform.machine(), support, *packages
+    return _FORMAT, sys.version, platform.machine(), *inlined, *packages
 
 
 def program_name(text: str) -> str:

@@ -21,6 +21,7 @@ OWN = {
     "crowd.py": "the load of the machine",
     "blas.py": "which library of products is loaded",
     "fusion/cache.py": "compiled code that is kept",
+    "object_code.py": "compiled code that is kept",
     "cpu/_compiled/cache_lock.py": "compiled code that is kept",
     "cpu/_compiled/machine_code.py": "compiled code that is kept",
     "cpu/_compiled/intrinsics.py": "what the processor can do",

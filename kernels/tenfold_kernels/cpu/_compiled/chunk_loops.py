@@ -9,14 +9,9 @@ functions: these stand in cells. Called by tenfold_kernels/chunks.py, which deci
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
 
-import numba
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import extending, types
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .compiling import inline
+from .intrinsics import call_0, call_1, call_2, call_clock, exchange, fetch_add, load, store, two_words
 
 
 class Cell(enum.IntEnum):
@@ -61,102 +56,7 @@ class Cell(enum.IntEnum):
 
 
 CELLS = 32
-_I64, _I32 = ir.IntType(64), ir.IntType(32)
 _CLOCK_MONOTONIC = 1
-#: What it makes is called without the typing context that its definition takes, so it has no type of its own.
-_intrinsic: Callable[[Any], Any] = extending.intrinsic
-
-
-@_intrinsic
-def load(typingctx: Any, address: Any) -> Any:
-    """The cell at an address, read in one order with all other atomic accesses."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(builder.inttoptr(args[0], _I64.as_pointer()), "seq_cst", 8)
-
-    return types.int64(types.int64), build
-
-
-@_intrinsic
-def store(typingctx: Any, address: Any, value: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], builder.inttoptr(args[0], _I64.as_pointer()), "seq_cst", 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), build
-
-
-@_intrinsic
-def fetch_add(typingctx: Any, address: Any, value: Any) -> Any:
-    """Adds to the cell; what it was before."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", builder.inttoptr(args[0], _I64.as_pointer()), args[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), build
-
-
-@_intrinsic
-def exchange(typingctx: Any, address: Any, value: Any) -> Any:
-    """Sets the cell; what it was before."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.atomic_rmw("xchg", builder.inttoptr(args[0], _I64.as_pointer()), args[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), build
-
-
-def _caller_of(result: Any, parameters: list[Any]) -> Any:
-    """An intrinsic that calls the C function at an address with int64s, each cut to the type that it takes."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(result, parameters)
-        function = builder.inttoptr(args[0], kind.as_pointer())
-        values = [
-            value if wanted.width == 64 else builder.trunc(value, wanted)
-            for value, wanted in zip(args[1:], parameters, strict=True)
-        ]
-        builder.call(function, values)
-        return context.get_dummy_value()
-
-    return build
-
-
-@_intrinsic
-def call_0(typingctx: Any, function: Any) -> Any:
-    """int function(void); what it gives is not looked at, here and below."""
-    return types.void(types.int64), _caller_of(_I32, [])
-
-
-@_intrinsic
-def call_1(typingctx: Any, function: Any, a: Any) -> Any:
-    """int function(void *)"""
-    return types.void(types.int64, types.int64), _caller_of(_I32, [_I64])
-
-
-@_intrinsic
-def call_2(typingctx: Any, function: Any, a: Any, b: Any) -> Any:
-    """void function(int64, int64), or of two pointers"""
-    return types.void(types.int64, types.int64, types.int64), _caller_of(ir.VoidType(), [_I64, _I64])
-
-
-@_intrinsic
-def call_clock(typingctx: Any, function: Any, clock: Any, timespec: Any) -> Any:
-    """int clock_gettime(clockid_t, struct timespec *)"""
-    return types.void(types.int64, types.int64, types.int64), _caller_of(_I32, [_I32, _I64])
-
-
-@_intrinsic
-def _two_words(typingctx: Any) -> Any:
-    """The address of 16 bytes on the stack, until the function returns."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        with builder.goto_entry_block():
-            memory = builder.alloca(ir.ArrayType(_I64, 2))
-        return builder.ptrtoint(memory, _I64)
-
-    return types.int64(), build
-
 
 # The cells' places as constants of the loops: Numba reads no enum.
 (
@@ -165,16 +65,14 @@ def _two_words(typingctx: Any) -> Any:
     _OWN, _WORKED, _WAITED,
 ) = (8 * int(cell) for cell in Cell)  # fmt: skip
 
-_inline = numba.njit(nogil=True, error_model="numpy")
 
-
-@_inline
+@inline
 def _now(pool, timespec):  # type: ignore[no-untyped-def]
     call_clock(load(pool + _CLOCK), _CLOCK_MONOTONIC, timespec)
     return load(timespec) * 1_000_000_000 + load(timespec + 8)
 
 
-@_inline
+@inline
 def _chunks(pool):  # type: ignore[no-untyped-def]
     # Takes chunks until none is left; how many.
     function, arguments, count = load(pool + _FUNCTION), load(pool + _ARGUMENTS), load(pool + _COUNT)
@@ -187,7 +85,7 @@ def _chunks(pool):  # type: ignore[no-untyped-def]
         done += 1
 
 
-@_inline
+@inline
 def _help(pool):  # type: ignore[no-untyped-def]
     inside = fetch_add(pool + _INSIDE, 1)
     if load(pool + _OPEN) and inside < load(pool + _MOST_HELPERS):
@@ -200,7 +98,7 @@ def _help(pool):  # type: ignore[no-untyped-def]
 
 def helper(pool):  # type: ignore[no-untyped-def]
     """A helper thread's life; never returns."""
-    timespec = _two_words()
+    timespec = two_words()
     seen = 0
     while True:
         if load(pool + _JOB) == seen and load(pool + _HELPER_SPINS):
@@ -223,7 +121,7 @@ def share(pool, function, arguments, count):  # type: ignore[no-untyped-def]
     """
     if exchange(pool + _CLAIMED, 1):
         return -1
-    timespec = _two_words()
+    timespec = two_words()
     store(pool + _FUNCTION, function)
     store(pool + _ARGUMENTS, arguments)
     store(pool + _COUNT, count)
@@ -262,7 +160,7 @@ def await_change(pool, cell, seen, nanoseconds, told):  # type: ignore[no-untype
     """
     if told:
         fetch_add(told, 1)
-    timespec = _two_words()
+    timespec = two_words()
     end = _now(pool, timespec) + nanoseconds
     while load(cell) == seen and _now(pool, timespec) < end:
         call_0(load(pool + _YIELD))

@@ -17,6 +17,7 @@ import numpy as np
 
 from tenfold_kernels.arrays import invalid
 
+from . import objects
 from .loading import LoopLoader
 from .loop_spec import Inlined, LoopSpec
 from .shells import Heavy, StandIn
@@ -83,9 +84,7 @@ class Loops:
 
     def _make(self, spec: LoopSpec, stand_in: Callable[..., Any] | None, heavy: bool) -> Callable[..., Any]:
         if stand_in is None or self.mode == "blocking":
-            from . import machine_code
-
-            return machine_code.compile_spec(spec)
+            return objects.compile_spec(spec)
         stand_in = _with_private_indices(stand_in, spec.codes)
         # a partial of nothing costs 30 ns a call, and can be given another function while it is in use
         shell: partial[Any] = partial((Heavy if heavy else StandIn)(stand_in))

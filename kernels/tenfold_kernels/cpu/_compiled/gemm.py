@@ -2,7 +2,7 @@
 
 Used by cpu/_products.py through tenfold_kernels/chunks.py. The BLAS is one whose integers have 64 bits, as NumPy's
 wheels carry it; its entry's address is among the arguments. C_MN = op(A)_MK · op(B)_KN, row by row in memory.
-After an edit of `load` in chunk_loops.py touch this file too, for the disk cache watches nothing else.
+After an edit of chunk_intrinsics.py touch this file too, for the disk cache watches nothing else.
 """
 
 from __future__ import annotations
@@ -10,47 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import extending, types
 
-from tenfold_kernels.cpu._compiled.chunk_loops import load
-from tenfold_kernels.cpu._compiled.machine_code import compile_callback
+from tenfold_kernels.cpu._compiled.intrinsics import dgemm, load, sgemm
+from tenfold_kernels.cpu._compiled.objects import compile_callback
 
 #: What the arguments are, one int64 each. A, B and C are addresses; *_row are elements from one line of memory to the
 #: next; `by_columns` says which side of C is cut, `step` into pieces of how much; transposes are cblas's 111 or 112.
 FIELDS = ("gemm", "trans_a", "trans_b", "m", "n", "k", "a", "a_row", "b", "b_row", "c", "c_row", "by_columns", "step")
-_I64, _I32 = ir.IntType(64), ir.IntType(32)
 _PLAIN = 111
-_ROW_MAJOR = 101
-
-
-def _gemm(element: Any) -> Any:
-    """An intrinsic: cblas_?gemm(order, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) at an address."""
-
-    @extending.intrinsic
-    def call(
-        typingctx: Any, gemm: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any,
-        a: Any, lda: Any, b: Any, ldb: Any, c: Any, ldc: Any,
-    ) -> Any:  # fmt: skip
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.FunctionType(
-                ir.VoidType(),
-                [_I32, _I32, _I32, _I64, _I64, _I64, element, _I64, _I64, _I64, _I64, element, _I64, _I64],
-            )
-            function = builder.inttoptr(args[0], kind.as_pointer())
-            ta, tb = (builder.trunc(value, _I32) for value in args[1:3])
-            one, zero = ir.Constant(element, 1.0), ir.Constant(element, 0.0)
-            builder.call(
-                function, [ir.Constant(_I32, _ROW_MAJOR), ta, tb, *args[3:6], one, *args[6:10], zero, *args[10:12]]
-            )
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 12), build
-
-    return call
-
-
-_sgemm, _dgemm = _gemm(ir.FloatType()), _gemm(ir.DoubleType())
 
 
 def single(arguments, chunk):  # type: ignore[no-untyped-def]
@@ -68,7 +35,7 @@ def single(arguments, chunk):  # type: ignore[no-untyped-def]
         m = min(step, m - first)
         a += 4 * first * (a_row if trans_a == _PLAIN else 1)
         c += 4 * first * c_row
-    _sgemm(load(arguments), trans_a, trans_b, m, n, load(arguments + 40), a, a_row, b, b_row, c, c_row)
+    sgemm(load(arguments), trans_a, trans_b, m, n, load(arguments + 40), a, a_row, b, b_row, c, c_row)
 
 
 def double(arguments, chunk):  # type: ignore[no-untyped-def]
@@ -86,7 +53,7 @@ def double(arguments, chunk):  # type: ignore[no-untyped-def]
         m = min(step, m - first)
         a += 8 * first * (a_row if trans_a == _PLAIN else 1)
         c += 8 * first * c_row
-    _dgemm(load(arguments), trans_a, trans_b, m, n, load(arguments + 40), a, a_row, b, b_row, c, c_row)
+    dgemm(load(arguments), trans_a, trans_b, m, n, load(arguments + 40), a, a_row, b, b_row, c, c_row)
 
 
 def chunk_address(dtype: Any) -> int:

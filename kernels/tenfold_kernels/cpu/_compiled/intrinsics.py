@@ -1,9 +1,9 @@
 """Vector registers of this machine, and the compiler intrinsics that use them, known without importing Numba.
 
-Loops name the intrinsics of tiles.py, product_tiles.py, sandwiches.py, pool_windows.py, chunk_loops.py, reading.py,
-memory_views.py and singles.py by these; machine_code.py puts the real ones in their places when it compiles. Used by
-convolve.py, depthwise.py, products.py, winograd.py, pooling.py, activations.py and all loops that index by data, and
-for the sizes by the kernels' plans.
+Loops name the intrinsics of tiles.py, product_tiles.py, sandwiches.py, pool_windows.py, chunk_intrinsics.py,
+reading.py, memory_views.py and singles.py by these; machine_code.py puts the real ones in their places when it
+compiles. Used by convolve.py, depthwise.py, products.py, winograd.py, pooling.py, activations.py and all loops that
+index by data, and for the sizes by the kernels' plans.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ class Intrinsic(Inlined):
         return getattr(import_module(f"{__package__}.{self._module}"), self._name)
 
     @property
+    def made_of(self) -> tuple[object, ...]:
+        """What its code depends on, without making it: its name, and when its file was changed."""
+        return self._module, self._name, Path(__file__).with_name(f"{self._module}.py").stat().st_mtime_ns
+
+    @property
     def dispatcher(self) -> Any:
         return self._load()
 
@@ -97,7 +102,12 @@ transpose_block, copy_line = Intrinsic("product_tiles", "transpose_block"), Intr
 move_float, put = Intrinsic("product_tiles", "move_float"), Intrinsic("product_tiles", "put")
 panel_memory, job_memory = Intrinsic("product_tiles", "panel_memory"), Intrinsic("product_tiles", "job_memory")
 block_memory = Intrinsic("product_tiles", "block_memory")
-load, call_2 = Intrinsic("chunk_loops", "load"), Intrinsic("chunk_loops", "call_2")
+load, store = Intrinsic("chunk_intrinsics", "load"), Intrinsic("chunk_intrinsics", "store")
+fetch_add, exchange = Intrinsic("chunk_intrinsics", "fetch_add"), Intrinsic("chunk_intrinsics", "exchange")
+call_0, call_1 = Intrinsic("chunk_intrinsics", "call_0"), Intrinsic("chunk_intrinsics", "call_1")
+call_2, call_clock = Intrinsic("chunk_intrinsics", "call_2"), Intrinsic("chunk_intrinsics", "call_clock")
+two_words = Intrinsic("chunk_intrinsics", "two_words")
+sgemm, dgemm = Intrinsic("chunk_intrinsics", "sgemm"), Intrinsic("chunk_intrinsics", "dgemm")
 once, once_2 = Intrinsic("reading", "once"), Intrinsic("reading", "once_2")
 int64s, int32s = Intrinsic("memory_views", "int64s"), Intrinsic("memory_views", "int32s")
 floats, number = Intrinsic("memory_views", "floats"), Intrinsic("memory_views", "number")

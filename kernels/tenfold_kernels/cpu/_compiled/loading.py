@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tenfold_kernels.compile_process import PROCESS_SECONDS, CompileProcess
 from tenfold_kernels.short_turns import short_turns
 
+from . import objects
 from .shells import go_on, is_heavy, settle, spent
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ class LoopLoader:
         while self._is_time():
             try:
                 with short_turns():
-                    from . import machine_code  # first: more loops may come meanwhile
-
-                    self._load(machine_code)
+                    self._load()
             except Exception:  # the stand-ins go on: that is slower, and no reason for a step to fail
                 _log.exception("Loops could not be compiled; their stand-ins go on.")
                 self._missing.update(self._taken())
@@ -117,44 +116,44 @@ class LoopLoader:
             taken, self._waiting = self._waiting, {}
             return taken
 
-    def _load(self, machine_code: Any) -> None:
+    def _load(self) -> None:
         def look() -> bool:
             # loops that are asked for while others are compiled need not wait for these
-            self._look(machine_code)
+            self._look()
             return self._closed
 
         look()
-        work = self._compiled(machine_code)
+        work = self._compiled()
         self._process.run(["tenfold_kernels.cpu._compiled.compile"], work, look)
         for _ in work:  # without a process, or after its end, here
             pass
 
-    def _look(self, machine_code: Any) -> None:
+    def _look(self) -> None:
         """Loads what is on disk of the loops that were asked for, the heavy ones first."""
         taken = self._taken()
         self._missing.update(taken)
         for spec, shell in sorted(taken.items(), key=lambda item: not is_heavy(item[1])):
             if self._closed:
                 return
-            if machine_code.is_on_disk(spec):
-                self._finish(machine_code, spec)
+            if objects.is_on_disk(spec):
+                self._finish(spec)
             else:
                 go_on(shell)
 
-    def _compiled(self, machine_code: Any) -> Iterator[tuple[bool, Any]]:
+    def _compiled(self) -> Iterator[tuple[bool, Any]]:
         """Yields whether steps suffer without the next loop, and what it is; loads it once asked for more."""
         while self._missing and not self._closed:
             spec = max(self._missing, key=lambda spec: _urgency(self._missing[spec]))
             yield any(_urgency(self._missing[spec])), _described(spec)
             if self._closed:
                 return
-            self._finish(machine_code, spec)
-            self._look(machine_code)
+            self._finish(spec)
+            self._look()
 
-    def _finish(self, machine_code: Any, spec: LoopSpec) -> None:
+    def _finish(self, spec: LoopSpec) -> None:
         shell = self._missing.pop(spec)
         try:
-            settle(shell, machine_code.compile_spec(spec))
+            settle(shell, objects.compile_spec(spec))
         except Exception:
             _log.exception("A loop could not be compiled; its stand-in goes on.")
             settle(shell, None)

@@ -8,22 +8,24 @@ that inlines functions gets a name with their hash in it, so that an edit of tho
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib.metadata
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 import numba
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
+from tenfold_kernels import object_code
 from tenfold_kernels.code_on_disk import compile_once
+from tenfold_kernels.object_writer import object_of, object_of_callback
 
 from .cache_lock import cache_lock
-from .loop_spec import CALLBACK, Inlined
+from .loop_spec import Inlined
+from .object_names import bytecode, file_of, file_of_callback, inlined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,28 +58,12 @@ def _argument(code: str, element: Any, index: Any) -> Any:
     raise ValueError(f"no argument code {code!r}")
 
 
-def _inlined(function: Callable[..., Any], found: list[Inlined]) -> list[Inlined]:
-    """The functions that `function` calls and LLVM inlines, and those that these call; some call themselves."""
-    for name in function.__code__.co_names:
-        called = function.__globals__.get(name)
-        if isinstance(called, Inlined) and called not in found:
-            found.append(called)
-            _inlined(called.py_func, found)
-    return found
-
-
-def _bytecode(code: CodeType) -> tuple[Any, ...]:
-    """What `code` does, without its file and lines."""
-    constants = (_bytecode(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts)
-    return code.co_code, code.co_names, code.co_varnames, tuple(constants)
-
-
 def _bound(function: Callable[..., Any]) -> FunctionType:
     """A copy of `function` that sees Numba's dispatchers in place of what it inlines, and is named by these."""
     bound = _copy(function)
     _bind(bound)
-    if inlined := _inlined(function, []):
-        text = repr([_bytecode(called.py_func.__code__) for called in inlined])
+    if found := inlined(function, []):
+        text = repr([bytecode(called.py_func.__code__) for called in found])
         bound.__qualname__ += f"_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return bound
 
@@ -140,15 +126,7 @@ def is_on_disk(spec: LoopSpec) -> bool:
 
 
 def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
-    """The loop as machine code, from the disk where it can. Blocks: milliseconds to load, a second to compile.
-
-    Of a callback: a function that gives its address.
-    """
-    if spec.codes == CALLBACK:
-        address = compile_callback(spec.function)
-        with contextlib.suppress(RuntimeError):  # no folder to keep it in
-            _leave_mark(_mark(spec, _dispatcher(spec)[0]))
-        return lambda: address
+    """Numba's function of the loop, from its cache where it can; leaves an object file if there is none. Blocks."""
     try:
         compiled, options = _dispatcher(spec)
     except RuntimeError as error:
@@ -161,8 +139,18 @@ def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
     if isinstance(compiled, Dispatcher):  # not so with NUMBA_DISABLE_JIT
         function = spec.function
         with cache_lock(Path(str(compiled.stats.cache_path)) / f"{function.__module__}.{function.__qualname__}.lock"):
-            compile_once(compiled, _signature(spec))
+            signature = _signature(spec)
+            compile_once(compiled, signature)
             _leave_mark(_mark(spec, compiled))
+            path, name = file_of(spec)
+            if object_code.is_supported() and not path.exists():
+                try:
+                    content = object_of(compiled.overloads[signature.args], name)
+                except LookupError:
+                    again = numba.njit(signature, **options)(_bound(function))
+                    content = object_of(again.overloads[signature.args], name)
+                # empty where Numba is needed; its own cache has the code then
+                object_code.write(path, content or b"")
     return cast("Callable[..., Any]", compiled)
 
 
@@ -174,20 +162,25 @@ def _leave_mark(path: Path) -> None:
         return
 
 
-@functools.cache
-def _callback(function: Callable[..., Any], signature: str) -> Any:
+def compile_callback(function: Callable[..., Any], signature: str) -> int:
+    """The address of `function` as a C function; what Numba makes of it stays. Blocks."""
     bound = _bound(function)
-    try:
-        path = Path(str(numba.njit(cache=True, **_OPTIONS)(bound).stats.cache_path))
-    except (RuntimeError, AttributeError):  # nowhere to keep it, or NUMBA_DISABLE_JIT
-        return numba.cfunc(signature, error_model="numpy")(bound)
-    with cache_lock(path / f"{function.__module__}.{function.__qualname__}.lock"):
-        return numba.cfunc(signature, cache=True, error_model="numpy")(bound)
+    path, name = file_of_callback(function, signature)
+    with cache_lock(path.parent / f"{function.__module__}.{function.__qualname__}.lock"):
+        if object_code.is_supported() and not path.exists():
+            compiled = numba.njit(signature, **_OPTIONS)(bound)
+            (overload,) = compiled.overloads.values()
+            object_code.write(path, object_of_callback(overload, name) or b"")
+            found = object_code.load_address(path, name)
+            if found is not None:
+                return found
+        try:
+            made = numba.cfunc(signature, cache=True, error_model="numpy")(bound)
+        except RuntimeError:  # nowhere to keep it
+            made = numba.cfunc(signature, error_model="numpy")(bound)
+    _callbacks.append(made)
+    return cast("int", made.address)
 
 
-def compile_callback(function: Callable[..., Any], signature: str = "void(int64, int64)") -> int:
-    """The address of `function` compiled as a C function, for threads without the GIL; it lives as long as the process.
-
-    It must not raise. Blocks while it is loaded or compiled.
-    """
-    return int(_callback(function, signature).address)
+#: Numba frees the code of those that nobody holds.
+_callbacks: list[Any] = []

@@ -52,6 +52,8 @@ def numba(monkeypatch: pytest.MonkeyPatch) -> FakeNumba:
     monkeypatch.setitem(sys.modules, "numba", fake)  # type: ignore[arg-type]
     on_disk = SimpleNamespace(compile_once=fake.compile_once)
     monkeypatch.setitem(sys.modules, "tenfold_kernels.code_on_disk", on_disk)  # type: ignore[arg-type]
+    # files of machine code are Numba's alone then
+    monkeypatch.setattr(module.object_code, "is_supported", lambda: False)
     # what a run's head imports, which wants Numba itself
     names = ("add_any_order", "exp_single", "log1p_single", "log_single", "sigmoid_single", "tanh_single")
     for name in ("support", "vector_math"):

@@ -1,0 +1,69 @@
+"""The loops as machine code: from object files, without Numba, where machine_code.py has left them; else by Numba.
+
+Used by compiling.py and loading.py, and for callbacks by all that work in chunks. Nothing here imports Numba before a
+loop has to be compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from tenfold_kernels import object_code
+
+from .loop_spec import CALLBACK
+from .object_names import OF_CHUNKS, file_of, file_of_callback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .loop_spec import LoopSpec
+
+
+def is_on_disk(spec: LoopSpec) -> bool:
+    """Whether `compile_spec` will probably load machine code, not make it."""
+    if object_code.is_supported():
+        return file_of(spec)[0].exists()
+    from . import machine_code
+
+    return machine_code.is_on_disk(spec)
+
+
+def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
+    """The loop as machine code, from the disk where it can. Blocks: milliseconds to load, a second to compile.
+
+    Of a callback: a function that gives its address.
+    """
+    if spec.codes == CALLBACK:
+        address = compile_callback(spec.function)
+        return lambda: address
+    with_numba = object_code.WithNumba(functools.partial(_compile_with_numba, spec))
+    if not object_code.is_supported():
+        return with_numba.function
+    path, name = file_of(spec)
+    found = object_code.load(path, name, with_numba)
+    if found is None:
+        plain = with_numba.function
+        found = object_code.load(path, name, with_numba) or plain
+    return found
+
+
+@functools.cache
+def compile_callback(function: Callable[..., Any], signature: str = OF_CHUNKS) -> int:
+    """The address of `function` compiled as a C function, for threads without the GIL; it lives as long as the process.
+
+    It must not raise. Blocks while it is loaded or compiled.
+    """
+    if object_code.is_supported():
+        found = object_code.load_address(*file_of_callback(function, signature))
+        if found is not None:
+            return found
+    from . import machine_code
+
+    return machine_code.compile_callback(function, signature)
+
+
+def _compile_with_numba(spec: LoopSpec) -> Callable[..., Any]:
+    from . import machine_code
+
+    return machine_code.compile_spec(spec)
