@@ -2,8 +2,7 @@
 
 To import Numba costs a process 0.4 s, and its first steps more, for it holds the interpreter. What was compiled before
 needs LLVM's loader alone: object_writer.py puts a loop and a function of Python's C interface, which takes its
-arguments apart, into one object file; `load` makes a built-in function of it. Arguments that are not exactly what the
-loop takes go to a fallback: Numba's own function, which has the words for them.
+arguments apart, into one object file; `load` makes a built-in function of it.
 
 A file holds what it depends on: a digest of its content, in its name the versions, this processor, and all that the
 loop is made of. Used by cpu/_compiled/machine_code.py and fusion/cache.py.
@@ -117,18 +116,39 @@ def path_of(folder: Path, name: str, of: str = "loop") -> Path:
     return folder / f"{of}.{name}.object"
 
 
-class WithNumba:
-    """A function of Numba's that is made when it is first needed: for arguments that an object does not take."""
+class Otherwise:
+    """What is called with arguments that an object does not take: another class or number of the same type is made what
+    it takes; all else is a TypeError.
+    """
 
-    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
-        self._make = make
-
-    @functools.cached_property
-    def function(self) -> Callable[..., Any]:
-        return self._make()
+    def __init__(self, what: str) -> None:
+        self._what = what
+        #: The function of the object.
+        self.function: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.function(*arguments)
+        plain = [_plain(each) for each in arguments]
+        if self.function is not None and any(one is not other for one, other in zip(plain, arguments, strict=True)):
+            return self.function(*plain)
+        raise TypeError(f"{self._what} does not take ({', '.join(map(_described, arguments))})")
+
+
+def _plain(value: Any) -> Any:
+    """An array of NumPy's own class, and its type by the first of the numbers that it has: int64 has two."""
+    if not isinstance(value, np.ndarray):
+        return value
+    dtype = np.dtype(value.dtype.str) if value.dtype.kind in "iufb" else value.dtype
+    if type(value) is np.ndarray and value.dtype.num == dtype.num:
+        return value
+    return value.view(dtype, np.ndarray)
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    order = "" if value.flags.c_contiguous else f" in strides of {list(value.strides)}"
+    rest = "" if value.flags.aligned else ", not aligned"
+    return f"{value.dtype}{list(value.shape)}{order}{rest}{'' if value.flags.writeable else ', read-only'}"
 
 
 def write(path: Path, content: bytes) -> bool:
@@ -193,9 +213,9 @@ def _loaded(path: Path) -> Any:
 _methods: list[_Method] = []
 
 
-def load(path: Path, name: str, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The function of an object file; None where there is none that can be used. Arguments that it does not take go to
-    `fallback`. Blocks, for about a millisecond.
+def load(path: Path, name: str, what: str) -> Callable[..., Any] | None:
+    """The function of an object file; None where there is none that can be used. It raises TypeError for arguments that
+    it does not take, in which it is called `what`. Blocks, for about a millisecond.
     """
     with _lock:
         engine = _loaded(path)
@@ -207,7 +227,9 @@ def load(path: Path, name: str, fallback: Callable[..., Any]) -> Callable[..., A
         _methods.append(method)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes, make.restype = [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p], ctypes.py_object
-    made: Callable[..., Any] = make(ctypes.byref(method), fallback, None)
+    otherwise = Otherwise(what)
+    made: Callable[..., Any] = make(ctypes.byref(method), otherwise, None)
+    otherwise.function = made
     return made
 
 

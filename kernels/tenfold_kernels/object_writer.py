@@ -4,7 +4,7 @@
                                       of an array its memory, sizes and strides, of a number the number
        └─► Numba's function           without the interpreter's lock
 
-An argument that is anything else than the loop's signature says is handed, with all others, to `self`. Numba's runtime,
+If an argument is anything else than the loop's signature says, all are handed to `self`. Numba's runtime,
 which counts references to memory that a loop asks for, is three functions here (`_RUNTIME`). Imports Numba: called
 where loops are compiled.
 """

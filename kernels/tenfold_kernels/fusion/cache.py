@@ -20,12 +20,11 @@ import stat
 import sys
 import tempfile
 import threading
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenfold_kernels import object_code
-from tenfold_kernels.object_code import WithNumba
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,14 +118,13 @@ class FusionCache:
             return found
 
     def _compile(self, text: str, signature: str) -> Callable[..., Any]:
-        with_numba = WithNumba(partial(self._compile_with_numba, text, signature))
         if not self._is_kept() or not object_code.is_supported():
-            return with_numba.function
+            return self._compile_with_numba(text, signature)
         path, name = _object(self._folder, text, signature)
-        found = object_code.load(path, name, with_numba)
+        found = object_code.load(path, name, "a fused run")
         if found is None:
-            plain = with_numba.function
-            found = object_code.load(path, name, with_numba) or plain
+            plain = self._compile_with_numba(text, signature)
+            found = object_code.load(path, name, "a fused run") or plain
         return found
 
     def _compile_with_numba(self, text: str, signature: str) -> Callable[..., Any]:

@@ -37,14 +37,14 @@ def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
     if spec.codes == CALLBACK:
         address = compile_callback(spec.function)
         return lambda: address
-    with_numba = object_code.WithNumba(functools.partial(_compile_with_numba, spec))
     if not object_code.is_supported():
-        return with_numba.function
+        return _compile_with_numba(spec)
     path, name = file_of(spec)
-    found = object_code.load(path, name, with_numba)
+    what = f"{spec.function.__module__}.{spec.function.__qualname__}"
+    found = object_code.load(path, name, what)
     if found is None:
-        plain = with_numba.function
-        found = object_code.load(path, name, with_numba) or plain
+        plain = _compile_with_numba(spec)
+        found = object_code.load(path, name, what) or plain
     return found
 
 
