@@ -76,6 +76,7 @@ def double(x: np.ndarray, out: np.ndarray) -> None:
 
 def test_a_loop_is_compiled_and_kept_under_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     x, out = np.arange(3.0), np.zeros(3)
 
     compiling.compile_loop(double, "r1 w1", np.float64)(x, out)
