@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Says where Numba keeps its files, and does not change what is in them.
+_FOLDER = "NUMBA_CACHE_DIR"
 #: Goes up when files of the same name would mean something else.
 _FORMAT = 1
 _MAGIC = b"tenfold object 1\n"
@@ -96,8 +98,9 @@ def _here() -> tuple[object, ...]:
         found = importlib.util.find_spec(name)
         origin = Path(str(found.origin)) if found is not None else None
         packages.append((str(origin), origin.stat().st_mtime_ns if origin is not None and origin.exists() else 0))
-    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    return _FORMAT, sys.version, packages, settings, _processor()
+    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != _FOLDER)
+    writer = Path(__file__).with_name("object_writer.py").stat().st_mtime_ns
+    return _FORMAT, writer, sys.version, packages, settings, _processor()
 
 
 def _processor() -> str:
@@ -196,9 +199,10 @@ def _engine() -> Any:
     return engine
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path, content: bytes | None) -> Any:
     """LLVM's loader with the object in it, or None."""
-    content = _read(path) if is_supported() else None
+    if content is None and is_supported():
+        content = _read(path)
     if not content:
         return None
     import llvmlite.binding as llvm
@@ -213,12 +217,13 @@ def _loaded(path: Path) -> Any:
 _methods: list[_Method] = []
 
 
-def load(path: Path, name: str, what: str) -> Callable[..., Any] | None:
-    """The function of an object file; None where there is none that can be used. It raises TypeError for arguments that
-    it does not take, in which it is called `what`. Blocks, for about a millisecond.
+def load(path: Path, name: str, what: str, content: bytes | None = None) -> Callable[..., Any] | None:
+    """The function of an object file, or of the content that one has or would have; None where there is none that can
+    be used. It raises TypeError for arguments that it does not take, in which it is called `what`. Blocks, for about a
+    millisecond.
     """
     with _lock:
-        engine = _loaded(path)
+        engine = _loaded(path, content)
         if engine is None:
             return None
         objects = (ctypes.c_int64 * 2).from_address(engine.get_global_value_address(f"{name}_objects"))
@@ -233,8 +238,8 @@ def load(path: Path, name: str, what: str) -> Callable[..., Any] | None:
     return made
 
 
-def load_address(path: Path, name: str) -> int | None:
+def load_address(path: Path, name: str, content: bytes | None = None) -> int | None:
     """The address of the C function of an object file; None where there is none that can be used. Blocks, as `load`."""
     with _lock:
-        engine = _loaded(path)
+        engine = _loaded(path, content)
         return None if engine is None else int(engine.get_function_address(name))

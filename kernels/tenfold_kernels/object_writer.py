@@ -1,4 +1,4 @@
-"""Writes what Numba compiled as an object file that object_code.py loads: the loop, and what calls it from Python.
+"""Writes what Numba compiles as an object file that object_code.py loads: the loop, and what calls it from Python.
 
     entry(self, arguments, count)     each argument is looked at, and taken apart into what Numba's function takes:
                                       of an array its memory, sizes and strides, of a number the number
@@ -18,6 +18,7 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.np import numpy_support
 
 from .object_code import BYTE_ORDER, DATA, DTYPE, FLAGS, RANK, SIZES, STRIDES, TYPE, TYPE_NUMBER
@@ -154,28 +155,25 @@ class _Entry:
     def _number(self, value: Any, kind: Any) -> Any:
         builder = self._builder
         if isinstance(kind, types.Boolean):
-            found = self._call("PyObject_IsTrue", value)
-            self._require(builder.icmp_signed(">=", found, ir.Constant(_I32, 0)))
-            return found
-        if isinstance(kind, types.Float) and kind.bitwidth >= 32:
-            name, failed = "PyFloat_AsDouble", ir.Constant(_DOUBLE, -1.0)
+            name = "PyObject_IsTrue"
+        elif isinstance(kind, types.Float) and kind.bitwidth >= 32:
+            name = "PyFloat_AsDouble"
         elif isinstance(kind, types.Integer):
             is_signed: bool = getattr(kind, "signed")  # noqa: B009  # not in the types of Numba's stubs
-            name, failed = "PyLong_As" + ("LongLong" if is_signed else "UnsignedLongLongMask"), ir.Constant(_I64, -1)
+            name = "PyLong_AsLongLong" if is_signed else "PyLong_AsUnsignedLongLongMask"
         else:
             raise NotImplementedError(f"an argument of type {kind}")
         found = self._call(name, value)
-        is_float = found.type == _DOUBLE
-        bad = builder.fcmp_ordered("==", found, failed) if is_float else builder.icmp_signed("==", found, failed)
-        is_error = builder.append_basic_block("error")
-        maybe, goes_on = builder.append_basic_block("maybe"), builder.append_basic_block("number")
-        builder.cbranch(bad, maybe, goes_on)
+        failed = ir.Constant(found.type, -1)
+        bad = builder.fcmp_ordered("==", found, failed) if found.type == _DOUBLE else self._equal(found, -1)
+        maybe, error, there = (builder.append_basic_block(block) for block in ("maybe", "error", "number"))
+        builder.cbranch(bad, maybe, there)
         builder.position_at_end(maybe)
-        builder.cbranch(self._equal(self._call("PyErr_Occurred"), 0), goes_on, is_error)
-        builder.position_at_end(is_error)
+        builder.cbranch(self._equal(self._call("PyErr_Occurred"), 0), there, error)
+        builder.position_at_end(error)
         self._call("PyErr_Clear")
         builder.branch(self._other)
-        builder.position_at_end(goes_on)
+        builder.position_at_end(there)
         return found
 
 
@@ -246,14 +244,26 @@ _RESHAPE = "numba_attempt_nocopy_reshape"
 _HEAD_WORDS = 6
 
 
-def object_of(compiled: Any, name: str, *, releases: bool = True) -> bytes | None:
-    """The object file of what Numba has just compiled (a CompileResult), whose function is `name`; None where it needs
-    more of Numba than is in one. `releases`: the interpreter's lock, while it runs. Raises LookupError for what Numba
-    read from its cache: there is no text of it any more.
+def _compiled(dispatcher: Any, signature: Any) -> Any:
+    """Numba's CompileResult, of a dispatcher that is used for nothing else: without what calls it from Python, and no
+    machine code yet."""
+
+    def alone(flags: Any) -> Any:
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        return flags
+
+    with global_compiler_lock:
+        dispatcher._compiler._customize_flags = alone
+        return dispatcher._compiler.compile(signature.args, signature.return_type)
+
+
+def object_of(dispatcher: Any, signature: Any, name: str, *, releases: bool = True) -> bytes | None:
+    """The object file of a function that Numba has not compiled yet, and compiles now; it is called `name` there. None
+    where it needs more of Numba than is in one. `releases`: the interpreter's lock, while it runs. Blocks.
     """
-    signature = compiled.signature
     if signature.return_type not in (types.void, types.int64, types.boolean):
         return None
+    compiled = _compiled(dispatcher, signature)
 
     def write(module: ir.Module, native: ir.Function) -> None:
         _Entry(module, name, native, signature, releases).write()
@@ -261,7 +271,7 @@ def object_of(compiled: Any, name: str, *, releases: bool = True) -> bytes | Non
     return _linked(compiled, name, write)
 
 
-def object_of_callback(compiled: Any, name: str) -> bytes | None:
+def object_of_callback(dispatcher: Any, signature: Any, name: str) -> bytes | None:
     """The same of a C function of the loop's own int64s, that gives nothing."""
 
     def write(module: ir.Module, native: ir.Function) -> None:
@@ -273,7 +283,7 @@ def object_of_callback(compiled: Any, name: str) -> bytes | None:
         builder.call(native, [*first, *function.args])
         builder.ret_void()
 
-    return _linked(compiled, name, write)
+    return _linked(_compiled(dispatcher, signature), name, write)
 
 
 def _linked(compiled: Any, name: str, write: Any) -> bytes | None:
@@ -281,11 +291,11 @@ def _linked(compiled: Any, name: str, write: Any) -> bytes | None:
     module = ir.Module(name)
     kind = context.call_conv.get_function_type(compiled.fndesc.restype, compiled.fndesc.argtypes)
     native = ir.Function(module, kind, compiled.fndesc.llvm_func_name)
+    # linked with what it calls and optimized, but not handed to Numba's own loader
+    library._finalize_final_module = lambda: None
+    with global_compiler_lock:
+        library.finalize()
     final = library._final_module
-    try:
-        final.get_function(native.name)
-    except NameError as error:
-        raise LookupError(native.name) from error
     module.triple, module.data_layout = final.triple, str(final.data_layout)
     try:
         write(module, native)

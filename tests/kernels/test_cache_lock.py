@@ -84,4 +84,4 @@ def test_a_loop_is_compiled_and_kept_under_the_lock(tmp_path: Path, monkeypatch:
 
     assert out.tolist() == [0.0, 2.0, 4.0]
     assert len(locks) == 1
-    assert list(locks[0].parent.glob("*double*.nbc"))
+    assert list(locks[0].parent.glob("*double*"))

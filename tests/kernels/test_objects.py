@@ -37,7 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def made(spec: LoopSpec) -> Any:
     """The loop from its object alone."""
-    machine_code.compile_spec(spec)
+    assert machine_code.make_object(spec)
+    assert machine_code.make_object(spec) is None, "it is there"
     found = object_code.load(*object_names.file_of(spec), "the loop")
     assert type(found).__name__ == "builtin_function_or_method"
     return found
@@ -117,6 +118,18 @@ def test_arrays_of_other_classes_and_of_the_other_int64_are_taken() -> None:
     out = np.zeros(3, INDEX)
     loop(x.view(np.recarray), 1, out.view(np.longlong))
     assert out.tolist() == [1, 2, 3]
+
+
+def flag(is_on, out):  # type: ignore[no-untyped-def]
+    out[0] = is_on
+
+
+def test_what_has_no_truth_is_named_too() -> None:
+    loop, out = made(LoopSpec(flag, "b w1", F, INDEX)), np.zeros(1, F)
+    with pytest.raises(TypeError, match=r"does not take \(int64\[2\], float32\[1\]\)"):
+        loop(np.zeros(2, INDEX), out)
+    loop("some", out)
+    assert out.tolist() == [1]
 
 
 def of_own_memory(x, out):  # type: ignore[no-untyped-def]

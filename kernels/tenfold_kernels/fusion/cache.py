@@ -53,6 +53,11 @@ def _is_brief(text: str) -> bool:
     return text.startswith(_BRIEF)
 
 
+def _options(text: str) -> dict[str, Any]:
+    # A few scalars take less time than to get the interpreter's lock again, which other threads may hold for long.
+    return {"nogil": not _is_brief(text), "error_model": "numpy"}
+
+
 def _whole(source: str) -> str:
     """The text of a module with `run`."""
     return _HEAD + source if "for " in source else _BRIEF + _HEAD.partition("\n")[2] + source
@@ -118,56 +123,52 @@ class FusionCache:
             return found
 
     def _compile(self, text: str, signature: str) -> Callable[..., Any]:
-        if not self._is_kept() or not object_code.is_supported():
-            return self._compile_with_numba(text, signature)
+        if self._is_kept() and object_code.is_supported():
+            path, name = _object(self._folder, text, signature)
+            found = object_code.load(path, name, "a fused run")
+            if found is None and not path.exists():
+                found = object_code.load(path, name, "a fused run", self._make_object(text, signature))
+            if found is not None:
+                return found
+        return self._compile_with_numba(text, signature)
+
+    def _make_object(self, text: str, signature: str) -> bytes:
+        """Compiles a source and leaves it on disk as an object file: its content, empty where a call needs Numba."""
+        import numba
+        from numba import types
+
+        from tenfold_kernels.object_writer import object_of
+
         path, name = _object(self._folder, text, signature)
-        found = object_code.load(path, name, "a fused run")
-        if found is None:
-            plain = self._compile_with_numba(text, signature)
-            found = object_code.load(path, name, "a fused run") or plain
-        return found
+        module = self._module(text, signature)
+        if module is None:
+            return b""
+        options = _options(text)
+        types_ = eval(signature, {"types": types})
+        content = object_of(numba.njit(**options)(module.run), types_, name, releases=options["nogil"]) or b""
+        object_code.write(path, content)
+        return content
 
     def _compile_with_numba(self, text: str, signature: str) -> Callable[..., Any]:
-        """Numba's function; leaves an object file if there is none."""
+        """Numba's function, from its cache where it can."""
         import numba
         from numba import types
 
         from tenfold_kernels.code_on_disk import compile_once
 
-        # A few scalars take less time than to get the interpreter's lock again, which other threads may hold for long.
-        options: dict[str, Any] = {"nogil": not _is_brief(text), "error_model": "numpy"}
+        options = _options(text)
         compiled: Callable[..., Any]
         module = self._module(text, signature)
         if module is not None:
             # A full disk, a folder that went away, a file of another user: compile without it.
             with contextlib.suppress(OSError, RuntimeError):
                 compiled = numba.njit(cache=True, **options)(module.run)
-                types_ = eval(signature, {"types": types})
-                compile_once(compiled, types_)
-                self._leave_object(compiled, types_, text, signature, options)
+                compile_once(compiled, eval(signature, {"types": types}))
                 return compiled
         namespace: dict[str, Any] = {}
         exec(compile(text, "<tenfold fused run>", "exec", dont_inherit=True), namespace)
         compiled = numba.njit(eval(signature, {"types": types}), **options)(namespace["run"])
         return compiled
-
-    def _leave_object(self, compiled: Any, types_: Any, text: str, signature: str, options: dict[str, Any]) -> None:
-        """An empty one where Numba is needed to call it."""
-        from numba.core.dispatcher import Dispatcher
-
-        from tenfold_kernels.object_writer import object_of
-
-        path, name = _object(self._folder, text, signature)
-        if not object_code.is_supported() or path.exists() or not isinstance(compiled, Dispatcher):
-            return
-        try:
-            content = object_of(compiled.overloads[types_.args], name, releases=options["nogil"])
-        except LookupError:  # from Numba's cache, of an earlier version of Tenfold
-            import numba
-
-            again = numba.njit(types_, **options)(compiled.py_func)
-            content = object_of(again.overloads[types_.args], name, releases=options["nogil"])
-        object_code.write(path, content or b"")
 
     def _is_kept(self) -> bool:
         """Whether there is a folder that can be trusted."""

@@ -13,7 +13,7 @@ import pytest
 from tenfold_kernels import chunks, threads
 from tenfold_kernels.chunks import Payoff
 from tenfold_kernels.cpu._compiled.chunk_loops import Cell, fetch_add, helper, load, store
-from tenfold_kernels.cpu._compiled.machine_code import compile_callback
+from tenfold_kernels.cpu._compiled.objects import compile_callback
 from tenfold_kernels.crowd import Crowd
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numba
 from numba import types
 from numba.core.dispatcher import Dispatcher
+from numba.core.sigutils import normalize_signature
 
 from tenfold_kernels import object_code
 from tenfold_kernels.code_on_disk import compile_once
@@ -95,10 +96,13 @@ def _signature(spec: LoopSpec) -> Any:
     return returned(*(_argument(code, element, index) for code in spec.codes.split()))
 
 
-def _dispatcher(spec: LoopSpec) -> tuple[Any, dict[str, Any]]:
-    """Numba's object for the loop, nothing compiled, and its options. Raises RuntimeError without a cache folder."""
-    options = {**_OPTIONS, "fastmath": set(spec.fastmath)} if spec.fastmath else dict(_OPTIONS)
-    return numba.njit(cache=True, **options)(_bound(spec.function)), options
+def _dispatcher(spec: LoopSpec) -> Any:
+    """Numba's object for the loop, nothing compiled. Raises RuntimeError without a cache folder."""
+    return numba.njit(cache=True, **_options(spec))(_bound(spec.function))
+
+
+def _options(spec: LoopSpec) -> dict[str, Any]:
+    return {**_OPTIONS, "fastmath": set(spec.fastmath)} if spec.fastmath else dict(_OPTIONS)
 
 
 @functools.cache
@@ -119,38 +123,27 @@ def _mark(spec: LoopSpec, dispatcher: Any) -> Path:
 def is_on_disk(spec: LoopSpec) -> bool:
     """Whether `compile_spec` will probably load machine code, not make it."""
     try:
-        dispatcher, _ = _dispatcher(spec)
+        dispatcher = _dispatcher(spec)
     except RuntimeError:
         return False
     return not isinstance(dispatcher, Dispatcher) or _mark(spec, dispatcher).exists()
 
 
 def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
-    """Numba's function of the loop, from its cache where it can; leaves an object file if there is none. Blocks."""
+    """Numba's function of the loop, from its cache where it can. Blocks: milliseconds to load, a second to compile."""
     try:
-        compiled, options = _dispatcher(spec)
+        compiled = _dispatcher(spec)
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
         # Neither the sources' folder nor the user's cache folder can be written to: compile in every process.
-        options = {**_OPTIONS, "fastmath": set(spec.fastmath)} if spec.fastmath else dict(_OPTIONS)
-        uncached: Callable[..., Any] = numba.njit(_signature(spec), **options)(_bound(spec.function))
+        uncached: Callable[..., Any] = numba.njit(_signature(spec), **_options(spec))(_bound(spec.function))
         return uncached
     if isinstance(compiled, Dispatcher):  # not so with NUMBA_DISABLE_JIT
         function = spec.function
         with cache_lock(Path(str(compiled.stats.cache_path)) / f"{function.__module__}.{function.__qualname__}.lock"):
-            signature = _signature(spec)
-            compile_once(compiled, signature)
+            compile_once(compiled, _signature(spec))
             _leave_mark(_mark(spec, compiled))
-            path, name = file_of(spec)
-            if object_code.is_supported() and not path.exists():
-                try:
-                    content = object_of(compiled.overloads[signature.args], name)
-                except LookupError:
-                    again = numba.njit(signature, **options)(_bound(function))
-                    content = object_of(again.overloads[signature.args], name)
-                # empty where Numba is needed; its own cache has the code then
-                object_code.write(path, content or b"")
     return cast("Callable[..., Any]", compiled)
 
 
@@ -162,22 +155,38 @@ def _leave_mark(path: Path) -> None:
         return
 
 
-def compile_callback(function: Callable[..., Any], signature: str) -> int:
-    """The address of `function` as a C function; what Numba makes of it stays. Blocks."""
-    bound = _bound(function)
-    path, name = file_of_callback(function, signature)
+def make_object(spec: LoopSpec) -> bytes | None:
+    """Compiles the loop and leaves it on disk as an object file: its content, which is empty where a call needs Numba.
+    None if another process has made the file meanwhile. Blocks.
+    """
+    dispatcher = numba.njit(**_options(spec))(_bound(spec.function))
+    path, name = file_of(spec)
+    return _made(path, spec.function, lambda: object_of(dispatcher, _signature(spec), name))
+
+
+def _made(path: Path, function: Callable[..., Any], make: Callable[[], bytes | None]) -> bytes | None:
     with cache_lock(path.parent / f"{function.__module__}.{function.__qualname__}.lock"):
-        if object_code.is_supported() and not path.exists():
-            compiled = numba.njit(signature, **_OPTIONS)(bound)
-            (overload,) = compiled.overloads.values()
-            object_code.write(path, object_of_callback(overload, name) or b"")
-            found = object_code.load_address(path, name)
-            if found is not None:
-                return found
-        try:
-            made = numba.cfunc(signature, cache=True, error_model="numpy")(bound)
-        except RuntimeError:  # nowhere to keep it
-            made = numba.cfunc(signature, error_model="numpy")(bound)
+        if path.exists():
+            return None
+        content = make() or b""
+        object_code.write(path, content)
+        return content
+
+
+def make_object_of_callback(function: Callable[..., Any], signature: str) -> bytes | None:
+    """The same of a function that others call by its address."""
+    dispatcher = numba.njit(**_OPTIONS)(_bound(function))
+    arguments, _ = normalize_signature(signature)  # type: ignore[no-untyped-call]
+    path, name = file_of_callback(function, signature)
+    return _made(path, function, lambda: object_of_callback(dispatcher, types.void(*arguments), name))
+
+
+def compile_callback(function: Callable[..., Any], signature: str) -> int:
+    """The address of `function` as a C function of Numba's, which stays. Blocks."""
+    try:
+        made = numba.cfunc(signature, cache=True, error_model="numpy")(_bound(function))
+    except RuntimeError:  # nowhere to keep it
+        made = numba.cfunc(signature, error_model="numpy")(_bound(function))
     _callbacks.append(made)
     return cast("int", made.address)
 

@@ -37,15 +37,19 @@ def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
     if spec.codes == CALLBACK:
         address = compile_callback(spec.function)
         return lambda: address
-    if not object_code.is_supported():
-        return _compile_with_numba(spec)
-    path, name = file_of(spec)
-    what = f"{spec.function.__module__}.{spec.function.__qualname__}"
-    found = object_code.load(path, name, what)
-    if found is None:
-        plain = _compile_with_numba(spec)
-        found = object_code.load(path, name, what) or plain
-    return found
+    if object_code.is_supported():
+        path, name = file_of(spec)
+        what = f"{spec.function.__module__}.{spec.function.__qualname__}"
+        found = object_code.load(path, name, what)
+        if found is None and not path.exists():
+            from . import machine_code
+
+            found = object_code.load(path, name, what, machine_code.make_object(spec))
+        if found is not None:
+            return found
+    from . import machine_code
+
+    return machine_code.compile_spec(spec)
 
 
 @functools.cache
@@ -55,15 +59,14 @@ def compile_callback(function: Callable[..., Any], signature: str = OF_CHUNKS) -
     It must not raise. Blocks while it is loaded or compiled.
     """
     if object_code.is_supported():
-        found = object_code.load_address(*file_of_callback(function, signature))
+        path, name = file_of_callback(function, signature)
+        found = object_code.load_address(path, name)
+        if found is None and not path.exists():
+            from . import machine_code
+
+            found = object_code.load_address(path, name, machine_code.make_object_of_callback(function, signature))
         if found is not None:
             return found
     from . import machine_code
 
     return machine_code.compile_callback(function, signature)
-
-
-def _compile_with_numba(spec: LoopSpec) -> Callable[..., Any]:
-    from . import machine_code
-
-    return machine_code.compile_spec(spec)
