@@ -154,6 +154,11 @@ def _described(value: Any) -> str:
     return f"{value.dtype}{list(value.shape)}{order}{rest}{'' if value.flags.writeable else ', read-only'}"
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is an object, or word that there can be none."""
+    return path.exists()
+
+
 def write(path: Path, content: bytes) -> bool:
     """Leaves an object on disk, whole or not at all; whether it could."""
     try:

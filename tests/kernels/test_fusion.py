@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tenfold_core import dtypes
-from tenfold_kernels import chunks, parallel, registry
+from tenfold_kernels import chunks, object_code, parallel, registry
 from tenfold_kernels.fusion import expressions, shares
 from tenfold_kernels.fusion.cache import FusionCache, cache_folder
 from tenfold_kernels.fusion.runs import FusedInput, FusedOp, FusedRun, fused, is_cut, write_source
@@ -253,14 +253,15 @@ def test_a_long_run_is_cut_into_loops_of_the_same_result(cache: FusionCache) -> 
 def test_a_second_process_loads_what_the_first_compiled(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     fused(bias_relu(), _no_fallback, FusionCache(folder))
-    files = sorted(path.name for path in folder.rglob("run_*.nbc"))
+    pattern = "run_*.object" if object_code.is_supported() else "run_*.nbc"
+    files = sorted(path.name for path in folder.rglob(pattern))
     assert len(files) == 1
     before = (folder / "__pycache__" / files[0]).stat().st_mtime_ns
 
     second = fused(bias_relu(), _no_fallback, FusionCache(folder))
 
     assert second(np.ones((1, 2), np.float32), np.ones(2, np.float32)).tolist() == [[2, 2]]
-    assert [(path.name, path.stat().st_mtime_ns) for path in folder.rglob("run_*.nbc")] == [(files[0], before)]
+    assert [(path.name, path.stat().st_mtime_ns) for path in folder.rglob(pattern)] == [(files[0], before)]
 
 
 def test_a_damaged_file_is_written_again(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tenfold_compiler.optimize.constant_folding import fold_constants
 from tenfold_compiler.part.read_part import read_part
 from tenfold_core import dtypes, errors
 from tenfold_core.tensor_shape import TensorShape
+from tenfold_kernels import object_code
 from tenfold_kernels.fusion.compiler import FusionCompiler, FusionOptions
 from tenfold_kernels.fusion.remembered import KEPT_BYTES, Remembered
 from tenfold_kernels.resources.state import ResourceManager, Variable
@@ -406,7 +407,7 @@ def test_the_compilation_happens_in_another_process(tmp_path: Path, monkeypatch:
     swap = LoadedProgram.swap
 
     def looked_at(program: LoadedProgram, fusion: Any) -> None:
-        there.append(list(folder.rglob("run_*.nbc")))
+        there.append(list(folder.rglob("run_*.object" if object_code.is_supported() else "run_*.nbc")))
         swap(program, fusion)
 
     monkeypatch.setattr(LoadedProgram, "swap", looked_at)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def is_on_disk(spec: LoopSpec) -> bool:
     """Whether `compile_spec` will probably load machine code, not make it."""
     if object_code.is_supported():
-        return file_of(spec)[0].exists()
+        return object_code.is_there(file_of(spec)[0])
     from . import machine_code
 
     return machine_code.is_on_disk(spec)
@@ -41,7 +41,7 @@ def compile_spec(spec: LoopSpec) -> Callable[..., Any]:
         path, name = file_of(spec)
         what = f"{spec.function.__module__}.{spec.function.__qualname__}"
         found = object_code.load(path, name, what)
-        if found is None and not path.exists():
+        if found is None and not object_code.is_there(path):
             from . import machine_code
 
             found = object_code.load(path, name, what, machine_code.make_object(spec))
@@ -61,7 +61,7 @@ def compile_callback(function: Callable[..., Any], signature: str = OF_CHUNKS) -
     if object_code.is_supported():
         path, name = file_of_callback(function, signature)
         found = object_code.load_address(path, name)
-        if found is None and not path.exists():
+        if found is None and not object_code.is_there(path):
             from . import machine_code
 
             found = object_code.load_address(path, name, machine_code.make_object_of_callback(function, signature))
