@@ -179,7 +179,7 @@ class _Entry:
 
 def _define_memory(module: ir.Module) -> None:
     """NRT_MemInfo_alloc_aligned(size, align): memory behind what counts its references, as Numba's nrt.h lays it out:
-    the count, three words that are not used here, of which the last but one is the memory's address, and the size.
+    the count, two words that are not used here, the memory's address, its size, and another word that is not used.
     """
     pointer = _I8.as_pointer()
     malloc = ir.Function(module, ir.FunctionType(pointer, [_I64]), "malloc")

@@ -260,8 +260,8 @@ class BatchNorm:
         self.first = text_attr(node, "data_format", "NHWC").startswith("NC")
         self.epsilon = self.wide(node.attrs["epsilon"])
         self.training = bool(node.attrs["is_training"])
-        self._activation = normalize.ACTIVATIONS.index(batch_norm_activation(node))
-        self._bounds = self._activation, self.wide(0), self.wide(6)
+        self.activation = batch_norm_activation(node)
+        self._bounds = normalize.ACTIVATIONS.index(self.activation), self.wide(0), self.wide(6)
         self._moments, self._sums = normalize.moments(self.wide), normalize.sums(self.wide)
         self._scale, self._back = normalize.scale(self.wide), normalize.back(self.wide)
 
@@ -348,7 +348,6 @@ def build_batch_norm(node: KernelNode) -> Compute:
     """(x, scale, offset, mean, variance, side input…) → (y, mean, variance, reserve spaces)."""
     norm = BatchNorm(node)
     average = float(node.attrs["exponential_avg_factor"])
-    activation = batch_norm_activation(node)
     third, keeps = node.op in ("FusedBatchNormV3", "_FusedBatchNormEx"), bool(node.attrs.get(KEEPS))
 
     def compute(x: Array, scale: Array, offset: Array, mean: Array, variance: Array, *side: Array) -> tuple[Array, ...]:
@@ -377,7 +376,7 @@ def build_batch_norm(node: KernelNode) -> Compute:
         y = norm.shaped(norm.scaled(rows, (batch_mean, factor, beta), activated=not side), shape)
         if side:
             y = np.add(y, side[0])
-            if activation == "Relu":
+            if norm.activation == "Relu":
                 y = np.maximum(y, y.dtype.type(0))
         spaces = (np.zeros((), norm.wide),) if third else ()
         kept = (np.stack((factor, beta)),) if keeps else ()
@@ -396,7 +395,7 @@ def build_batch_norm_grad(node: KernelNode) -> Compute:
     With an activation, y_backprop is that of its output, and what KEEPS says follows the reserve spaces.
     """
     norm = BatchNorm(node)
-    activated = batch_norm_activation(node) != "Identity"
+    activated = norm.activation != "Identity"
 
     def compute(gradient: Array, x: Array, scale: Array, mean: Array, variance: Array, *rest: Any) -> tuple[Array, ...]:
         rows, shape = norm.rows(x)

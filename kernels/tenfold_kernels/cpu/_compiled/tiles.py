@@ -139,6 +139,14 @@ class Loops:
                     self.write_vector(value, place)
 
 
+def _starts(context: Any, builder: Any, **arrays: tuple[Any, Any, Any]) -> dict[str, Any]:
+    """The addresses at which a tile begins: of each array's type, the array, and an index."""
+    return {
+        name: builder.gep(context.make_array(kind)(context, builder, value).data, [at])
+        for name, (kind, value, at) in arrays.items()
+    }
+
+
 @intrinsic
 def tile(  # type: ignore[no-untyped-def]
     typing_context, rows, vectors, a, a_at, a_row, a_out, a_in, b, b_at, b_out, b_in, outer, inner, c, c_at, c_row, add
@@ -154,10 +162,7 @@ def tile(  # type: ignore[no-untyped-def]
     def generate(context, builder, _, args):  # type: ignore[no-untyped-def]
         rows, vectors, a_, a_at, *a_strides, b_, b_at, b_out, b_in, outer, inner, c_, c_at, c_row, add = args
         element = context.get_data_type(a.dtype)
-        start = {
-            name: builder.gep(context.make_array(kind)(context, builder, value).data, [at])
-            for name, kind, value, at in (("a", a, a_, a_at), ("b", b, b_, b_at), ("c", c, c_, c_at))
-        }
+        start = _starts(context, builder, a=(a, a_, a_at), b=(b, b_, b_at), c=(c, c_, c_at))
         end = builder.function.append_basic_block("end")
         key = builder.add(builder.mul(rows, _constant(8)), vectors)
         choice = builder.switch(key, end)
@@ -210,10 +215,7 @@ def window_tile(  # type: ignore[no-untyped-def]
     def generate(context, builder, _, args):  # type: ignore[no-untyped-def]
         rows, channels, a_, a_at, *a_strides, b_, b_at, b_out, b_in, outer, inner, c_, c_at, c_row, add = args
         element, size = context.get_data_type(a.dtype), a.dtype.bitwidth // 8
-        start = {
-            name: builder.gep(context.make_array(kind)(context, builder, value).data, [at])
-            for name, kind, value, at in (("a", a, a_, a_at), ("b", b, b_, b_at), ("c", c, c_, c_at))
-        }
+        start = _starts(context, builder, a=(a, a_, a_at), b=(b, b_, b_at), c=(c, c_, c_at))
         is_wide = builder.zext(builder.icmp_signed(">", channels, _constant(VECTOR_BYTES // size)), _I64)
         end = builder.function.append_basic_block("end")
         choice = builder.switch(builder.add(builder.mul(rows, _constant(2)), is_wide), end)
